@@ -1,0 +1,67 @@
+"""What one fetch leaves behind, as plain values: the bytes for the WARC and the line for the fetch log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Truncated = Literal["length", "time", "disconnect", "unspecified"]
+"""Why a payload is shorter than what the server had to give (WARC 1.1, section 5.13)."""
+
+
+@dataclass(slots=True)
+class Capture:
+    """One HTTP exchange as it went over the wire.
+
+    ``request_head`` and ``response_head`` run from the first byte of the start line to the empty line that ends
+    the head, both included, exactly as sent and received. ``payload`` is the body after the transfer coding was
+    removed and before any content coding is: what RFC 9110 calls the content. A capture without a response (the
+    connection failed) has an empty ``response_head``.
+    """
+
+    url: str
+    method: str
+    started_at: float
+    """Epoch seconds when the request was handed to the network."""
+    ended_at: float
+    """Epoch seconds when the response had ended, was cut or had failed."""
+    ip: str | None
+    """The address that was really connected to."""
+    request_head: bytes
+    request_body: bytes
+    response_head: bytes
+    payload: bytes
+    truncated: Truncated | None = None
+
+
+@dataclass(slots=True)
+class FetchRecord:
+    """One finished request, as ``fetch.jsonl`` tells it. Times are epoch seconds.
+
+    Either ``status`` (an HTTP status) or ``error`` (a word from ``hosts.health.FAILURES``) is set, never both.
+    """
+
+    start: float
+    end: float
+    url: str
+    key: str
+    ip: str | None
+    kind: str
+    status: int | None
+    error: str | None
+    mime: str | None
+    bytes: int
+    location: str | None
+    via: str | None
+    depth: int
+    worker: str
+    extra: dict[str, str | int | float | bool | None] = field(default_factory=dict)
+    """Further facts, appended to the line after the contract's fields (``truncated``, ``attempt``, ...)."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """What the archive is given for one finished request; ``capture`` is None where nothing is to be stored."""
+
+    record: FetchRecord
+    capture: Capture | None = None

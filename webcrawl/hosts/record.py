@@ -1,0 +1,50 @@
+"""What is remembered of one politeness key. It outlives its queue, the process and the crawl's pauses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class HostRecord:
+    """The memory of a politeness key (a host or a registrable domain). Times are epoch seconds.
+
+    ``next_fetch_at`` is the earliest moment of the next request to the key; ``delay_seconds`` is what was owed
+    after the last one, kept so that a crash can make the key rest that long again.
+    """
+
+    key: str
+    next_fetch_at: float = 0.0
+    delay_seconds: float = 0.0
+    download_seconds: list[float] = field(default_factory=list)
+    """Durations of the last downloads, newest last, at most ``politeness.REMEMBERED_DOWNLOADS``."""
+    crawl_delay_seconds: float | None = None
+    """The largest Crawl-delay any origin of this key asks of us; None when none does."""
+    fetches: int = 0
+    """Requests that ended, with whatever outcome."""
+    answered: bool = False
+    """Whether the host ever sent an HTTP response."""
+    failures: int = 0
+    """Requests in a row that failed for the host's sake."""
+    parks: int = 0
+    """How often in a row the host was parked without a success in between."""
+    given_up: bool = False
+    """No longer contacted in this run; its URLs stay queued."""
+    last_error: str | None = None
+
+
+@dataclass(slots=True)
+class RobotsRecord:
+    """What is known of the robots.txt of one origin (scheme, host and port; RFC 9309, section 2.3)."""
+
+    origin: str
+    """``scheme://host[:port]`` as the WHATWG URL standard serialises an origin."""
+    state: str
+    """A value of ``robots.RobotsState``."""
+    fetched_at: float
+    expires_at: float
+    """When it must be asked for again."""
+    text: str = ""
+    crawl_delay_seconds: float | None = None
+    attempts: int = 0
+    """Fetches in a row that left the origin unreachable."""
