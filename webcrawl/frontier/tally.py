@@ -1,0 +1,66 @@
+"""The crawl in numbers: what has happened since the start, and how the frontier stands at this moment.
+
+The frontier keeps one Tally and hands out Snapshots; the display, the statistics line, the summary and the
+limits read them and never write. Both are cheap: a Tally is a few integers that the frontier raises as each
+request ends, and a Snapshot is made from what the frontier has in memory, without a look at the disk.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Tally:
+    """What has ended since this process began. Every number only ever grows; a resumed crawl starts from nought."""
+
+    pages: int = 0
+    """Page fetches that ended with an HTTP response, whatever its status."""
+    bytes: int = 0
+    """Payload bytes received by all requests, robots.txt and redirects included."""
+    robots: int = 0
+    """robots.txt fetches that ended, with whatever outcome."""
+    redirects: int = 0
+    """Responses that sent us elsewhere."""
+    failures: int = 0
+    """Requests that ended without a usable response and are not tried again."""
+    refusals: int = 0
+    """URLs refused by a rule of scope, by robots.txt or by a limit."""
+    retries: int = 0
+    """Failed requests whose URL went back into its queue."""
+    statuses: Counter[int] = field(default_factory=Counter)
+    """HTTP statuses of pages."""
+    errors: Counter[str] = field(default_factory=Counter)
+    """Failed requests by error word, as in the fetch log."""
+    refused_by_rule: Counter[str] = field(default_factory=Counter)
+    """Refused URLs by the rule that decided."""
+    mimes: Counter[str] = field(default_factory=Counter)
+    """MIME types of pages, in lower case and without parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """How the frontier stands. Hosts are politeness keys."""
+
+    queued: int
+    """URLs that wait in their queues."""
+    known_hosts: int
+    active_hosts: int
+    """Hosts in the heap: waiting for their clock or ready."""
+    ready_hosts: int
+    """Active hosts whose time has come."""
+    waiting_hosts: int
+    """Hosts with queued URLs that are not active."""
+    parked_hosts: int
+    """Hosts that failed too often and rest."""
+    given_up_hosts: int
+    """Hosts that are no longer contacted in this run."""
+    in_flight: int
+    """Requests that are open."""
+    unsettled: int
+    """Requests that have ended and whose outcome is not yet durable."""
+    next_ready_at: float | None
+    """Epoch seconds when the next active host may be contacted; None when none is active."""
+    stalled: str | None
+    """Why nothing moves although there is work ('disk full'); None when all is well."""
