@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Tally:
-    """What has ended since this process began. Every number only ever grows; a resumed crawl starts from nought."""
+    """What has ended since this process began. Numbers only ever grow; a resumed crawl starts from nought."""
 
     pages: int = 0
     """Page fetches that ended with an HTTP response, whatever its status."""

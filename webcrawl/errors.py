@@ -1,0 +1,77 @@
+"""What can go wrong with a crawl as a whole, as exceptions. What happens to single URLs are values, not exceptions.
+
+::
+
+    CrawlError
+    ├── ConfigurationError      wrong settings or arguments; knows all problems, found at once
+    ├── StartRefused            the settings are right, and yet the crawl cannot start; nothing was changed
+    │   ├── ContactMissing      the crawl would reach the public web and nobody could be asked about it
+    │   ├── JobdirLocked        another process works on this JOBDIR
+    │   ├── JobdirVersion       the JOBDIR was written by another version of the format
+    │   ├── JobdirDamaged       the JOBDIR's files contradict each other or cannot be read
+    │   └── JobdirUnusable      the JOBDIR cannot be made, read or written
+    ├── StorageFull             no room left on the device; nothing was changed, the same write may be tried again
+    └── StorageLost             the storage answers with errors that waiting does not cure
+
+``str()`` of each is one line in plain words for the person at the keyboard: what is wrong and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class CrawlError(Exception):
+    """Anything that keeps a crawl from starting or from going on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One wrong setting or argument: what it is called, and what is wrong with it, in one line."""
+
+    name: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.message}" if self.name else self.message
+
+
+class ConfigurationError(CrawlError):
+    """Settings or arguments are wrong. ``problems`` holds every one of them."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(str(problem) for problem in self.problems))
+
+
+class StartRefused(CrawlError):
+    """The crawl cannot start. Raised before anything was changed on disk or on the network."""
+
+
+class ContactMissing(StartRefused):
+    """The crawl would reach the public web, and its User-Agent names nobody who could be asked about it."""
+
+
+class JobdirLocked(StartRefused):
+    """Another process works on this JOBDIR."""
+
+
+class JobdirVersion(StartRefused):
+    """The JOBDIR was written in another version of the format."""
+
+
+class JobdirDamaged(StartRefused):
+    """The JOBDIR's files contradict each other or cannot be read. The message says what can be done."""
+
+
+class JobdirUnusable(StartRefused):
+    """The JOBDIR cannot be made, read or written."""
+
+
+class StorageFull(CrawlError):
+    """There is no room left. Nothing was changed, and the same write may be tried again."""
+
+
+class StorageLost(CrawlError):
+    """The storage answers with errors that waiting does not cure."""
