@@ -1,4 +1,4 @@
-"""What can go wrong with a crawl as a whole, as exceptions. What happens to single URLs are values, not exceptions.
+"""What can go wrong with a crawl as a whole, as exceptions. What happens to a single URL is a value instead.
 
 ::
 
@@ -10,7 +10,7 @@
     │   ├── JobdirVersion       the JOBDIR was written by another version of the format
     │   ├── JobdirDamaged       the JOBDIR's files contradict each other or cannot be read
     │   └── JobdirUnusable      the JOBDIR cannot be made, read or written
-    ├── StorageFull             no room left on the device; nothing was changed, the same write may be tried again
+    ├── StorageFull             no room on the device; nothing was changed, the same write may be tried again
     └── StorageLost             the storage answers with errors that waiting does not cure
 
 ``str()`` of each is one line in plain words for the person at the keyboard: what is wrong and what to do.
@@ -18,8 +18,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class CrawlError(Exception):
@@ -45,7 +48,7 @@ class ConfigurationError(CrawlError):
         super().__init__("; ".join(str(problem) for problem in self.problems))
 
 
-class StartRefused(CrawlError):
+class StartRefused(CrawlError):  # noqa: N818 - states what happened
     """The crawl cannot start. Raised before anything was changed on disk or on the network."""
 
 
@@ -69,9 +72,9 @@ class JobdirUnusable(StartRefused):
     """The JOBDIR cannot be made, read or written."""
 
 
-class StorageFull(CrawlError):
+class StorageFull(CrawlError):  # noqa: N818 - states what happened
     """There is no room left. Nothing was changed, and the same write may be tried again."""
 
 
-class StorageLost(CrawlError):
+class StorageLost(CrawlError):  # noqa: N818 - states what happened
     """The storage answers with errors that waiting does not cure."""
