@@ -1,0 +1,73 @@
+"""Who answers for the crawl: the contact in the User-Agent, and the rule that the public web needs one.
+
+A site owner who is bothered by a crawler must be able to find out from the server's log alone whose it is.
+"""
+
+from __future__ import annotations
+
+import re
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+
+from webcrawl import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+PRODUCT_TOKEN = "webcrawl"
+"""A crawler's name in robots.txt, in the words of RFC 9309."""
+
+_URL = re.compile(
+    r"https?://[^\s/()<>;,]+\.[^\s()<>;,]+|https?://(?:localhost|\[)[^\s()<>;,]*", re.IGNORECASE
+)
+_EMAIL = re.compile(r"[^\s@()<>;,:]+@[^\s@()<>;,:]+\.[^\s@()<>;,:.]+")
+_FOREIGN = "scrapy.org"
+"""Scrapy's own User-Agent carries this address; nobody there answers for a crawl."""
+_TOKEN = re.compile(r"[A-Za-z_-]+")
+_COMPATIBLE = re.compile(r"\(compatible;\s*([A-Za-z_-]+)", re.IGNORECASE)
+
+# RFC 2606, 6761, 6762, 8375 and ICANN's reservation of .internal: names that are on no public web.
+_PRIVATE_SUFFIXES = ("test", "example", "invalid", "localhost", "internal", "local", "home.arpa")
+
+
+def is_contact(text: str) -> bool:
+    """Whether ``text`` holds a web address or an e-mail address that could be of whoever runs the crawl."""
+    return _FOREIGN not in text and bool(_URL.search(text) or _EMAIL.search(text))
+
+
+def user_agent(given: str, contact: str) -> str:
+    """The User-Agent to send: ``given`` or ours, with the contact added where it names none itself."""
+    agent = given if given and _FOREIGN not in given else f"{PRODUCT_TOKEN}/{__version__}"
+    return f"{agent} (+{contact})" if contact and not is_contact(agent) else agent
+
+
+def product_token(agent: str) -> str:
+    """The name under which robots.txt may speak to us (RFC 9309, section 2.2.1), from the User-Agent."""
+    found = _COMPATIBLE.search(agent) or _TOKEN.match(agent)
+    return found[found.re.groups] if found else PRODUCT_TOKEN
+
+
+def is_public(host: str) -> bool:
+    """Whether ``host``, a name or an IP literal, may be on the public web. Names are not looked up."""
+    name = host.strip("[]").rstrip(".").lower()
+    try:
+        return ip_address(name).is_global
+    except ValueError:
+        return not any(name == suffix or name.endswith(f".{suffix}") for suffix in _PRIVATE_SUFFIXES)
+
+
+def contact_problem(agent: str, contact: str, hosts: Iterable[str]) -> str | None:
+    """Why a crawl that starts at ``hosts`` may not go out with this User-Agent; None when it may.
+
+    ``hosts`` are those of the seeds and of the whitelist. With a contact they are not even looked at.
+    """
+    if is_contact(agent) or is_contact(contact):
+        return None
+    public = next((host for host in hosts if is_public(host)), None)
+    if public is None:
+        return None
+    return (
+        f"a crawl of the public web (here: {public}) must say whom to ask about it; add "
+        "-s CRAWLER_CONTACT=https://your.site/about-the-crawler or -s CRAWLER_CONTACT=you@your.site, "
+        "or put such an address into USER_AGENT"
+    )

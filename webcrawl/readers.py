@@ -1,0 +1,268 @@
+"""Readers: how a setting, text from the command line or Python from a module, becomes a typed value.
+
+A reader accepts what is right and turns down everything else with a sentence that says what would be right.
+None of them guesses: a word where a number belongs is wrong, and so is a number that is out of range.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from importlib import import_module
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Network = IPv4Network | IPv6Network
+Nameserver = tuple[str, int]
+"""An address and a port."""
+
+EMPTY = (None, "", "None")
+"""What counts as nothing where a setting may have no value."""
+
+_DNS_PORT = 53
+_MIME_PATTERN = re.compile(r"[a-z0-9!#$&^_.+-]+/(\*|[a-z0-9!#$&^_.+-]+)")
+_EXTENSION = re.compile(r"[a-z0-9_+-]{1,16}")
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """``allowed`` completes the sentence 'must be ...'; ``read`` raises ValueError for anything else.
+
+    The message of that ValueError, if it has one, says more than ``allowed`` does.
+    """
+
+    allowed: str
+    read: Callable[[object], object]
+
+    def problem(self, value: object) -> str | None:
+        """What is wrong with ``value``; None when it can be read."""
+        try:
+            self.read(value)
+        except (ValueError, TypeError, OverflowError) as error:
+            reason = error.args[0] if isinstance(error, Refusal) else f"must be {self.allowed}"
+            return f"{reason}, not {_shown(value)}"
+        return None
+
+
+class Refusal(ValueError):  # noqa: N818 - says why, is no fault
+    """A ValueError whose message is meant to be read: it replaces 'must be ...'."""
+
+
+def whole(least: int, most: int | None = None, *, zero: str = "") -> Reader:
+    """A whole number from ``least`` to ``most``; ``zero`` says what 0 means where that is special."""
+
+    def read(value: object) -> int:
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            raise TypeError
+        number = int(value)
+        if number < least or (most is not None and number > most):
+            raise ValueError
+        return number
+
+    return Reader(_range_in_words("a whole number", least, most, zero), read)
+
+
+def real(least: float, most: float, *, zero: str = "", above: bool = False) -> Reader:
+    """A number from ``least`` (or only ``above`` it) to ``most``."""
+
+    def read(value: object) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise TypeError
+        number = float(value)
+        if not math.isfinite(number) or number < least or number > most or (above and number == least):
+            raise ValueError
+        return number
+
+    allowed = f"a number above {least:g} and at most {most:g}" if above else ""
+    return Reader(allowed or _range_in_words("a number", least, most, zero), read)
+
+
+def choice(*names: str, later: Sequence[str] = ()) -> Reader:
+    """One of ``names``; ``later`` are names that are promised and not here yet."""
+    listed = ", ".join(names[:-1]) + f" or {names[-1]}"
+
+    def read(value: object) -> str:
+        if value in later:
+            raise Refusal(f"is not in this version yet; it must be {listed}")
+        if value not in names:
+            raise ValueError
+        return str(value)
+
+    return Reader(listed, read)
+
+
+def switch() -> Reader:
+    """On or off, in the words that Scrapy takes."""
+
+    def read(value: object) -> bool:
+        return as_switch(value)
+
+    return Reader("True or False", read)
+
+
+def as_switch(value: object) -> bool:
+    """A truth value from True, False, 1, 0 or these words in any case; ValueError for anything else."""
+    known = {"true": True, "1": True, "false": False, "0": False}
+    word = str(value).strip().lower()
+    if word not in known:
+        raise ValueError
+    return known[word]
+
+
+def text(allowed: str = "a text") -> Reader:
+    """Any text, an empty one too."""
+
+    def read(value: object) -> str:
+        return "" if value is None else _string(value).strip()
+
+    return Reader(allowed, read)
+
+
+def label(allowed: str) -> Reader:
+    """A word of letters, digits, dots, hyphens and underscores; None when empty."""
+
+    def read(value: object) -> str | None:
+        if value in EMPTY:
+            return None
+        if not re.fullmatch(r"[\w.-]{1,100}", _string(value)):
+            raise ValueError
+        return _string(value)
+
+    return Reader(allowed, read)
+
+
+def words(allowed: str, pattern: re.Pattern[str], strip: str = "") -> Reader:
+    """A list, or a text with commas, of lower-case words that match ``pattern``."""
+
+    def read(value: object) -> tuple[str, ...]:
+        found = tuple(item.lower().lstrip(strip) for item in as_list(value))
+        for item in found:
+            if not pattern.fullmatch(item):
+                raise ValueError
+        return found
+
+    return Reader(allowed, read)
+
+
+def extensions() -> Reader:
+    """File name extensions, with or without the leading dot."""
+    return words("a list of file name extensions such as jpg,zip", _EXTENSION, strip=".")
+
+
+def mime_patterns() -> Reader:
+    """MIME types; ``text/*`` stands for all of a kind."""
+    return words("a list of MIME types such as text/html,text/*", _MIME_PATTERN)
+
+
+def import_path(allowed: str) -> Reader:
+    """The dotted path of something importable; None when empty."""
+
+    def read(value: object) -> str | None:
+        if value in EMPTY:
+            return None
+        module, _, attribute = _string(value).rpartition(".")
+        try:
+            getattr(import_module(module), attribute)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise Refusal(f"must be {allowed} ({error})") from error
+        return _string(value)
+
+    return Reader(allowed, read)
+
+
+def readable_file(allowed: str) -> Reader:
+    """The path of a file that can be read; None when empty."""
+
+    def read(value: object) -> Path | None:
+        if value in EMPTY:
+            return None
+        path = Path(_string(value))
+        try:
+            with path.open("rb"):
+                return path
+        except OSError as error:
+            raise Refusal(f"must be {allowed} ({error.strerror})") from error
+
+    return Reader(allowed, read)
+
+
+def folder(allowed: str) -> Reader:
+    """The path of a folder that is there or can be made; None when empty."""
+
+    def read(value: object) -> Path | None:
+        if value in EMPTY:
+            return None
+        path = Path(_string(value))
+        nearest = next((parent for parent in (path, *path.absolute().parents) if parent.exists()), path)
+        if not nearest.is_dir():
+            raise Refusal(f"must be {allowed} ({nearest} is not a folder)")
+        return path
+
+    return Reader(allowed, read)
+
+
+def networks_or_switch() -> Reader:
+    """True for all, False for none, or a list of networks or addresses."""
+
+    def read(value: object) -> bool | tuple[Network, ...]:
+        try:
+            return as_switch(value)
+        except ValueError:
+            return tuple(ip_network(item, strict=False) for item in as_list(value))
+
+    return Reader("True, False or a list of networks such as 10.0.0.0/8,::1", read)
+
+
+def nameservers() -> Reader:
+    """Addresses of name servers, each with a port if it is not 53."""
+
+    def read(value: object) -> tuple[Nameserver, ...]:
+        return tuple(_nameserver(item) for item in as_list(value))
+
+    return Reader("a list of IP addresses such as 9.9.9.9,127.0.0.1:5353,[::1]:53", read)
+
+
+def as_list(value: object) -> list[str]:
+    """The items of a list, of a JSON list in a text, or of a text with commas. Empty for no value."""
+    if value in EMPTY:
+        return []
+    if isinstance(value, str):
+        value = json.loads(value) if value.lstrip().startswith('["') else value.split(",")
+    if not isinstance(value, list | tuple | set | frozenset):
+        raise TypeError
+    return [_string(item).strip() for item in value if item not in EMPTY]
+
+
+def _nameserver(item: str) -> Nameserver:
+    address, port = item, str(_DNS_PORT)
+    if bracketed := re.fullmatch(r"\[(.+)\](?::(\d+))?", item):
+        address, port = bracketed[1], bracketed[2] or port
+    elif item.count(":") == 1:
+        address, port = item.split(":")
+    if not 0 < int(port) < 65_536:
+        raise ValueError
+    return str(ip_address(address)), int(port)
+
+
+def _string(value: object) -> str:
+    if not isinstance(value, str | Path):
+        raise TypeError
+    return str(value)
+
+
+def _range_in_words(noun: str, least: float, most: float | None, zero: str) -> str:
+    allowed = f"{noun} from {least:g} to {most:g}" if most is not None else f"{noun} of at least {least:g}"
+    return f"{allowed} (0: {zero})" if zero else allowed
+
+
+def _shown(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 80 else f"{shown[:77]}..."
