@@ -1,8 +1,8 @@
 """All settings of the crawler: one table, from which they are checked, read and documented.
 
 Scrapy's ``Settings`` hold whatever text was typed. ``check`` finds everything that is wrong with it at once;
-``Configuration.from_settings`` turns it into typed values, and the wiring reads nothing but those. A setting is
-called like its field, in capitals.
+``Configuration.from_settings`` turns it into typed values, and the wiring reads nothing but those. A setting
+is called like its field, in capitals.
 """
 
 from __future__ import annotations
