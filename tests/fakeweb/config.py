@@ -1,0 +1,72 @@
+"""What a fake web shall be, as plain values that travel to another process as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+Option = int | float | str
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where one behaviour is found: on a share of the pages (or hosts), on named hosts, under named paths.
+
+    ``share`` is of the pages that no other page depends on (of the hosts, for a robots behaviour), so that
+    every other page stays reachable whatever the behaviour does. ``hosts`` and ``paths`` (prefixes) narrow
+    it; with them and without a share, every page they name is meant, also those that others depend on.
+    """
+
+    behaviour: str
+    share: float = 0.0
+    hosts: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    options: dict[str, Option] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything ``python -m tests.fakeweb`` needs to know."""
+
+    kind: Literal["web", "bench"] = "web"
+    seed: int = 1
+    hosts: int = 20
+    pages: int | None = 400
+    """Pages of all hosts together; None for an endless web. For the bench web: pages of each host."""
+    links: int = 20
+    same_host: float = 0.8
+    zipf: float = 1.0
+    suffix: str = "localhost"
+    per_domain: int = 1
+    words: int = 120
+    dirty: bool = False
+    charsets: bool = False
+    placements: tuple[Placement, ...] = ()
+    port: int = 0
+    tls: bool = False
+    own_addresses: bool = False
+    """Each host has a 127.x.y.z of its own; told by the name server, so only useful with ``dns``."""
+    dns: bool = False
+    dns_dead: tuple[str, ...] = ()
+    """Names (and everything below them) that do not exist."""
+    dns_ttl: int = 300
+    dns_silent: bool = False
+    """The name server takes questions and never answers."""
+
+    def to_json(self) -> str:
+        """Return the configuration as one JSON object."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Config:
+        """Read what ``to_json`` wrote; fields left out keep their defaults."""
+        values: dict[str, Any] = json.loads(text)
+        values["placements"] = tuple(
+            Placement(
+                **{**given, "hosts": tuple(given.get("hosts", ())), "paths": tuple(given.get("paths", ()))}
+            )
+            for given in values.get("placements", ())
+        )
+        values["dns_dead"] = tuple(values.get("dns_dead", ()))
+        return cls(**values)
