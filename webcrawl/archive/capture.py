@@ -13,10 +13,10 @@ Truncated = Literal["length", "time", "disconnect", "unspecified"]
 class Capture:
     """One HTTP exchange as it went over the wire.
 
-    ``request_head`` and ``response_head`` run from the first byte of the start line to the empty line that ends
-    the head, both included, exactly as sent and received. ``payload`` is the body after the transfer coding was
-    removed and before any content coding is: what RFC 9110 calls the content. A capture without a response (the
-    connection failed) has an empty ``response_head``.
+    ``request_head`` and ``response_head`` run from the first byte of the start line to the empty line that
+    ends the head, both included, exactly as sent and received. ``payload`` is the body after the transfer
+    coding was removed and before any content coding is: what RFC 9110 calls the content. A capture without a
+    response (the connection failed) has an empty ``response_head``.
     """
 
     url: str
@@ -38,7 +38,8 @@ class Capture:
 class FetchRecord:
     """One finished request, as ``fetch.jsonl`` tells it. Times are epoch seconds.
 
-    Either ``status`` (an HTTP status) or ``error`` (a word from ``hosts.health.FAILURES``) is set, never both.
+    Either ``status`` (an HTTP status) or ``error`` (a word from ``hosts.health.FAILURES``) is set, never
+    both.
     """
 
     start: float
@@ -61,7 +62,7 @@ class FetchRecord:
 
 @dataclass(slots=True)
 class Entry:
-    """What the archive is given for one finished request; ``capture`` is None where nothing is to be stored."""
+    """What the archive is given for one finished request; without ``capture`` nothing goes into a WARC."""
 
     record: FetchRecord
     capture: Capture | None = None

@@ -1,0 +1,149 @@
+"""The few operations by which the archive changes files, and a file that grows by whole groups."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from webcrawl.archive.errors import ArchiveError, translated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FLUSH_BYTES = 1 << 20
+"""A group is handed to the operating system in pieces of about this size, so that its memory stays bounded.
+"""
+
+_sync_data = getattr(os, "fdatasync", os.fsync)
+
+
+class Disk:
+    """The system calls that change something, one method each. A test replaces it to let any of them fail."""
+
+    def open(self, path: Path, *, new: bool) -> int:
+        """Open for appending; with ``new`` the file must not exist yet."""
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        return os.open(path, flags | (os.O_EXCL if new else 0), 0o644)
+
+    @contextmanager
+    def opened(self, path: Path) -> Iterator[int]:
+        """A new file for the length of a block."""
+        handle = self.open(path, new=True)
+        try:
+            yield handle
+        finally:
+            os.close(handle)
+
+    def write(self, handle: int, data: memoryview) -> int:
+        """Write the beginning of ``data``, as much as the system takes. Returns how much that was."""
+        return os.write(handle, data)
+
+    def write_whole(self, handle: int, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[self.write(handle, rest) :]
+
+    def sync(self, handle: int) -> None:
+        """Make content and size durable (not the times)."""
+        _sync_data(handle)
+
+    def truncate(self, handle: int, length: int) -> None:
+        os.ftruncate(handle, length)
+
+    def rename(self, source: Path, target: Path) -> None:
+        source.rename(target)
+
+    def remove(self, path: Path) -> None:
+        path.unlink()
+
+    def sync_folder(self, folder: Path) -> None:
+        """Make creations, renames and removals in ``folder`` durable."""
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+class AppendFile:
+    """A file that grows by groups; a group is kept whole or not at all.
+
+    The life of a group: ``write`` any number of times, then ``sync`` and ``keep``, or ``rollback``. ``kept``
+    bytes are durable and stay; ``size`` also counts what the open group has written. Between groups both are
+    equal and the file ends there, unless a rollback itself failed: then the next group cuts the file back
+    first, or fails again.
+    """
+
+    def __init__(self, path: Path, disk: Disk, *, new: bool) -> None:
+        self.path = path
+        self._disk = disk
+        with translated(path):
+            self._handle = disk.open(path, new=new)
+            self.size = self.kept = os.fstat(self._handle).st_size
+        self._pending: list[bytes] = []
+        self._pending_bytes = 0
+        self._overhang = False  # the file may be longer than `kept`
+        self._torn = False  # a rollback could not cut the overhang off
+        self._folder_synced = False
+
+    def write(self, data: bytes) -> None:
+        """Add to the open group. Raises ArchiveError; the owner then rolls back."""
+        self._pending.append(data)
+        self._pending_bytes += len(data)
+        self.size += len(data)
+        if self._pending_bytes >= FLUSH_BYTES:
+            self._flush()
+
+    def sync(self) -> None:
+        """Bring the open group to the disk. It is still taken back by ``rollback``."""
+        if self.size == self.kept:
+            return
+        self._flush()
+        with translated(self.path):
+            self._disk.sync(self._handle)
+            if not self._folder_synced:
+                self._disk.sync_folder(self.path.parent)
+                self._folder_synced = True
+
+    def keep(self) -> None:
+        """The open group stays. Never fails: call it when every file of the group has been synced."""
+        self.kept = self.size
+        self._overhang = False
+
+    def rollback(self) -> None:
+        """Forget the open group. Never raises: a file that cannot be cut now is cut before the next group."""
+        self._pending.clear()
+        self._pending_bytes = 0
+        self.size = self.kept
+        if self._overhang:
+            try:
+                self._cut()
+            except ArchiveError:
+                self._torn = True
+
+    def settle(self) -> None:
+        """Make sure that the file ends at ``kept``. Raises ArchiveError when it cannot."""
+        self.rollback()
+        if self._torn:
+            self._cut()
+
+    def release(self) -> None:
+        """Close the handle; the file stays as it is."""
+        with translated(self.path):
+            os.close(self._handle)
+
+    def _flush(self) -> None:
+        if self._torn:
+            self._cut()
+        self._overhang = True
+        with translated(self.path):
+            self._disk.write_whole(self._handle, b"".join(self._pending))
+        self._pending.clear()
+        self._pending_bytes = 0
+
+    def _cut(self) -> None:
+        with translated(self.path):
+            self._disk.truncate(self._handle, self.kept)
+        self._overhang = self._torn = False

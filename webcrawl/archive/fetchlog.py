@@ -1,0 +1,198 @@
+"""``fetch.jsonl``: a line for every finished request, and the way to read all of them again."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from isal import igzip_lib
+
+from webcrawl.archive import rotation
+from webcrawl.archive.disk import AppendFile, Disk
+from webcrawl.archive.errors import ArchiveError, translated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from webcrawl.archive.capture import FetchRecord
+
+NAME = "fetch.jsonl"
+
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+
+
+def log_line(record: FetchRecord) -> bytes:
+    """The record as one line of ASCII: no character of a URL or header can end the line or steer a terminal.
+
+    Raises ValueError when not exactly one of ``status`` and ``error`` is set, or when ``extra`` uses the name
+    of a field of the contract.
+    """
+    if (record.status is None) == (record.error is None):
+        raise ValueError(f"either status or error must be set: {record!r}")
+    line: dict[str, Any] = {
+        "start": round(record.start, 6),
+        "end": round(record.end, 6),
+        "url": record.url,
+        "key": record.key,
+        "ip": record.ip,
+        "kind": record.kind,
+        "status": record.status,
+        "error": record.error,
+        "mime": record.mime,
+        "bytes": record.bytes,
+        "location": record.location,
+        "via": record.via,
+        "depth": record.depth,
+        "worker": record.worker,
+    }
+    if record.extra:
+        if not line.keys().isdisjoint(record.extra):
+            raise ValueError(f"extra facts must not use the name of a field: {record!r}")
+        line |= {name: _finite(value) for name, value in record.extra.items()}
+    del line["error" if record.error is None else "status"]
+    return _encode(line).replace("\x7f", "\\u007f").encode("ascii") + b"\n"
+
+
+def read(directory: Path, on_damage: Callable[[str], None] | None = None) -> Iterator[dict[str, Any]]:
+    """Every line under ``directory`` once, oldest first: rotated parts, then the current file.
+
+    The log may grow and rotate meanwhile; a last line that is not complete yet is left out. A line that is no
+    JSON object raises ArchiveError, or is told to ``on_damage`` and left out. Memory is that of a line.
+    """
+    done: set[str] = set()
+    while True:
+        with _open_current(directory) as current:  # and only then look at the parts: a rotation is noticed
+            parts = [part for part in rotation.stamps(directory) if part not in done]
+            if not parts:
+                yield from _objects(current, directory / NAME, on_damage)
+                return
+        for part in parts:
+            done.add(part)
+            with rotation.open_part(directory, part) as stream:
+                yield from _objects(stream, directory / f"fetch-{part}.jsonl", on_damage)
+
+
+class FetchLog:
+    """Writes ``fetch.jsonl`` in groups as ``AppendFile`` defines them, and rotates it by size.
+
+    Lines are complete at the end of every group. One thread at a time; compression has its own.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        roll_bytes: int = 1_000_000_000,
+        clock: Callable[[], float] = time.time,
+        disk: Disk | None = None,
+        compressor: rotation.Compressor | None = None,
+    ) -> None:
+        self._directory = directory
+        self._roll_bytes = roll_bytes
+        self._clock = clock
+        self._disk = disk or Disk()
+        self._compressor = compressor or rotation.Compressor(directory, self._disk)
+        self._file: AppendFile | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes in the current file, the open group included."""
+        return 0 if self._file is None else self._file.size
+
+    def open(self) -> None:
+        """Open the file, after a repair, and compress what an earlier run left plain. Raises ArchiveError."""
+        self._ready_file()
+        self._compressor.start()
+
+    def write(self, lines: Sequence[bytes]) -> None:
+        """Add lines to the open group. Raises ArchiveError; the owner then calls ``rollback``."""
+        self._ready_file().write(b"".join(lines))
+
+    def roll_if_full(self) -> None:
+        """Rotate a file that has reached its size; between groups only.
+
+        Raises ArchiveError; nothing is lost, and the next call tries again.
+        """
+        file = self._file
+        if file is None or file.size < self._roll_bytes:
+            return
+        file.settle()
+        with translated(file.path):
+            self._disk.rename(file.path, rotation.next_part(self._directory, self._clock()))
+        self._file = None
+        file.release()
+        self._compressor.start()
+
+    def sync(self) -> None:
+        """Bring the open group to the disk. Raises ArchiveError."""
+        if self._file is not None:
+            self._file.sync()
+
+    def keep(self) -> None:
+        """The open group stays."""
+        if self._file is not None:
+            self._file.keep()
+
+    def rollback(self) -> None:
+        """Forget the open group. Never raises."""
+        if self._file is not None:
+            self._file.rollback()
+
+    def close(self) -> None:
+        """Close the file and wait for the compression. Raises ArchiveError; what was kept is durable."""
+        file, self._file = self._file, None
+        try:
+            if file is not None:
+                try:
+                    file.settle()
+                finally:
+                    file.release()
+        finally:
+            self._compressor.wait()
+
+    def _ready_file(self) -> AppendFile:
+        if self._file is None:
+            self._file = AppendFile(self._directory / NAME, self._disk, new=False)
+        return self._file
+
+
+def _finite(value: str | int | float | bool | None) -> str | int | float | bool | None:
+    """JSON has no infinity and no NaN."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _open_current(directory: Path) -> BinaryIO:
+    try:
+        return (directory / NAME).open("rb")
+    except FileNotFoundError:
+        return BytesIO()
+
+
+def _objects(
+    stream: BinaryIO, path: Path, on_damage: Callable[[str], None] | None
+) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(_complete_lines(stream, path), start=1):
+        try:
+            value = json.loads(line)
+        except ValueError:
+            value = None
+        if isinstance(value, dict):
+            yield value
+        elif on_damage is None:
+            raise ArchiveError(path, f"line {number} is no JSON object")
+        else:
+            on_damage(f"{path}: line {number} is no JSON object")
+
+
+def _complete_lines(stream: BinaryIO, path: Path) -> Iterator[bytes]:
+    try:
+        with translated(path):
+            for line in stream:
+                if line.endswith(b"\n"):
+                    yield line
+    except (EOFError, igzip_lib.IsalError) as error:  # type: ignore[misc]  # the stub calls it an instance
+        raise ArchiveError(path, f"its compressed form is damaged: {error}") from error

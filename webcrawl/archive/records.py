@@ -1,0 +1,165 @@
+"""WARC 1.1 records as bytes: what is written about one exchange, before compression.
+
+Section numbers are those of the WARC 1.1 standard (ISO 28500:2017).
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from base64 import b32encode
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha1
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from webcrawl.archive.capture import Capture
+
+CONFORMS_TO = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
+PROFILES = "http://netpreserve.org/warc/1.1/revisit/"
+RECORD_END = b"\r\n\r\n"
+
+_TRANSFER_ENCODING = re.compile(rb"^(transfer-encoding[ \t]*:)", re.IGNORECASE | re.MULTILINE)
+_BLANK_LINE = re.compile(rb"\n[ \t\r\x0b\x0c\x1c-\x1f]*\n")
+_NOT_IN_A_URI = re.compile(r"[\x00-\x20\x7f<>]")
+_LINE_BREAKS = re.compile(r"[\r\n]+\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Revisit:
+    """The earlier record that makes storing a payload again needless (section 6.7)."""
+
+    profile: Literal["identical-payload-digest", "server-not-modified"]
+    target_uri: str
+    date: float
+    """When the earlier record was captured, epoch seconds; its WARC-Date."""
+    record_id: str | None = None
+    """Its WARC-Record-ID with the angle brackets, where known."""
+
+
+def warcinfo_record(filename: str, at: float, info: Mapping[str, str]) -> bytes:
+    """The first record of a file: who wrote it, with what and under which policy (section 6.2)."""
+    facts = {"format": "WARC File Format 1.1", "conformsTo": CONFORMS_TO, **info}
+    block = "".join(f"{name}: {_LINE_BREAKS.sub(' ', value)}\r\n" for name, value in facts.items()).encode()
+    head = (
+        "WARC/1.1\r\nWARC-Type: warcinfo\r\n"
+        f"WARC-Record-ID: {new_record_id()}\r\nWARC-Date: {warc_date(at)}\r\nWARC-Filename: {filename}\r\n"
+        f"WARC-Block-Digest: {digest(block)}\r\n"
+        f"Content-Type: application/warc-fields\r\nContent-Length: {len(block)}\r\n\r\n"
+    )
+    return b"".join((head.encode(), block, RECORD_END))
+
+
+def capture_records(capture: Capture, revisit: Revisit | None = None) -> list[bytes]:
+    """The response record (or the revisit record in its place) and the request record of one exchange.
+
+    The capture must have a response; without a request head there is no request record. The records name each
+    other, and all carry the time the request was sent.
+    """
+    response_id, request_id = new_record_id(), new_record_id()
+    shared = f"WARC-Date: {warc_date(capture.started_at)}\r\nWARC-Target-URI: {_uri(capture.url)}\r\n"
+    if capture.ip is not None:
+        shared += (
+            f"WARC-IP-Address: {capture.ip.partition('%')[0]}\r\n"  # a zone index is no part of an address
+        )
+    identity = f"WARC-Record-ID: {response_id}\r\n{shared}"
+    if not capture.request_head:
+        return [_answer(capture, identity, revisit)]
+    answer = _answer(capture, f"{identity}WARC-Concurrent-To: {request_id}\r\n", revisit)
+    fields = (
+        f"WARC-Type: request\r\nWARC-Record-ID: {request_id}\r\n{shared}WARC-Concurrent-To: {response_id}\r\n"
+    )
+    return [answer, _http_record(fields, "request", capture.request_head, capture.request_body)]
+
+
+def archived_head(head: bytes) -> bytes:
+    """The head of a response as it is archived: verbatim, but for what would make readers mistake the
+    payload.
+
+    The payload comes without its transfer coding, so the field that announces one gets the name that Common
+    Crawl gives it; Content-Length and Content-Encoding stay, also where the server lied. A head that was cut
+    off before its empty line is completed.
+    """
+    head = _TRANSFER_ENCODING.sub(rb"X-Crawler-\1", head)
+    if _BLANK_LINE.search(head) is None:
+        head += b"\r\n" if head.endswith(b"\n") else RECORD_END
+    return head
+
+
+def digest(*parts: bytes) -> str:
+    """The labelled digest of the parts in sequence, in the form all tools of the field write."""
+    state = sha1(usedforsecurity=False)
+    for part in parts:
+        state.update(part)
+    return "sha1:" + b32encode(state.digest()).decode()
+
+
+NO_PAYLOAD = digest()
+"""The digest of nothing, which nearly every request has as its payload."""
+
+
+def warc_date(at: float) -> str:
+    """Epoch seconds as a WARC-Date with microseconds."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds")[:-6] + "Z"
+
+
+def new_record_id() -> str:
+    return f"<urn:uuid:{uuid.uuid4()}>"
+
+
+def _answer(capture: Capture, identity: str, revisit: Revisit | None) -> bytes:
+    head = archived_head(capture.response_head)
+    if revisit is not None:
+        return _revisit(capture, identity, head, revisit)
+    fields = f"WARC-Type: response\r\n{identity}"
+    if capture.truncated is not None:
+        fields += f"WARC-Truncated: {capture.truncated}\r\n"
+    return _http_record(fields, "response", head, capture.payload)
+
+
+def _http_record(fields: str, message: str, head: bytes, payload: bytes) -> bytes:
+    if _ends_at_its_first_blank_line(head):
+        fields += f"WARC-Payload-Digest: {digest(payload) if payload else NO_PAYLOAD}\r\n"
+    warc_head = (
+        f"WARC/1.1\r\n{fields}WARC-Block-Digest: {digest(head, payload)}\r\n"
+        f"Content-Type: application/http;msgtype={message}\r\n"
+        f"Content-Length: {len(head) + len(payload)}\r\n\r\n"
+    )
+    return b"".join((warc_head.encode(), head, payload, RECORD_END))
+
+
+def _revisit(capture: Capture, identity: str, head: bytes, revisit: Revisit) -> bytes:
+    """The head alone; for an identical payload its digest too, so that it is found where it was stored."""
+    fields = (
+        f"WARC/1.1\r\nWARC-Type: revisit\r\n{identity}WARC-Profile: {PROFILES}{revisit.profile}\r\n"
+        f"WARC-Refers-To-Target-URI: {_uri(revisit.target_uri)}\r\n"
+        f"WARC-Refers-To-Date: {warc_date(revisit.date)}\r\n"
+    )
+    if revisit.record_id is not None:
+        fields += f"WARC-Refers-To: {revisit.record_id}\r\n"
+    if revisit.profile == "identical-payload-digest":
+        fields += f"WARC-Truncated: length\r\nWARC-Payload-Digest: {digest(capture.payload)}\r\n"
+    fields += (
+        f"WARC-Block-Digest: {digest(head)}\r\n"
+        f"Content-Type: application/http;msgtype=response\r\nContent-Length: {len(head)}\r\n\r\n"
+    )
+    return b"".join((fields.encode(), head, RECORD_END))
+
+
+def _ends_at_its_first_blank_line(head: bytes) -> bool:
+    """Whether all readers agree on where the payload starts.
+
+    Some take a line of white space for the end of a head, some do not. Where that matters no payload digest
+    is written, since half of them would call it wrong.
+    """
+    first = _BLANK_LINE.search(head)
+    return first is not None and first.end() == len(head) and len(first.group()) <= len(b"\n\r\n")
+
+
+def _uri(url: str) -> str:
+    """The URL of a request as a header value: without fragment, nothing in it that could end the line."""
+    uri = url.partition("#")[0].encode(errors="replace").decode()
+    return _NOT_IN_A_URI.sub(lambda found: f"%{ord(found.group()):02X}", uri)

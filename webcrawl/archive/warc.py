@@ -1,0 +1,174 @@
+"""The WARC files of one worker: names, rolling, and one gzip member per record."""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from isal import isal_zlib
+
+from webcrawl.archive.disk import AppendFile, Disk
+from webcrawl.archive.errors import translated
+from webcrawl.archive.records import capture_records, warcinfo_record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from webcrawl.archive.capture import Capture
+    from webcrawl.archive.records import Revisit
+
+OPEN = ".open"
+"""What the name of a file ends in while it is written."""
+GZIP_MEMBER = 31
+"""The zlib window size that stands for: 32 KB and a gzip header."""
+
+_SERIAL = re.compile(r"-\d{17}-(\d{5,})-")
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9.]+")
+
+
+class Place(NamedTuple):
+    """Where a record lies: the name its file has once closed, the offset and length of its gzip member."""
+
+    filename: str
+    offset: int
+    length: int
+
+
+def stamp(at: float) -> str:
+    """Epoch seconds as 17 digits, YYYYMMDDhhmmssmmm in UTC: sorts as text."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y%m%d%H%M%S%f")[:17]
+
+
+class WarcWriter:
+    """Writes exchanges into ``<prefix>-<time>-<serial>-<worker>.warc.gz``.
+
+    A file is created with the first exchange that goes into it and carries ``.open`` behind its name until it
+    is closed, at ``roll_bytes`` or at the end; its first record is a warcinfo. Exchanges come in groups as
+    ``AppendFile`` defines them, a group always in one file. One thread at a time.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        worker: str,
+        info: Mapping[str, str],
+        roll_bytes: int = 1_000_000_000,
+        level: int = 2,
+        prefix: str = "webcrawl",
+        clock: Callable[[], float] = time.time,
+        disk: Disk | None = None,
+    ) -> None:
+        """``level`` is isal's, 0 to 3."""
+        self._folder = folder
+        self._worker = _NOT_IN_A_NAME.sub("_", worker)
+        self._info = info
+        self._roll_bytes = roll_bytes
+        self._level = level
+        self._prefix = prefix
+        self._clock = clock
+        self._disk = disk or Disk()
+        self._file: AppendFile | None = None
+        self._info_bytes = 0  # what the warcinfo of the current file takes
+        self._serial: int | None = None  # of the next file; None until the folder has been looked at
+
+    @property
+    def filename(self) -> str | None:
+        """The name the current file will have once closed."""
+        return None if self._file is None else self._file.path.name.removesuffix(OPEN)
+
+    @property
+    def size(self) -> int:
+        """Bytes in the current file, the open group included."""
+        return 0 if self._file is None else self._file.size
+
+    def write(self, capture: Capture, revisit: Revisit | None = None) -> Place | None:
+        """Add an exchange to the open group: its response (or ``revisit`` in its stead) and its request.
+
+        Returns where the first of them lies, None for a capture without a response: there is nothing to keep.
+        Raises ArchiveError; the owner then calls ``rollback``.
+        """
+        if not capture.response_head:
+            return None
+        file = self._ready_file()
+        place_at = file.size
+        records = capture_records(capture, revisit)
+        members = [isal_zlib.compress(record, self._level, GZIP_MEMBER) for record in records]
+        for member in members:
+            file.write(member)
+        return Place(file.path.name.removesuffix(OPEN), place_at, len(members[0]))
+
+    def roll_if_full(self) -> None:
+        """Close a file that has reached its size; between groups only.
+
+        Raises ArchiveError; nothing is lost, and the next call tries again.
+        """
+        if self._file is not None and self._file.size >= self._roll_bytes:
+            self._finish(self._file)
+
+    def sync(self) -> None:
+        """Bring the open group to the disk. Raises ArchiveError."""
+        if self._file is not None:
+            self._file.sync()
+
+    def keep(self) -> None:
+        """The open group stays."""
+        if self._file is not None:
+            self._file.keep()
+
+    def rollback(self) -> None:
+        """Forget the open group. Never raises."""
+        if self._file is not None:
+            self._file.rollback()
+
+    def close(self) -> None:
+        """Give the current file its final name. Raises ArchiveError: it then waits, whole, for the repair."""
+        if self._file is None:
+            return
+        try:
+            self._finish(self._file)
+        finally:
+            if self._file is not None:
+                file, self._file = self._file, None
+                file.release()
+
+    def _ready_file(self) -> AppendFile:
+        """The file to write to; it has its warcinfo even after a rollback took that back."""
+        file = self._file
+        if file is None:
+            file = self._file = self._create()
+        if file.size == 0:
+            name = file.path.name.removesuffix(OPEN)
+            record = warcinfo_record(name, self._clock(), self._info)
+            file.write(isal_zlib.compress(record, self._level, GZIP_MEMBER))
+            self._info_bytes = file.size
+        return file
+
+    def _create(self) -> AppendFile:
+        if self._serial is None:
+            self._serial = self._next_serial()
+        name = f"{self._prefix}-{stamp(self._clock())}-{self._serial:05d}-{self._worker}.warc.gz"
+        file = AppendFile(self._folder / (name + OPEN), self._disk, new=True)
+        self._serial += 1
+        return file
+
+    def _next_serial(self) -> int:
+        """One more than any in the folder: names sort in the order of writing also after a restart."""
+        with translated(self._folder):
+            found = [_SERIAL.search(path.name) for path in self._folder.iterdir()]
+        return max((int(match[1]) for match in found if match), default=-1) + 1
+
+    def _finish(self, file: AppendFile) -> None:
+        """Rename the file (or remove it when there is nothing but a warcinfo in it) and let go of it."""
+        file.settle()
+        with translated(file.path):
+            if file.kept <= self._info_bytes:
+                self._disk.remove(file.path)
+            else:
+                self._disk.rename(file.path, file.path.with_name(file.path.name.removesuffix(OPEN)))
+            self._file = None
+            file.release()
+            self._disk.sync_folder(self._folder)
