@@ -33,6 +33,7 @@ from webcrawl.readers import (
     text,
     whole,
 )
+from webcrawl.scope.useless_extensions import USELESS_EXTENSIONS
 from webcrawl.vocabulary import unknown_names, wrong_types
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class Configuration:
     urllength_limit: int = _of(whole(0, 1 << 20, zero="no limit"), 2083, "characters", "longest URL followed")
     depth_limit: int = _of(whole(0, 1 << 30, zero="no limit"), 0, "links", "how far from a seed")
     extensions_refused: tuple[str, ...] = _of(
-        extensions(), [], "", "file name extensions that are not worth a request"
+        extensions(), sorted(USELESS_EXTENSIONS), "", "file name extensions that are not worth a request"
     )
     mime_types_wanted: tuple[str, ...] = _of(
         mime_patterns(), ["text/*", "application/xhtml+xml"], "", "a body of another type is not read"

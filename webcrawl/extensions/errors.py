@@ -1,0 +1,143 @@
+"""Two logs of errors in the JOBDIR, anticipated and not, and the brake for when the latter become many.
+
+``errors.log`` has a line for each URL that failed the way URLs do. ``unanticipated.log`` has the traceback
+of each exception that nobody caught where it arose: in a spider, a pipeline, a middleware, or in the
+crawler itself. Many of those in short time mean that something is broken that goes on breaking, so the
+crawl is stopped, cleanly.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from logging.handlers import RotatingFileHandler
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.defer import deferred_from_coro
+
+from webcrawl import anticipated
+from webcrawl.configuration import Configuration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+ANTICIPATED = "errors.log"
+UNANTICIPATED = "unanticipated.log"
+REASON = "unanticipated_errors"
+"""The close reason of a crawl that was stopped."""
+
+_ANTICIPATED_BYTES = 100_000_000
+_UNANTICIPATED_BYTES = 10_000_000
+_KEPT = 3
+"""Each log is rolled at its size, and so many old ones are kept."""
+
+logger = logging.getLogger(__name__)
+
+
+class Brake:
+    """Says when there were more than ``most`` events within ``window_seconds``. Times are monotonic."""
+
+    def __init__(self, most: int, window_seconds: float) -> None:
+        self._most = most
+        self._window = window_seconds
+        self._events: deque[float] = deque()
+
+    def event(self, now: float) -> bool:
+        """Count one; True when that is one too many."""
+        self._events.append(now)
+        while self._events[0] < now - self._window:
+            self._events.popleft()
+        return len(self._events) > self._most
+
+
+class ErrorFile(RotatingFileHandler):
+    """A log file that is made with its first line. A line that cannot be written (no room) is lost, silently.
+
+    What the lines tell is in the figures as well, and complaining would fill the terminal while the disk is
+    full.
+    """
+
+    def __init__(self, path: Path, size: int) -> None:
+        super().__init__(path, maxBytes=size, backupCount=_KEPT, encoding="utf-8", delay=True)
+        self.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%dT%H:%M:%S%z"))
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+        """Do nothing, in place of a traceback on standard error."""
+
+
+class Tracebacks(logging.Filter):
+    """Passes records at ERROR and above that carry an exception."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.levelno >= logging.ERROR and bool(record.exc_info and record.exc_info[0])
+
+
+class Counting(logging.Handler):
+    """Calls back for each record, on whatever thread it was logged."""
+
+    def __init__(self, called: Callable[[], None]) -> None:
+        super().__init__(logging.ERROR)
+        self._called = called
+        self.addFilter(Tracebacks())
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._called()
+
+
+class Errors:
+    """Opens both logs with the spider and closes them with the engine; stops the crawl when the brake says
+    so.
+    """
+
+    def __init__(self, crawler: Crawler, directory: Path, brake: Brake) -> None:
+        self._crawler = crawler
+        self._brake = brake
+        self._stopping = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._anticipated = ErrorFile(directory / ANTICIPATED, _ANTICIPATED_BYTES)
+        self._unanticipated = ErrorFile(directory / UNANTICIPATED, _UNANTICIPATED_BYTES)
+        self._unanticipated.addFilter(Tracebacks())
+        self._counting = Counting(self._count)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        configuration = Configuration.from_settings(crawler.settings)
+        if configuration.jobdir is None:
+            raise NotConfigured("no JOBDIR to keep logs of errors in")
+        brake = Brake(configuration.errors_unanticipated_max, configuration.errors_window_seconds)
+        extension = cls(crawler, configuration.jobdir, brake)
+        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(extension.engine_stopped, signal=signals.engine_stopped)
+        return extension
+
+    def spider_opened(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        anticipated.LOGGER.addHandler(self._anticipated)
+        logging.root.addHandler(self._unanticipated)
+        logging.root.addHandler(self._counting)
+
+    def engine_stopped(self) -> None:
+        anticipated.LOGGER.removeHandler(self._anticipated)
+        logging.root.removeHandler(self._unanticipated)
+        logging.root.removeHandler(self._counting)
+        self._anticipated.close()
+        self._unanticipated.close()
+
+    def _count(self) -> None:
+        if self._brake.event(time.monotonic()) and not self._stopping and self._loop is not None:
+            self._stopping = True
+            self._loop.call_soon_threadsafe(self._stop)
+
+    def _stop(self) -> None:
+        if self._crawler.engine.spider is None:
+            return
+        logger.critical("Too many unanticipated errors in short time, the crawl stops; see %s", UNANTICIPATED)
+        deferred_from_coro(self._crawler.engine.close_spider_async(reason=REASON))

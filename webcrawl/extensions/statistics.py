@@ -1,0 +1,65 @@
+"""A line of figures in the log every few seconds; takes the place of Scrapy's LogStats."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.asyncio import create_looping_call
+
+from webcrawl.configuration import Configuration
+from webcrawl.extensions.gauge import Gauge, frontier_of
+from webcrawl.extensions.progress import Progress
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+    from scrapy.utils.asyncio import AsyncioLoopingCall
+    from twisted.internet.task import LoopingCall
+
+logger = logging.getLogger(__name__)
+
+
+class Statistics:
+    """Logs a reading every ``STATISTICS_INTERVAL_SECONDS``, unless the live display shows the same on the
+    spot.
+    """
+
+    def __init__(self, crawler: Crawler, configuration: Configuration) -> None:
+        self._crawler = crawler
+        self._configuration = configuration
+        self._call: AsyncioLoopingCall | LoopingCall | None = None
+        self._gauge: Gauge | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        configuration = Configuration.from_settings(crawler.settings)
+        if not configuration.statistics_interval_seconds:
+            raise NotConfigured("STATISTICS_INTERVAL_SECONDS is 0")
+        extension = cls(crawler, configuration)
+        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
+        return extension
+
+    def spider_opened(self) -> None:
+        frontier = frontier_of(self._crawler)
+        if frontier is None:
+            return
+        self._gauge = Gauge(frontier, self._configuration)
+        self._call = create_looping_call(self.tell)
+        self._call.start(self._configuration.statistics_interval_seconds, now=False)
+
+    def spider_closed(self) -> None:
+        if self._call is not None and self._call.running:
+            self._call.stop()
+
+    def tell(self) -> None:
+        """Log the figures of this moment."""
+        if self._gauge is None:
+            return
+        display = self._crawler.get_extension(Progress)
+        if display is None or not display.holds_the_log:
+            logger.info("%s", self._gauge.read().line())

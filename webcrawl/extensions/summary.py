@@ -1,0 +1,102 @@
+"""At the end of a crawl: the summary on standard error and ``report.html`` in the JOBDIR."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+
+from webcrawl.archive.errors import ArchiveError
+from webcrawl.configuration import Configuration
+from webcrawl.extensions.gauge import Countable, frontier_of
+from webcrawl.reports import page
+from webcrawl.reports.summary import Ending, summary
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Self
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+
+RESUME_COMMAND = "RESUME_COMMAND"
+"""A setting that the crawl command makes for this extension: what to type to go on with the crawl."""
+
+logger = logging.getLogger(__name__)
+
+
+class Summary:
+    """Takes the figures when the spider has closed, and tells them last of all, when the engine has
+    stopped.
+    """
+
+    def __init__(self, crawler: Crawler, configuration: Configuration) -> None:
+        self._crawler = crawler
+        self._directory = configuration.jobdir
+        self._lasting = configuration.frontier_backend != "memory"
+        self._frontier: Countable | None = None
+        self._opened_at = 0.0
+        self._ended: tuple[str, str, float] | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        extension = cls(crawler, Configuration.from_settings(crawler.settings))
+        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
+        crawler.signals.connect(extension.engine_stopped, signal=signals.engine_stopped)
+        return extension
+
+    def spider_opened(self) -> None:
+        self._frontier = frontier_of(self._crawler)
+        self._opened_at = time.monotonic()
+
+    def spider_closed(self, spider: Spider, reason: str) -> None:
+        self._ended = (spider.name, reason, time.monotonic() - self._opened_at)
+
+    async def engine_stopped(self) -> None:
+        if self._frontier is None or self._ended is None:
+            return
+        spider, reason, elapsed = self._ended
+        report = await self._report(spider) if self._directory is not None else None
+        ending = Ending(
+            spider=spider,
+            reason=reason,
+            elapsed_seconds=elapsed,
+            tally=self._frontier.tally,
+            frontier=self._frontier.snapshot(),
+            directory=self._directory,
+            report=report,
+            resume=self._crawler.settings.get(RESUME_COMMAND) if self._lasting else None,
+        )
+        sys.stderr.write("\n" + summary(ending))
+        sys.stderr.flush()
+
+    async def _report(self, spider: str) -> Path | None:
+        """Write the page on a thread that a second signal need not wait for; None when it cannot be
+        written.
+        """
+        directory = self._directory
+        if directory is None or not directory.is_dir():
+            return None
+        loop = asyncio.get_running_loop()
+        written: asyncio.Future[Path] = loop.create_future()
+
+        def write() -> None:
+            try:
+                path = page.write(directory, f"{spider}: {directory.resolve().name}")
+            except Exception as error:
+                loop.call_soon_threadsafe(written.set_exception, error)
+            else:
+                loop.call_soon_threadsafe(written.set_result, path)
+
+        threading.Thread(target=write, name="report", daemon=True).start()
+        try:
+            return await written
+        except (OSError, ArchiveError) as error:
+            logger.warning("No %s: %s", page.NAME, error)
+            return None

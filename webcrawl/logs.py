@@ -1,0 +1,89 @@
+"""What of Scrapy's per-URL messages is logged, and how: nothing is formatted that nobody will read.
+
+Scrapy's root logger lets every level through and leaves it to the handler to drop records, so a message for
+each page is made and thrown away. This formatter leaves them out when the log level says that nobody wants
+them.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from scrapy.logformatter import LogFormatter, LogFormatterResult
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.settings import BaseSettings
+    from twisted.python.failure import Failure
+
+_SCRAPER = "scrapy.core.scraper"
+"""The logger to which Scrapy gives download errors, with a traceback in any case."""
+
+
+class OneLine(str):
+    """A message whose record is logged without its traceback."""
+
+    __slots__ = ()
+
+
+class WithoutTraceback(logging.Filter):
+    """Takes the traceback off records whose message is OneLine; drops nothing."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.msg, OneLine):
+            record.exc_info = None
+        return True
+
+
+class QuietLogFormatter(LogFormatter):
+    """Crawled, scraped and dropped are told at DEBUG and not formatted above; a failed download is one
+    line.
+    """
+
+    def __init__(self, level: int) -> None:
+        self._telling = level <= logging.DEBUG
+        scraper = logging.getLogger(_SCRAPER)
+        if not any(isinstance(found, WithoutTraceback) for found in scraper.filters):
+            scraper.addFilter(WithoutTraceback())
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(log_level(crawler.settings))
+
+    # Scrapy's engine takes None for "say nothing"; its annotations do not tell.
+    def crawled(self, request: Request, response: Response, spider: Spider) -> LogFormatterResult:
+        return super().crawled(request, response, spider) if self._telling else None  # type: ignore[return-value]
+
+    def scraped(self, item: Any, response: Response | Failure | None, spider: Spider) -> LogFormatterResult:
+        return super().scraped(item, response, spider) if self._telling else None  # type: ignore[return-value]
+
+    def dropped(
+        self, item: Any, exception: BaseException, response: Response | Failure | None, spider: Spider
+    ) -> LogFormatterResult:
+        if not self._telling:
+            return None  # type: ignore[return-value]
+        return super().dropped(item, exception, response, spider)
+
+    def download_error(
+        self, failure: Failure, request: Request, spider: Spider, errmsg: str | None = None
+    ) -> LogFormatterResult:
+        what = errmsg or f"{type(failure.value).__name__}: {failure.getErrorMessage()}"
+        return {
+            "level": logging.INFO,
+            "msg": OneLine("Not fetched: %(request)s (%(why)s)"),
+            "args": {"request": request, "why": " ".join(what.split())},
+        }
+
+
+def log_level(settings: BaseSettings) -> int:
+    """The level from which on messages are kept, as logging's number; above all levels when nothing is."""
+    if not settings.getbool("LOG_ENABLED") and not settings.get("LOG_FILE"):
+        return logging.CRITICAL + 1
+    level = settings["LOG_LEVEL"]
+    number = logging.getLevelNamesMapping().get(str(level))
+    return int(level) if number is None else number

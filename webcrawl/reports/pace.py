@@ -1,0 +1,106 @@
+"""How fast the crawl goes and how long it has to go: what a person wants to see, from a tally and a clock."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from webcrawl.reports import units
+
+if TYPE_CHECKING:
+    from webcrawl.frontier.tally import Snapshot, Tally
+
+WINDOW_SECONDS = 10.0
+"""'Now' is the mean over this time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where the crawl was told to stop; 0 is nowhere."""
+
+    pages: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The figures of one moment, counted from the start of this process. Rates are per second."""
+
+    pages: int
+    pages_rate: float
+    pages_rate_mean: float
+    bytes: int
+    bytes_rate: float
+    errors: int
+    """Requests that failed for good."""
+    elapsed_seconds: float
+    left_seconds: float | None
+    """Until the nearest limit, at the present rate; None without a limit or a rate."""
+    frontier: Snapshot
+
+    def line(self) -> str:
+        """Everything in one line, for a log."""
+        f = self.frontier
+        parts = [
+            f"pages {units.count(self.pages)} ({units.rate(self.pages_rate)}, mean "
+            f"{units.rate(self.pages_rate_mean)})",
+            f"{units.size(self.bytes_rate)}/s",
+            f"queued {units.count(f.queued)}",
+            f"hosts {units.count(f.known_hosts)} known, {units.count(f.active_hosts)} active, "
+            f"{units.count(f.ready_hosts)} ready, {units.count(f.parked_hosts)} parked",
+            f"in flight {f.in_flight}",
+            f"errors {units.count(self.errors)}",
+            f"elapsed {units.duration(self.elapsed_seconds)}",
+        ]
+        if self.left_seconds is not None:
+            parts.append(f"left {units.duration(self.left_seconds)}")
+        if f.stalled:
+            parts.append(f"STALLED: {f.stalled}")
+        return "; ".join(parts)
+
+
+class Pace:
+    """Makes readings. Each reader has its own Pace, since 'now' is measured between its own looks.
+
+    It remembers the looks of the last ``WINDOW_SECONDS`` and no more. Times are those of a monotonic clock.
+    """
+
+    def __init__(self, started_at: float, limits: Limits) -> None:
+        self._started_at = started_at
+        self._limits = limits
+        self._looks: deque[tuple[float, int, int]] = deque([(started_at, 0, 0)])
+
+    def read(self, now: float, tally: Tally, frontier: Snapshot) -> Reading:
+        """The figures at ``now``."""
+        looks = self._looks
+        while len(looks) > 1 and looks[1][0] <= now - WINDOW_SECONDS:
+            looks.popleft()
+        then, pages_then, bytes_then = looks[0]
+        span = now - then
+        looks.append((now, tally.pages, tally.bytes))
+        elapsed = now - self._started_at
+        pages_rate = _per(tally.pages - pages_then, span)
+        return Reading(
+            pages=tally.pages,
+            pages_rate=pages_rate,
+            pages_rate_mean=_per(tally.pages, elapsed),
+            bytes=tally.bytes,
+            bytes_rate=_per(tally.bytes - bytes_then, span),
+            errors=tally.failures,
+            elapsed_seconds=elapsed,
+            left_seconds=self._left(tally.pages, pages_rate, elapsed),
+            frontier=frontier,
+        )
+
+    def _left(self, pages: int, pages_rate: float, elapsed: float) -> float | None:
+        left = []
+        if self._limits.seconds:
+            left.append(max(self._limits.seconds - elapsed, 0.0))
+        if self._limits.pages and pages_rate > 0:
+            left.append(max(self._limits.pages - pages, 0) / pages_rate)
+        return min(left, default=None)
+
+
+def _per(amount: float, seconds: float) -> float:
+    return amount / seconds if seconds > 0 else 0.0

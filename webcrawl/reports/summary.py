@@ -1,0 +1,89 @@
+"""What became of a crawl, in words and a table, for the person who waits for it at the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from webcrawl.reports import units
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from webcrawl.frontier.tally import Snapshot, Tally
+
+_SHOWN = 8
+"""Of each breakdown so many lines are shown; the rest is added up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a crawl ended."""
+
+    spider: str
+    reason: str
+    """Scrapy's close reason."""
+    elapsed_seconds: float
+    tally: Tally
+    frontier: Snapshot
+    directory: Path | None
+    report: Path | None
+    resume: str | None
+    """The command that goes on with it; None when nothing can be gone on with."""
+
+    @property
+    def left(self) -> int:
+        """URLs that still wait."""
+        return self.frontier.queued
+
+
+def summary(ending: Ending) -> str:
+    """The table, with a line feed at the end."""
+    tally = ending.tally
+    rate = tally.pages / ending.elapsed_seconds if ending.elapsed_seconds > 0 else 0.0
+    lines = [
+        f"{ending.spider}: {ending.reason} after {units.duration(ending.elapsed_seconds)}",
+        _row("pages", tally.pages, f"{units.rate(rate)}, {units.size(tally.bytes)} received"),
+        *_breakdown({f"status {status}": number for status, number in tally.statuses.items()}),
+        _row("redirects", tally.redirects),
+        _row("robots.txt", tally.robots),
+        _row(
+            "failed", tally.failures, f"and {units.count(tally.retries)} tried again" if tally.retries else ""
+        ),
+        *_breakdown(tally.errors),
+        _row("refused", tally.refusals),
+        *_breakdown(tally.refused_by_rule),
+        _row("left in queues", ending.left, _hosts(ending.frontier)),
+    ]
+    if ending.frontier.stalled:
+        lines.append(f"  stalled at the end: {ending.frontier.stalled}")
+    lines += _whereabouts(ending)
+    return "\n".join(lines) + "\n"
+
+
+def _hosts(frontier: Snapshot) -> str:
+    given_up = f", {units.count(frontier.given_up_hosts)} given up" if frontier.given_up_hosts else ""
+    return f"{units.count(frontier.known_hosts)} hosts known{given_up}"
+
+
+def _whereabouts(ending: Ending) -> Iterator[str]:
+    if ending.directory is not None:
+        yield f"  kept in {ending.directory}" + (f", see {ending.report}" if ending.report else "")
+    if ending.left and ending.resume:
+        yield f"  to go on: {ending.resume}"
+
+
+def _row(name: str, number: int, remark: str = "", indent: int = 2) -> str:
+    label = " " * indent + name
+    return f"{label:<26}{units.count(number):>13}  {remark}".rstrip()
+
+
+def _breakdown(numbers: Mapping[str, int] | Counter[str]) -> Iterator[str]:
+    """The largest of ``numbers``, a line each, and what the others come to."""
+    ordered = sorted(numbers.items(), key=lambda item: (-item[1], item[0]))
+    for name, number in ordered[:_SHOWN]:
+        yield _row(name, number, indent=4)
+    if rest := ordered[_SHOWN:]:
+        yield _row(f"{len(rest)} others", sum(number for _, number in rest), indent=4)
