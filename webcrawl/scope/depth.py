@@ -1,0 +1,20 @@
+"""Is the URL near enough to the seeds?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from webcrawl.scope.rule import Candidate
+
+
+class DepthRule:
+    """Refuses URLs more than ``limit`` links away from every seed; 0 refuses none."""
+
+    name = "depth"
+
+    def __init__(self, limit: int = 0) -> None:
+        self._limit = limit or float("inf")
+
+    def refuses(self, candidate: Candidate) -> str | None:
+        return None if candidate.depth <= self._limit else f"depth {candidate.depth}, {self._limit} allowed"

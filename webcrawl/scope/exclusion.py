@@ -1,0 +1,179 @@
+"""Did the owner of the site ask us to stay away?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xxhash import xxh3_64_hexdigest
+
+from webcrawl.urls.canonical import CanonicalRules, canonical
+from webcrawl.urls.hostname import hostname
+from webcrawl.urls.listfile import Line, WrongLine, printable, read_lines
+from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.resolve import resolve
+
+if TYPE_CHECKING:
+    from webcrawl.scope.rule import Candidate
+
+DEFAULT_CHECK_SECONDS = 60.0
+REMEMBERED_HOSTS = 65_536
+
+_Prefixes = Sequence[tuple[str, str]]
+# A prefix is compared spelled as the URL is, and a "?" at its end is a part of it.
+_COMPARED = CanonicalRules(empty_query=False, drop_host_dot=True)
+
+
+class ExclusionError(ValueError):
+    """The exclusion file cannot be read or has wrong lines; the message names the file and each of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """What came of looking at the file again: is a new list in force, and what is wrong with the file."""
+
+    changed: bool = False
+    problems: tuple[str, ...] = ()
+
+
+class ExclusionList:
+    """The sites and places that are not to be visited, from a file that may change while the crawl runs.
+
+    One domain or URL prefix a line; what stands behind a ``#`` is kept as the reason. A domain covers its
+    subdomains. A prefix covers every URL that begins so, under http and https alike. A file that became wrong
+    or unreadable changes nothing: the list that was read before stays in force.
+    """
+
+    def __init__(self, path: str | Path, check_seconds: float = DEFAULT_CHECK_SECONDS) -> None:
+        self.path = str(path)
+        self._check_seconds = check_seconds
+        self._check_at = float("-inf")
+        self._stamp: tuple[int, int, int] | None = None
+        self._index = _Index({}, {}, "")
+
+    @classmethod
+    def load(cls, path: str | Path, check_seconds: float = DEFAULT_CHECK_SECONDS) -> ExclusionList:
+        """Read a file; it is looked at again every ``check_seconds``. Raises ExclusionError."""
+        exclusions = cls(path, check_seconds)
+        problems = exclusions._read()
+        if problems:
+            raise ExclusionError("\n".join(problems))
+        return exclusions
+
+    @property
+    def version(self) -> str:
+        """Sixteen hexadecimal digits that stand for the content of the file whose list is in force."""
+        return self._index.version
+
+    def __len__(self) -> int:
+        return len(self._index.domains) + sum(map(len, self._index.prefixes.values()))
+
+    def refresh(self, now: float) -> Refreshed:
+        """Read the file again if it was changed and the last look at it is long enough ago.
+
+        May be called on another thread than the rules are asked on: the new list takes the old one's place in
+        one step. A look costs a stat, a file of 100,000 lines about half a second.
+        """
+        if now < self._check_at:
+            return Refreshed()
+        self._check_at = now + self._check_seconds
+        try:
+            unchanged = _stamp(Path(self.path).stat()) == self._stamp
+        except OSError as error:
+            return Refreshed(
+                problems=(f"{self.path}: {error.strerror or error}; the old list stays in force",)
+            )
+        if unchanged:
+            return Refreshed()
+        before = self._index
+        problems = self._read()
+        return Refreshed(self._index.version != before.version, problems)
+
+    def objection(self, url: str, host: str) -> str | None:
+        """Return the line that covers a URL, with its reason; None when none does."""
+        detail, prefixes = self._index.of_host(host)
+        if prefixes and detail is None:
+            compared = _compared(url)
+            return next((why for prefix, why in prefixes if compared.startswith(prefix)), None)
+        return detail
+
+    def _read(self) -> tuple[str, ...]:
+        """Put the file's list in force and return nothing, or return what is wrong with it."""
+        try:
+            with Path(self.path).open("rb") as stream:
+                stamp = _stamp(os.fstat(stream.fileno()))
+                version = xxh3_64_hexdigest(stream.read())
+                stream.seek(0)
+                index, wrong = _parse(list(read_lines(stream)), version)
+        except OSError as error:
+            return (f"{self.path}: {error.strerror or error}",)
+        self._stamp = stamp
+        if not wrong:
+            self._index = index
+        return tuple([f"{self.path}: {line}" for line in wrong])
+
+
+class ExclusionRule:
+    """Refuses what the exclusion list covers."""
+
+    name = "exclusion"
+
+    def __init__(self, exclusions: ExclusionList) -> None:
+        self._exclusions = exclusions
+
+    def refuses(self, candidate: Candidate) -> str | None:
+        return self._exclusions.objection(candidate.url, candidate.host)
+
+
+class _Index:
+    """One content of the file: the line that covers a name, the prefixes on a host. Never changes."""
+
+    def __init__(
+        self, domains: dict[str, str], prefixes: dict[str, list[tuple[str, str]]], version: str
+    ) -> None:
+        self.domains = domains
+        self.prefixes = prefixes
+        self.version = version
+        self.of_host = lru_cache(REMEMBERED_HOSTS)(self._of_host)
+
+    def _of_host(self, host: str) -> tuple[str | None, _Prefixes]:
+        name = host.rstrip(".")
+        prefixes: _Prefixes = self.prefixes.get(name, ())
+        while name:
+            if name in self.domains:
+                return self.domains[name], prefixes
+            name = name.partition(".")[2]
+        return None, prefixes
+
+
+def _parse(lines: list[Line], version: str) -> tuple[_Index, list[WrongLine]]:
+    domains: dict[str, str] = {}
+    prefixes: dict[str, list[tuple[str, str]]] = {}
+    wrong: list[WrongLine] = []
+    for line in lines:
+        detail = printable(line.text) + (f" ({printable(line.comment)})" if line.comment else "")
+        if "/" not in line.text:
+            host = hostname(line.text.removeprefix("*."))
+            if host is None:
+                wrong.append(WrongLine(line.number, printable(line.text), "not a domain name"))
+            else:
+                domains.setdefault(host, detail)
+            continue
+        url = resolve(line.text, "about:blank")
+        if url is None:
+            wrong.append(WrongLine(line.number, printable(line.text), "not a URL with http:// or https://"))
+        else:
+            prefixes.setdefault(host_of(url).rstrip("."), []).append((_compared(url), detail))
+    return _Index(domains, prefixes, version), wrong
+
+
+def _compared(url: str) -> str:
+    return canonical(url, _COMPARED).partition("//")[2]
+
+
+def _stamp(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -1,0 +1,147 @@
+"""Does the URL lead into a network that the web cannot see: this machine, this house, this data centre?"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import TYPE_CHECKING
+
+from webcrawl.urls.hostname import hostname
+from webcrawl.urls.registrable import is_address
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from webcrawl.scope.rule import Candidate
+
+Network = IPv4Network | IPv6Network
+
+# IANA IPv4 Special-Purpose Address Registry (RFC 6890), and multicast (RFC 5771).
+_V4 = {
+    IPv4Network("0.0.0.0/8"): "this network",
+    IPv4Network("10.0.0.0/8"): "private",
+    IPv4Network("100.64.0.0/10"): "carrier-grade NAT",
+    IPv4Network("127.0.0.0/8"): "loopback",
+    IPv4Network("169.254.0.0/16"): "link-local",
+    IPv4Network("172.16.0.0/12"): "private",
+    IPv4Network("192.0.0.0/24"): "reserved",
+    IPv4Network("192.0.2.0/24"): "documentation",
+    IPv4Network("192.88.99.0/24"): "reserved",
+    IPv4Network("192.168.0.0/16"): "private",
+    IPv4Network("198.18.0.0/15"): "benchmarking",
+    IPv4Network("198.51.100.0/24"): "documentation",
+    IPv4Network("203.0.113.0/24"): "documentation",
+    IPv4Network("224.0.0.0/4"): "multicast",
+    IPv4Network("240.0.0.0/4"): "reserved",
+}
+# IANA IPv6 Special-Purpose Address Registry. Global unicast is 2000::/3 alone (RFC 4291, section 2.4): of the
+# rest only what has a name of its own is listed.
+_V6 = {
+    IPv6Network("::/128"): "unspecified",
+    IPv6Network("::1/128"): "loopback",
+    IPv6Network("fc00::/7"): "private",
+    IPv6Network("fe80::/10"): "link-local",
+    IPv6Network("fec0::/10"): "site-local",
+    IPv6Network("ff00::/8"): "multicast",
+    IPv6Network("2001::/23"): "reserved",
+    IPv6Network("2001:db8::/32"): "documentation",
+    IPv6Network("3fff::/20"): "documentation",
+}
+_GLOBAL_V6 = IPv6Network("2000::/3")
+_NAT64 = IPv6Network("64:ff9b::/96")
+
+_LOCAL_NAMES = ("localhost", "localhost.localdomain", "localhost6", "ip6-localhost", "ip6-loopback")
+REMEMBERED_HOSTS = 65_536
+
+
+def is_private(ip: str) -> bool:
+    """Tell whether an address is outside the public internet; what is no address at all counts as private."""
+    return kind_of_address(ip) is not None
+
+
+@lru_cache(REMEMBERED_HOSTS)
+def kind_of_address(ip: str) -> str | None:
+    """Return in a word why an address is not public; None when it is. Never raises."""
+    try:
+        return _kind(ip_address(ip))
+    except ValueError:
+        return "no address"
+
+
+def _kind(address: IPv4Address | IPv6Address) -> str | None:
+    if isinstance(address, IPv4Address):
+        return next((kind for network, kind in _V4.items() if address in network), None)
+    inside = _embedded(address)
+    if inside is not None:
+        return _kind(inside)
+    kind = next((kind for network, kind in _V6.items() if address in network), None)
+    return kind or (None if address in _GLOBAL_V6 else "reserved")
+
+
+def _embedded(address: IPv6Address) -> IPv4Address | None:
+    """Return the IPv4 address that is really contacted: IPv4-mapped, NAT64 (RFC 6052), 6to4 (RFC 3056)."""
+    if address in _NAT64:
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour
+
+
+class PrivateAddressRule:
+    """Refuses IP literals that are not public and the names of this machine, unless they are allowed.
+
+    A name may still resolve to a private address: whoever resolves it asks ``refuses_address``. What is
+    allowed may grow (the operator's seeds allow their own hosts) and never shrinks.
+    """
+
+    name = "private-address"
+
+    def __init__(self, allowed: Iterable[str | Network] = ()) -> None:
+        self._networks: list[Network] = []
+        self._hosts: set[str] = set()
+        self._refuses_host = lru_cache(REMEMBERED_HOSTS)(self._objection)
+        for host_or_network in allowed:
+            self.allow(host_or_network)
+
+    def allow(self, host_or_network: str | Network) -> None:
+        """Allow a host name with all names below it, an address, or a network (``10.0.0.0/8``).
+
+        Raises ValueError, which names the text, when it is none of these.
+        """
+        text = str(host_or_network).strip()
+        try:
+            self._networks.append(ip_network(text.strip("[]"), strict=False))
+        except ValueError:
+            host = None if "/" in text else hostname(text)
+            if host is None:
+                raise ValueError(f"neither a host nor a network: {host_or_network!r}") from None
+            self._hosts.add(host)
+        self._refuses_host.cache_clear()
+
+    def refuses(self, candidate: Candidate) -> str | None:
+        return self._refuses_host(candidate.host)
+
+    def refuses_address(self, host: str, ip: str) -> str | None:
+        """Return what there is against contacting ``ip`` for ``host``; None when nothing is."""
+        kind = kind_of_address(ip)
+        if kind is None or self._allows_host(host) or self._allows_ip(ip):
+            return None
+        return f"{ip} is {kind}"
+
+    def _objection(self, host: str) -> str | None:
+        if is_address(host):
+            return self.refuses_address(host, host.strip("[]"))
+        name = host.rstrip(".")
+        if not (name in _LOCAL_NAMES or name.endswith(".localhost")):
+            return None
+        return None if self._allows_host(host) or self._allows_ip("127.0.0.1") else "loopback name"
+
+    def _allows_host(self, host: str) -> bool:
+        labels = host.rstrip(".").split(".")
+        return any(".".join(labels[start:]) in self._hosts for start in range(len(labels)))
+
+    def _allows_ip(self, ip: str) -> bool:
+        try:
+            address = ip_address(ip)
+        except ValueError:
+            return False
+        inside = _embedded(address) if isinstance(address, IPv6Address) else None
+        return any(address in network or inside in network for network in self._networks)

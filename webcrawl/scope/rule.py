@@ -1,0 +1,48 @@
+"""What scope is asked about, what a rule is, and what comes of asking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A URL that wants to be queued or fetched."""
+
+    url: str
+    """As ``urls.resolve`` returns it."""
+    host: str
+    """As ``urls.politeness_key.host_of`` returns it."""
+    key: str
+    """Its politeness key."""
+    depth: int = 0
+    """Links followed from a seed; redirects do not count."""
+    redirects: int = 0
+    """Redirects followed since the last link."""
+
+
+class Rule(Protocol):
+    """One reason why a URL may not belong to the crawl."""
+
+    @property
+    def name(self) -> str:
+        """One word, lower case with hyphens: what logs and reports call the rule."""
+
+    def refuses(self, candidate: Candidate) -> str | None:
+        """Return None when the rule has no objection, else what it objects to, in a few words.
+
+        It is asked for every link of every page: it must not block, and never raises.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What scope says to a URL. ``rule`` and ``detail``: which rule refused it and why; None when allowed."""
+
+    allowed: bool
+    rule: str | None = None
+    detail: str | None = None
+
+
+ALLOWED = Verdict(allowed=True)

@@ -1,0 +1,152 @@
+"""Is the URL on one of the sites that the operator named? There may be a million of them."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_left
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from webcrawl.urls.fingerprint import fingerprint
+from webcrawl.urls.hostname import hostname
+from webcrawl.urls.listfile import Line, WrongLine, printable, read_lines
+from webcrawl.urls.politeness_key import origin_of
+from webcrawl.urls.registrable import has_known_suffix, is_address, registrable_domain
+from webcrawl.urls.resolve import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webcrawl.scope.rule import Candidate
+
+REMEMBERED_HOSTS = 65_536
+KEPT_WRONG_LINES = 20
+
+_RANK = re.compile(r"\d+,(?=[^,]+$)")
+_SPECIAL_NAMES = ("test", "example", "invalid", "localhost", "local", "internal", "home.arpa")
+"""Names that are in no list of suffixes and are meant all the same (RFC 2606, 6761, 6762, 8375)."""
+
+
+class WhitelistError(ValueError):
+    """The whitelist cannot be read or names nothing; the message names the source and says why."""
+
+
+class Whitelist:
+    """The named sites as a sorted array of hashes, eight bytes each; the names stay where they came from.
+
+    A registrable domain stands for all its hosts, a longer name for itself and what is below it; a leading
+    ``www.`` stands for nothing. A public suffix covers only the host of that name.
+    """
+
+    def __init__(self, source: str) -> None:
+        """Read ``FILE`` or ``NAME[,NAME...]``; what exists is a file. Lines may be ``rank,name`` as in top
+        lists.
+
+        Raises WhitelistError. Lines that are no name are counted in ``wrong_count``, the first kept in
+        ``wrong``.
+        """
+        self.source = source
+        self.wrong: list[WrongLine] = []
+        self.wrong_count = 0
+        self._is_file = Path(source).exists() if "\0" not in source else False
+        hashes = array("q")
+        for line in self._lines():
+            name = _host_in(line.text)
+            if name is None or not (self._is_file or _is_meant_as_name(line.text, name)):
+                self._note_wrong(line)
+            else:
+                hashes.append(fingerprint(_without_www(name)))
+        self._hashes = array("q", sorted(hashes))
+        self._require_names()
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    def covers(self, host: str) -> bool:
+        """Tell whether a host belongs to one of the named sites."""
+        name = host.rstrip(".")
+        domain = registrable_domain(name)
+        while True:
+            if self._holds(fingerprint(name)):
+                return True
+            if len(name) <= len(domain):
+                return False
+            name = name.partition(".")[2]
+
+    def names(self) -> Iterator[str]:
+        """Read the names again, as hosts, in their order; ``www.`` is kept: some sites have nothing else."""
+        for line in self._lines():
+            if (host := _host_in(line.text)) is not None:
+                yield host
+
+    def roots(self) -> Iterator[str]:
+        """Read the names again, as the URLs of their roots; a scheme and port that were given are kept."""
+        for line in self._lines():
+            if (host := _host_in(line.text)) is not None:
+                given = resolve(line.text, "about:blank") if "://" in line.text else None
+                yield f"{origin_of(given)}/" if given else f"http://{host}/"
+
+    def _holds(self, number: int) -> bool:
+        place = bisect_left(self._hashes, number)
+        return place < len(self._hashes) and self._hashes[place] == number
+
+    def _lines(self) -> Iterator[Line]:
+        if not self._is_file:
+            pieces = [piece.strip() for piece in self.source.split(",")]
+            yield from (Line(place, piece, "") for place, piece in enumerate(pieces, start=1) if piece)
+            return
+        try:
+            with Path(self.source).open("rb") as stream:
+                yield from read_lines(stream)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise WhitelistError(f"cannot read the domains in {self.source!r}: {reason}") from error
+
+    def _note_wrong(self, line: Line) -> None:
+        self.wrong_count += 1
+        if len(self.wrong) < KEPT_WRONG_LINES:
+            self.wrong.append(WrongLine(line.number, printable(line.text), "not a domain name"))
+
+    def _require_names(self) -> None:
+        if self._is_file and not self._hashes:
+            raise WhitelistError(f"there is no domain name in {self.source!r}")
+        if not self._is_file and self.wrong:
+            raise WhitelistError(
+                f"{self.wrong[0].text!r} is neither a file nor a name under a known public suffix"
+                " (a name of your own network is written http://NAME)"
+            )
+        if not self._hashes:
+            raise WhitelistError("the list of domains is empty")
+
+
+class WhitelistRule:
+    """Refuses URLs on sites that are not named."""
+
+    name = "whitelist"
+
+    def __init__(self, whitelist: Whitelist) -> None:
+        self._covers = lru_cache(REMEMBERED_HOSTS)(whitelist.covers)
+
+    def refuses(self, candidate: Candidate) -> str | None:
+        return None if self._covers(candidate.host) else "not one of the domains"
+
+
+def _host_in(text: str) -> str | None:
+    if "," in text:
+        text = _RANK.sub("", text)
+    return hostname(text.removeprefix("*."))
+
+
+def _is_meant_as_name(text: str, host: str) -> bool:
+    """Tell a name on the command line from the name of a file that is not there."""
+    if "://" in text or is_address(host) or has_known_suffix(host):
+        return True
+    return any(host == name or host.endswith(f".{name}") for name in _SPECIAL_NAMES)
+
+
+def _without_www(name: str) -> str:
+    if name.startswith("www.") and registrable_domain(name) != name:
+        return name[4:]
+    return name

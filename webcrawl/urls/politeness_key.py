@@ -1,0 +1,54 @@
+"""Whose clock a URL is under: the host, or the registrable domain it belongs to."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Literal
+
+from webcrawl.urls.registrable import load_suffixes, registrable_domain
+
+REMEMBERED_HOSTS = 65_536
+"""Hosts whose key is remembered, in about 10 MB; the least recently used are forgotten."""
+
+
+def host_of(url: str) -> str:
+    """Return the host of a resolved URL, without its port; IPv6 addresses keep their brackets."""
+    start = 8 if url[4] == "s" else 7
+    host = url[start : url.index("/", start)]
+    if ":" not in host:
+        return host
+    return host[: host.index("]") + 1] if host[0] == "[" else host[: host.index(":")]
+
+
+def origin_of(url: str) -> str:
+    """Return ``scheme://host[:port]`` of a resolved URL; a default port is not in it."""
+    return url[: url.index("/", 8)]
+
+
+class PolitenessKey:
+    """Names the queue and clock of a host.
+
+    Two ports of one machine have one key, and so have a name and the same name with a final dot. In mode
+    ``host`` the key is the host name; in mode ``domain`` its registrable domain. A key never changes within a
+    crawl.
+    """
+
+    def __init__(self, mode: Literal["domain", "host"]) -> None:
+        if mode not in ("domain", "host"):
+            raise ValueError(f"a politeness key is made of a 'domain' or a 'host', not of {mode!r}")
+        self.mode = mode
+        if mode == "domain":
+            load_suffixes()
+        self._cached = lru_cache(REMEMBERED_HOSTS)(registrable_domain if mode == "domain" else _host_alone)
+
+    def of_host(self, host: str) -> str:
+        """Return the key of a host as ``host_of`` gives it. Never raises."""
+        return self._cached(host)
+
+    def of_url(self, url: str) -> str:
+        """Return the key of a resolved URL."""
+        return self._cached(host_of(url))
+
+
+def _host_alone(host: str) -> str:
+    return host.rstrip(".").lower() or host
