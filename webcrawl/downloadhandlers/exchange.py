@@ -1,0 +1,194 @@
+"""One request and its response on one connection: the bytes in, an outcome out.
+
+The connection (``network.PageConnection``) feeds what it receives; the handler waits for ``done``. In between
+everything happens as the bytes arrive: the head is read, the gate is asked whether the body is wanted, the
+body is collected and cut at its limit. So a page costs one wake-up of the handler, and no more than the limit
+and one network read is ever held.
+"""
+
+from __future__ import annotations
+
+from time import monotonic, time
+from typing import TYPE_CHECKING
+
+from webcrawl.downloadhandlers.body import framing
+from webcrawl.downloadhandlers.failures import EmptyResponseError, MalformedResponseError
+from webcrawl.downloadhandlers.response_head import (
+    MAX_HEAD_BYTES,
+    MalformedHeadError,
+    end_of_head,
+    parse_head,
+    start_of_head,
+)
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from webcrawl.archive.capture import Truncated
+    from webcrawl.downloadhandlers.body import BodyReader
+    from webcrawl.downloadhandlers.response_head import ResponseHead
+
+SWITCHING_PROTOCOLS = 101
+
+
+class Exchange:
+    """The state of one exchange. ``done`` is set exactly once; then either ``head`` or ``error`` is there.
+
+    ``gate`` is called with the head and answers None to go on, or a word for why the body is not to be read.
+    ``listener``, where given, sees each piece of payload and answers whether to go on. ``limit`` is in bytes
+    of payload, 0 for none.
+    """
+
+    def __init__(
+        self,
+        done: asyncio.Future[None],
+        method: str,
+        limit: int,
+        gate: Callable[[ResponseHead], str | None],
+        listener: Callable[[bytes], bool] | None = None,
+    ) -> None:
+        self.done = done
+        self.head: ResponseHead | None = None
+        self.error: Exception | None = None
+        self.truncated: Truncated | None = None
+        self.refusal: str | None = None
+        """The gate's word, or ``stopped`` by the listener."""
+        self.silent = True
+        """Nothing has been received yet."""
+        self.reusable = False
+        """The connection may carry another request."""
+        self.head_at = 0.0
+        """Monotonic seconds when the head was complete."""
+        self.ended_at = 0.0
+        """Epoch seconds."""
+        self._method = method
+        self._limit = limit
+        self._gate = gate
+        self._listener = listener
+        self._buffer = b""
+        """The head as far as it has come."""
+        self._interim_bytes = 0
+        """Length of the 1xx heads before it."""
+        self._reader: BodyReader | None = None
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    @property
+    def payload(self) -> bytes:
+        """What has come of the body, without its transfer coding."""
+        if len(self._pieces) > 1:
+            self._pieces = [b"".join(self._pieces)]
+        return self._pieces[0] if self._pieces else b""
+
+    def feed(self, data: bytes) -> None:
+        """Take what the connection received."""
+        self.silent = False
+        if self.done.done():
+            self.reusable = False
+            return
+        if self._reader is None:
+            try:
+                data = self._feed_head(data)
+            except MalformedHeadError as error:
+                self._fail(MalformedResponseError(str(error)))
+                return
+        if data and self.done.done():
+            self.reusable = False
+        elif data:
+            self._feed_body(data)
+
+    def lost(self, error: Exception | None) -> None:
+        """The connection is gone, with an error or because the peer closed it."""
+        if self.done.done():
+            self.reusable = False
+        elif self._reader is not None:
+            self._finish(None if error is None and self._reader.ends_with_connection else "disconnect")
+        elif error is not None:
+            self._fail(error)
+        elif self.silent:
+            self._fail(EmptyResponseError("the server closed the connection without an answer"))
+        else:
+            self._fail(MalformedResponseError("the server closed the connection within the response's head"))
+
+    def expire(self) -> None:
+        """The time allowed is over."""
+        if self.done.done():
+            return
+        if self._reader is not None:
+            self._finish("time")
+        else:
+            self._fail(TimeoutError("no response in time"))
+
+    def _feed_head(self, data: bytes) -> bytes:
+        """Collect the head; what is returned belongs to the body, if ``_reader`` is set."""
+        scanned = max(0, len(self._buffer) - 2)
+        buffer = self._buffer + data
+        while True:
+            start = start_of_head(buffer)
+            end = end_of_head(buffer, max(start, scanned)) if start >= 0 else -1
+            if self._interim_bytes + max(end, len(buffer) if end < 0 else 0) > MAX_HEAD_BYTES:
+                raise MalformedHeadError(f"a head of more than {MAX_HEAD_BYTES} bytes")
+            if end < 0:
+                self._buffer = buffer
+                return b""
+            head = parse_head(buffer[start:end])
+            buffer = buffer[end:]
+            if head.status >= 200:
+                break
+            if head.status == SWITCHING_PROTOCOLS:
+                raise MalformedHeadError("the server switches protocols unasked")
+            self._interim_bytes += end
+            scanned = 0
+        self._buffer = b""
+        self._open_body(head)
+        return buffer
+
+    def _open_body(self, head: ResponseHead) -> None:
+        self.head = head
+        self.head_at = monotonic()
+        self._reader = framing(head, self._method)
+        self.refusal = self._gate(head)
+        if self.refusal is not None or self._reader.complete:
+            self._finish(None)
+
+    def _feed_body(self, data: bytes) -> None:
+        reader = self._reader
+        assert reader is not None
+        payload = reader.feed(data)
+        if payload:
+            self._size += len(payload)
+            over = self._size - self._limit
+            cut = self._limit and over > 0
+            self._pieces.append(payload[:-over] if cut else payload)
+            if self._listener is not None and not self._listener(payload):
+                self.refusal = "stopped"
+                self._finish(None)
+                return
+            if cut:
+                self._finish("length")
+                return
+        if reader.complete:
+            self._finish(None)
+        elif reader.broken is not None and self._size:
+            self._finish("unspecified")
+        elif reader.broken is not None:
+            self._fail(MalformedResponseError(reader.broken))
+
+    def _finish(self, truncated: Truncated | None) -> None:
+        reader, head = self._reader, self.head
+        assert reader is not None
+        assert head is not None
+        self.truncated = truncated
+        whole = reader.complete and not reader.excess and truncated is None and self.refusal is None
+        self.reusable = whole and head.keeps_alive
+        self._end()
+
+    def _fail(self, error: Exception) -> None:
+        self.head = None
+        self.error = error
+        self._end()
+
+    def _end(self) -> None:
+        self.ended_at = time()
+        self.done.set_result(None)

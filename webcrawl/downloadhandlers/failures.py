@@ -1,0 +1,155 @@
+"""How a fetch fails: what the handler raises, and the one word the crawl remembers of it.
+
+The words are those of ``hosts.health.FAILURES``: dns, refused, unreachable, timeout, tls, reset, empty,
+protocol, private, unsupported, other. What is raised are Scrapy's exceptions, so that errbacks and
+third-party middlewares find what they know; three causes that Scrapy has no name for are subclasses of its
+``DownloadFailedError``::
+
+    CannotResolveHostError          dns
+    DownloadConnectionRefusedError  refused
+    DownloadTimeoutError            timeout
+    UnsupportedURLSchemeError       unsupported
+    ResponseDataLossError           reset
+    DownloadFailedError             by its cause: unreachable, tls, reset, other
+      PrivateAddressError           private
+      MalformedResponseError        protocol
+      EmptyResponseError            empty
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+import socket
+import ssl
+from typing import TYPE_CHECKING
+
+import aiodns
+import aiohttp
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+    NotSupported,
+    ResponseDataLossError,
+    UnsupportedURLSchemeError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class PrivateAddressError(DownloadFailedError):
+    """The host's address is private and nobody allowed it (``FETCH_PRIVATE_ADDRESSES``); nothing was sent."""
+
+
+class MalformedResponseError(DownloadFailedError):
+    """What came back is not HTTP."""
+
+
+class EmptyResponseError(DownloadFailedError):
+    """The server closed the connection without sending a byte."""
+
+
+_OURS = (
+    CannotResolveHostError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+    ResponseDataLossError,
+    UnsupportedURLSchemeError,
+)
+
+_WORDS: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
+    ((PrivateAddressError,), "private"),
+    ((MalformedResponseError,), "protocol"),
+    ((EmptyResponseError, aiohttp.ServerDisconnectedError), "empty"),
+    (
+        (CannotResolveHostError, aiohttp.ClientConnectorDNSError, aiodns.error.DNSError, socket.gaierror),
+        "dns",
+    ),
+    ((UnsupportedURLSchemeError, NotSupported, aiohttp.InvalidURL), "unsupported"),
+    ((ssl.SSLError, aiohttp.ClientSSLError), "tls"),
+    ((DownloadTimeoutError, TimeoutError), "timeout"),
+    ((DownloadConnectionRefusedError, ConnectionRefusedError), "refused"),
+    ((ResponseDataLossError, ConnectionError), "reset"),
+)
+"""Which exception means which word; the first row that fits counts."""
+
+_ERRNO_WORDS = {
+    errno.ECONNREFUSED: "refused",
+    errno.ECONNRESET: "reset",
+    errno.EPIPE: "reset",
+    errno.ETIMEDOUT: "timeout",
+    errno.ENETUNREACH: "unreachable",
+    errno.EHOSTUNREACH: "unreachable",
+    errno.ENETDOWN: "unreachable",
+    errno.EHOSTDOWN: "unreachable",
+    errno.EADDRNOTAVAIL: "unreachable",
+}
+
+_SEVERAL = "Multiple exceptions: "
+_ERRNO = re.compile(r"\[Errno (\d+)\]")
+
+
+def failure_word(error: BaseException) -> str:
+    """The word for an exception of this or any other download handler; ``other`` when nothing is known of it.
+
+    The exception itself is asked first, then what caused it: a name that could not be resolved in time is
+    ``dns``.
+    """
+    for link in _chain(error):
+        word = _word(link)
+        if word is not None:
+            return word
+    return "other"
+
+
+def translate(error: Exception, url: str) -> Exception:
+    """What to raise for an exception that came up while ``url`` was fetched.
+
+    Scrapy's own and those that have nothing to do with networks (mistakes in the program) are returned
+    unchanged.
+    """
+    if isinstance(error, _OURS) or not isinstance(error, (aiohttp.ClientError, OSError)):
+        return error
+    text = str(error) or type(error).__name__
+    match failure_word(error):
+        case "dns":
+            return CannotResolveHostError(text)
+        case "refused":
+            return DownloadConnectionRefusedError(text)
+        case "timeout":
+            return DownloadTimeoutError(f"{url}: {text}")
+        case "unsupported":
+            return UnsupportedURLSchemeError(text)
+        case _:
+            return DownloadFailedError(f"{url}: {text}")
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+def _word(error: BaseException) -> str | None:
+    for types, word in _WORDS:
+        if isinstance(error, types):
+            return word
+    if not isinstance(error, OSError):
+        return None
+    if error.errno is not None:
+        return _ERRNO_WORDS.get(error.errno)
+    return _word_of_several(str(error))
+
+
+def _word_of_several(text: str) -> str | None:
+    """A host with several addresses failed differently on each: an answer of any counts before silence."""
+    if not text.startswith(_SEVERAL):
+        return None
+    words = {_ERRNO_WORDS.get(int(number)) for number in _ERRNO.findall(text)}
+    return next((word for word in ("refused", "reset", "timeout", "unreachable") if word in words), None)

@@ -1,0 +1,253 @@
+"""The download handler for http and https: one request, exactly as made, and everything that came back.
+
+It stands between Scrapy's downloader and the network. A page is never lost for being too long, too slow or
+cut off: what came is kept and marked. What went over the wire is left in ``FetchMeta.capture``, also where a
+fetch failed. Redirects, cookies, retries and content codings are the business of others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from ipaddress import ip_address
+from time import monotonic, time
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from scrapy import signals
+from scrapy.exceptions import ResponseDataLossError, UnsupportedURLSchemeError
+
+from webcrawl.archive.capture import Capture
+from webcrawl.downloadhandlers.exchange import Exchange
+from webcrawl.downloadhandlers.failures import translate
+from webcrawl.downloadhandlers.gate import ANNOUNCED_OVERSIZE, STOPPED, Gate, has_listeners
+from webcrawl.downloadhandlers.network import Attempt, close_network, network_of, private_addresses
+from webcrawl.downloadhandlers.request_head import Target, request_head, split_url
+from webcrawl.downloadhandlers.scrapy_response import scrapy_headers, scrapy_response
+from webcrawl.frontier.records import Kind
+from webcrawl.meta import FetchMeta, begin_fetch
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from webcrawl.downloadhandlers.network import PageConnection
+
+ANNOUNCED_FACTOR = 10
+"""Without ``DOWNLOAD_ANNOUNCED_MAXSIZE``: bodies announced this many times DOWNLOAD_MAXSIZE are not read."""
+
+REPEATABLE = frozenset(("GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"))
+"""Methods that may be sent again after an idle connection turned out to be closed (RFC 9110, 9.2.2)."""
+
+
+@dataclass(slots=True)
+class _Errand:
+    """A request on its way: what is to be sent where, and what is known so far."""
+
+    request: Request
+    fetch: FetchMeta
+    capture: Capture
+    gate: Gate
+    target: Target
+    head: bytes
+    proxy: str | None
+    proxy_authorization: str | None
+    limit: int
+    deadline: float
+    """Monotonic seconds."""
+
+
+class HttpDownloadHandler:
+    """Scrapy's DownloadHandlerProtocol. Both schemes of a crawl share one ``Network``.
+
+    Settings: DOWNLOAD_TIMEOUT (seconds for all of it), DOWNLOAD_CONNECT_TIMEOUT (seconds, part of it),
+    DOWNLOAD_MAXSIZE (bytes; what is longer is cut), DOWNLOAD_ANNOUNCED_MAXSIZE (bytes; what is announced
+    longer is not read; 0 for no such limit), DOWNLOAD_IDLE_CONNECTIONS, and Scrapy's for TLS, DNS and the
+    bind address. DOWNLOAD_FAIL_ON_DATALOSS counts only where a project or the command line sets it: bodies
+    that end early are kept.
+    """
+
+    lazy = True
+
+    def __init__(self, crawler: Crawler) -> None:
+        settings = crawler.settings
+        self._crawler = crawler
+        self._timeout = settings.getfloat("DOWNLOAD_TIMEOUT")
+        self._maxsize = settings.getint("DOWNLOAD_MAXSIZE")
+        announced = settings.get("DOWNLOAD_ANNOUNCED_MAXSIZE")
+        self._announced_limit = self._maxsize * ANNOUNCED_FACTOR if announced is None else int(announced)
+        self._fail_on_dataloss = bool(
+            settings.getpriority("DOWNLOAD_FAIL_ON_DATALOSS")
+            and settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
+        )
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Scrapy's way to make a component."""
+        return cls(crawler)
+
+    def allow_host(self, host: str) -> None:
+        """Let a host that the operator seeds have a private address, and all names below it."""
+        private_addresses(self._crawler).allow(host)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await close_network(self._crawler)
+
+    async def download_request(self, request: Request) -> Response:
+        """Fetch. Raises Scrapy's exceptions; ``failures.failure_word`` has the word for each."""
+        fetch = begin_fetch(request)
+        now = time()
+        capture = Capture(request.url, request.method, now, now, None, b"", request.body, b"", b"")
+        fetch.capture = capture
+        try:
+            errand = self._errand(request, fetch, capture)
+            exchange = await self._fetch(errand)
+        except Exception as error:
+            capture.ended_at = time()
+            failure = translate(error, request.url)
+            if failure is error:
+                raise
+            raise failure from error
+        return self._response(errand, exchange)
+
+    def _errand(self, request: Request, fetch: FetchMeta, capture: Capture) -> _Errand:
+        meta = request.meta
+        limit = meta.get("download_maxsize")
+        if limit is None:
+            limit = self._maxsize if fetch.maxsize is None else fetch.maxsize
+        # A robots.txt is read up to its limit, however long it claims to be.
+        announced_limit = 0 if fetch.kind == Kind.ROBOTS else self._announced_limit
+        try:
+            target = split_url(request.url)
+            proxy = _proxy_url(meta.get("proxy"))
+            head = _head(request, target, proxy)
+        except ValueError as error:
+            raise UnsupportedURLSchemeError(str(error)) from error
+        authorization = request.headers.get(b"Proxy-Authorization")
+        return _Errand(
+            request,
+            fetch,
+            capture,
+            Gate(self._crawler, request, fetch.wanted, announced_limit),
+            target,
+            head,
+            proxy,
+            authorization.decode("latin-1") if authorization else None,
+            limit,
+            monotonic() + (meta.get("download_timeout") or self._timeout),
+        )
+
+    async def _fetch(self, errand: _Errand) -> Exchange:
+        """Send and receive; again where an idle connection turned out to be closed before anything came."""
+        attempt = Attempt(errand.target.host)
+        network = network_of(self._crawler)
+        while True:
+            try:
+                connection = await network.connect(
+                    errand.target,
+                    errand.proxy,
+                    errand.proxy_authorization,
+                    attempt,
+                    errand.deadline - monotonic(),
+                )
+            except Exception:
+                errand.capture.ip = attempt.ip
+                raise
+            exchange = await self._exchange(errand, connection)
+            if exchange.error is None:
+                return exchange
+            stale = connection.used and exchange.silent and not isinstance(exchange.error, TimeoutError)
+            if not stale or errand.request.method not in REPEATABLE:
+                raise exchange.error
+
+    async def _exchange(self, errand: _Errand, connection: PageConnection) -> Exchange:
+        """Send on this connection and wait until the response has ended, one way or the other."""
+        request, capture, gate = errand.request, errand.capture, errand.gate
+        loop = asyncio.get_running_loop()
+        listens = has_listeners(self._crawler, signals.bytes_received)
+        exchange = Exchange(
+            loop.create_future(),
+            request.method,
+            errand.limit,
+            gate.on_head,
+            gate.on_payload if listens else None,
+        )
+        timer = loop.call_later(max(0.0, errand.deadline - monotonic()), exchange.expire)
+        capture.request_head = errand.head
+        capture.ip = connection.ip
+        capture.started_at = time()
+        sent_at = monotonic()
+        try:
+            connection.send(exchange, capture.request_head, request.body)
+            await exchange.done
+        finally:
+            timer.cancel()
+            connection.release(exchange)
+        if exchange.head is not None:
+            request.meta["download_latency"] = exchange.head_at - sent_at
+        return exchange
+
+    def _response(self, errand: _Errand, exchange: Exchange) -> Response:
+        """Complete the capture and build Scrapy's Response."""
+        head, capture = exchange.head, errand.capture
+        assert head is not None
+        capture.ended_at = exchange.ended_at
+        capture.response_head = head.raw
+        capture.payload = exchange.payload
+        capture.truncated = exchange.truncated
+        if exchange.refusal is not None:
+            capture.truncated = "length" if exchange.refusal == ANNOUNCED_OVERSIZE else "unspecified"
+        ip = ip_address(capture.ip.partition("%")[0]) if capture.ip else None
+        response = scrapy_response(
+            head, errand.request.url, scrapy_headers(head), capture.payload, _flags(exchange), ip
+        )
+        self._raise_for(errand, exchange, response)
+        return response
+
+    def _raise_for(self, errand: _Errand, exchange: Exchange, response: Response) -> None:
+        """The two cases in which Scrapy wants an exception for a response."""
+        stop = errand.gate.stop
+        if stop is not None and stop.fail:
+            stop.response = response
+            raise stop
+        if exchange.truncated == "disconnect" and errand.request.meta.get(
+            "download_fail_on_dataloss", self._fail_on_dataloss
+        ):
+            raise ResponseDataLossError(f"{errand.request.url}: the connection was lost within the body")
+
+
+def _flags(exchange: Exchange) -> list[str]:
+    """What ``Response.flags`` tells of a body that is not whole."""
+    if exchange.refusal == STOPPED:
+        return ["download_stopped"]
+    if exchange.refusal is not None:
+        return [f"cancelled:{exchange.refusal}"]
+    if exchange.truncated == "disconnect":
+        return ["truncated", "dataloss"]
+    return ["truncated"] if exchange.truncated is not None else []
+
+
+def _head(request: Request, target: Target, proxy: str | None) -> bytes:
+    """The request's head. A proxy is sent the whole URL of an http request; https goes through a tunnel."""
+    headers = request.headers.items()
+    if proxy is not None and target.scheme == "http":
+        path = f"http://{target.authority}{target.path}"
+    else:
+        path = target.path
+        headers = ((name, values) for name, values in headers if name != b"Proxy-Authorization")
+    return request_head(request.method, path, target.authority, headers, len(request.body))
+
+
+def _proxy_url(proxy: str | None) -> str | None:
+    """``Request.meta["proxy"]`` as Scrapy reads it: without a scheme it is an http proxy."""
+    if not proxy:
+        return None
+    if "://" not in proxy:
+        proxy = f"http://{proxy.removeprefix('//')}"
+    if urlsplit(proxy).scheme not in ("http", "https"):
+        raise ValueError(f"not an http or https proxy: {proxy!r}")
+    return proxy

@@ -1,0 +1,314 @@
+"""Connections: opened, kept for the next request to the same host, and closed, by aiohttp's connector.
+
+The connector brings the pool, TLS, proxies and happy eyeballs (RFC 8305). What is said on a connection is
+ours: ``PageProtocol`` hands the bytes to an ``Exchange``. aiohttp's own ClientSession is left out because it
+rewrites URLs (an empty query is lost), repeats requests that a server cut off without telling, and loses
+bodies that end early; see docs/decisions/0002-http-client.md.
+
+One ``Network`` serves both schemes of a crawl, so that a redirect from http to https resolves the host once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import socket
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakKeyDictionary
+
+import aiohttp
+import yarl
+from aiohttp.client_proto import ResponseHandler
+from scrapy.utils.ssl import _make_ssl_context
+
+from webcrawl.downloadhandlers.addresses import SETTING, address_rule, literal_address
+from webcrawl.downloadhandlers.failures import PrivateAddressError
+from webcrawl.downloadhandlers.resolver import Resolver
+
+if TYPE_CHECKING:
+    import ssl
+
+    from aiohappyeyeballs import AddrInfoType
+    from aiohttp.connector import Connection
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+    from webcrawl.downloadhandlers.exchange import Exchange
+    from webcrawl.downloadhandlers.request_head import Target
+    from webcrawl.scope.private import PrivateAddressRule
+
+KEEP_ALIVE_SECONDS = 30.0
+"""How long a connection may lie idle before it is closed."""
+IDLE_CONNECTIONS = 512
+"""Default of ``DOWNLOAD_IDLE_CONNECTIONS``: kept at most, half of the usual limit of open files."""
+CONNECT_TIMEOUT_SECONDS = 30.0
+"""Default of ``DOWNLOAD_CONNECT_TIMEOUT``: for name, connection and TLS together."""
+
+_LEGACY_SERVER_CONNECT = 0x4
+"""OpenSSL's SSL_OP_LEGACY_SERVER_CONNECT; the ssl module names it from Python 3.12 on."""
+
+
+@dataclass(slots=True)
+class Attempt:
+    """What became of opening a connection, also where it failed."""
+
+    host: str
+    checked: bool = True
+    """Private addresses matter (they do not for a proxy, which the operator chose)."""
+    ip: str | None = None
+    """The last address tried."""
+    objection: str | None = None
+    """Why an address was not tried."""
+    tried: bool = False
+    """An address was tried."""
+
+
+_attempt: ContextVar[Attempt] = ContextVar("webcrawl_attempt")
+"""Carries the host's name to where its sockets are made; tasks started on the way inherit it."""
+
+
+class PageProtocol(ResponseHandler):
+    """A connection that hands what it receives to an ``Exchange``.
+
+    Until its first exchange it behaves as aiohttp's own protocol, which a CONNECT through a proxy needs.
+    While it lies idle any byte from the server closes it.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, idle: set[PageProtocol]) -> None:
+        super().__init__(loop)
+        self.exchanges = 0
+        """Requests sent on this connection."""
+        self.ip: str | None = None
+        """The address at the other end."""
+        self._exchange: Exchange | None = None
+        self._idle = idle
+
+    def begin(self, exchange: Exchange) -> None:
+        """From now on the exchange gets everything."""
+        self.exchanges += 1
+        self._exchange = exchange
+        self._idle.discard(self)
+
+    def end(self) -> None:
+        """The exchange is over."""
+        self._exchange = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See asyncio.Protocol."""
+        super().connection_made(transport)
+        peer = transport.get_extra_info("peername")
+        self.ip = str(peer[0]) if peer else None
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio.Protocol."""
+        if self._exchange is not None:
+            self._exchange.feed(data)
+        elif self.exchanges:
+            self.close()
+        else:
+            super().data_received(data)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """See asyncio.Protocol."""
+        self._idle.discard(self)
+        if self._exchange is not None:
+            self._exchange.lost(exc if isinstance(exc, Exception) else None)
+        super().connection_lost(exc)
+
+
+class PageConnection:
+    """An open connection, for one exchange. ``release`` must be called, whatever happened."""
+
+    __slots__ = ("_connection", "_network", "_protocol", "used")
+
+    def __init__(self, network: Network, connection: Connection) -> None:
+        protocol = connection.protocol
+        assert isinstance(protocol, PageProtocol)
+        self._network = network
+        self._connection = connection
+        self._protocol = protocol
+        self.used = protocol.exchanges > 0
+        """It carried other requests before, so the server may have closed it meanwhile."""
+
+    @property
+    def ip(self) -> str | None:
+        """The address at the other end."""
+        return self._protocol.ip
+
+    def send(self, exchange: Exchange, head: bytes, body: bytes) -> None:
+        """Send a request; the exchange gets what comes back."""
+        self._protocol.begin(exchange)
+        transport = self._connection.transport
+        if transport is None or transport.is_closing():
+            exchange.lost(None)
+            return
+        transport.write(head)
+        if body:
+            transport.write(body)
+
+    def release(self, exchange: Exchange) -> None:
+        """The exchange is over: keep the connection for the next one if it can carry it, else close it."""
+        self._protocol.end()
+        transport = self._connection.transport
+        # A server that answered before it had the whole request may never read the rest.
+        if exchange.reusable and transport is not None and not transport.get_write_buffer_size():
+            self._network.keep(self._connection, self._protocol)
+        else:
+            self._connection.close()
+
+
+class Network:
+    """The connections of one crawl. Must be made while the event loop runs, and closed."""
+
+    def __init__(self, settings: BaseSettings, rule: PrivateAddressRule) -> None:
+        self._rule = rule
+        self._idle: set[PageProtocol] = set()
+        self._max_idle = settings.getint("DOWNLOAD_IDLE_CONNECTIONS", IDLE_CONNECTIONS)
+        self._connect_timeout = settings.getfloat("DOWNLOAD_CONNECT_TIMEOUT", CONNECT_TIMEOUT_SECONDS)
+        self._loop = asyncio.get_running_loop()
+        self._tls = _tls_context(settings)
+        self._resolver = Resolver(
+            settings.getlist("DNS_NAMESERVERS"),
+            timeout_seconds=settings.getfloat("DNS_TIMEOUT", 60.0),
+            cache_size=settings.getint("DNSCACHE_SIZE", 10_000),
+        )
+        self._connector = aiohttp.TCPConnector(
+            resolver=self._resolver,
+            use_dns_cache=False,
+            limit=0,
+            keepalive_timeout=KEEP_ALIVE_SECONDS,
+            local_addr=_bind_address(settings.get("DOWNLOAD_BIND_ADDRESS")),
+            socket_factory=self._open_socket,
+        )
+        # The one private name of aiohttp that is used; tests/unit/downloadhandlers/test_canary.py watches it.
+        self._connector._factory = cast(
+            "functools.partial[ResponseHandler]", functools.partial(PageProtocol, self._loop, self._idle)
+        )
+
+    async def connect(
+        self,
+        target: Target,
+        proxy: str | None,
+        proxy_authorization: str | None,
+        attempt: Attempt,
+        seconds: float,
+    ) -> PageConnection:
+        """A connection to the target's host, from the pool or new, within that many seconds.
+
+        ``attempt`` is filled in on the way. Raises PrivateAddressError, or whatever aiohttp raises.
+        """
+        attempt.checked = not proxy
+        if proxy:
+            self._check_literal(target.host)
+        _attempt.set(attempt)
+        if self._connect_timeout:
+            seconds = min(seconds, self._connect_timeout)
+        request = self._connection_request(target, proxy, proxy_authorization)
+        try:
+            connection = await self._connector.connect(request, [], aiohttp.ClientTimeout(connect=seconds))
+        except aiohttp.ClientConnectorError as error:
+            if attempt.objection and not attempt.tried:
+                raise PrivateAddressError(f"{target.host}: {attempt.objection} ({SETTING})") from error
+            raise
+        return PageConnection(self, connection)
+
+    def keep(self, connection: Connection, protocol: PageProtocol) -> None:
+        """Take a connection back into the pool while that has room, else close it."""
+        if len(self._idle) >= self._max_idle:
+            connection.close()
+            return
+        self._idle.add(protocol)
+        connection.release()
+        if not protocol.is_connected():
+            self._idle.discard(protocol)
+
+    @property
+    def idle_connections(self) -> int:
+        """Connections that wait for another request to their host."""
+        return len(self._idle)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._connector.close()
+        await self._resolver.close()
+
+    def _connection_request(
+        self, target: Target, proxy: str | None, proxy_authorization: str | None
+    ) -> aiohttp.ClientRequest:
+        """What tells aiohttp's connector where to connect; never sent, but for the CONNECT to a proxy."""
+        extra: dict[str, Any] = {}
+        if proxy:
+            extra["proxy"] = yarl.URL(proxy)
+            if proxy_authorization:
+                extra["proxy_headers"] = {"Proxy-Authorization": proxy_authorization}
+        url = yarl.URL(f"{target.scheme}://{target.host}:{target.port}/", encoded=True)
+        return aiohttp.ClientRequest("GET", url, loop=self._loop, ssl=self._tls, **extra)
+
+    def _check_literal(self, host: str) -> None:
+        """With a proxy only an address in the URL itself can be judged; names are resolved by the proxy."""
+        address = literal_address(host)
+        objection = self._rule.refuses_address(host, address) if address else None
+        if objection is not None:
+            raise PrivateAddressError(f"{host}: {objection} ({SETTING})")
+
+    def _open_socket(self, info: AddrInfoType) -> socket.socket:
+        family, kind, protocol, _, address = info
+        attempt = _attempt.get()
+        attempt.ip = str(address[0])
+        if attempt.checked:
+            objection = self._rule.refuses_address(attempt.host, attempt.ip.partition("%")[0])
+            if objection is not None:
+                attempt.objection = objection
+                raise PermissionError(objection)
+        attempt.tried = True
+        return socket.socket(family, kind, protocol)
+
+
+_rules: WeakKeyDictionary[Crawler, PrivateAddressRule] = WeakKeyDictionary()
+_networks: WeakKeyDictionary[Crawler, Network] = WeakKeyDictionary()
+
+
+def private_addresses(crawler: Crawler) -> PrivateAddressRule:
+    """The crawl's rule for private addresses; there before the first request, so that seeds can be allowed.
+
+    Raises ValueError for a wrong FETCH_PRIVATE_ADDRESSES.
+    """
+    rule = _rules.get(crawler)
+    if rule is None:
+        rule = _rules[crawler] = address_rule(crawler.settings.get(SETTING))
+    return rule
+
+
+def network_of(crawler: Crawler) -> Network:
+    """The crawl's connections, made at the first call."""
+    network = _networks.get(crawler)
+    if network is None:
+        network = _networks[crawler] = Network(crawler.settings, private_addresses(crawler))
+    return network
+
+
+async def close_network(crawler: Crawler) -> None:
+    """Close the crawl's connections; does nothing the second time."""
+    network = _networks.pop(crawler, None)
+    if network is not None:
+        await network.close()
+
+
+def _tls_context(settings: BaseSettings) -> ssl.SSLContext:
+    """Scrapy's TLS settings, and as browsers: HTTP/1.1 in ALPN, servers with the old renegotiation."""
+    context = _make_ssl_context(settings)
+    context.set_alpn_protocols(["http/1.1"])
+    context.options |= _LEGACY_SERVER_CONNECT
+    return context
+
+
+def _bind_address(value: object) -> tuple[str, int] | None:
+    if not value:
+        return None
+    if isinstance(value, str):
+        return value, 0
+    if isinstance(value, (tuple, list)) and len(value) == 2:
+        return str(value[0]), int(value[1])
+    raise ValueError(f"DOWNLOAD_BIND_ADDRESS: {value!r} is neither an address nor a pair of address and port")

@@ -1,0 +1,73 @@
+"""Scrapy's Response for a finished exchange. Made for every page, so what repeats is remembered."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from scrapy.http import Headers, Response
+from scrapy.responsetypes import responsetypes
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv6Address
+
+    from webcrawl.downloadhandlers.response_head import ResponseHead
+
+CODINGS = frozenset((b"gzip", b"x-gzip", b"deflate", b"br", b"zstd"))
+"""Content codings; a body in one of them says nothing about its class before it is decoded."""
+
+
+@lru_cache(maxsize=1024)
+def _header_name(name: bytes) -> bytes:
+    """As Scrapy's Headers writes names."""
+    return name.title()
+
+
+def scrapy_headers(head: ResponseHead) -> Headers:
+    """The headers for Scrapy: case folded, repetitions kept in order."""
+    headers = Headers()
+    for name, value in head.headers:
+        dict.setdefault(headers, _header_name(name), []).append(value)
+    return headers
+
+
+@lru_cache(maxsize=1024)
+def _class_of_type(content_type: bytes) -> type[Response]:
+    return responsetypes.from_content_type(content_type)
+
+
+def response_class(headers: Headers, url: str, body: bytes) -> type[Response]:
+    """The class Scrapy would choose, but a plain Response for a body that is still coded.
+
+    Whoever decodes the body chooses the class from what comes out.
+    """
+    codings = headers.get(b"Content-Encoding")
+    if codings and not CODINGS.isdisjoint(part.strip().lower() for part in codings.split(b",")):
+        return Response
+    content_type = headers.get(b"Content-Type")
+    if content_type:
+        found = _class_of_type(content_type)
+        if found is not Response:
+            return found
+    return responsetypes.from_args(headers=headers, url=url, body=body)
+
+
+def scrapy_response(
+    head: ResponseHead,
+    url: str,
+    headers: Headers,
+    body: bytes,
+    flags: list[str],
+    ip: IPv4Address | IPv6Address | None,
+) -> Response:
+    """Build the Response."""
+    made = response_class(headers, url, body)(
+        url,
+        status=head.status,
+        body=body,
+        flags=flags,
+        ip_address=ip,
+        protocol=f"HTTP/{head.version[0]}.{head.version[1]}",
+    )
+    made.headers = headers
+    return made

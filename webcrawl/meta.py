@@ -1,0 +1,80 @@
+"""What the crawl carries along with a Request, under one key of ``Request.meta``.
+
+Nothing else in the project writes business data into ``meta``: every part that needs a fact about a fetch
+reads it here, typed. The keys that Scrapy defines itself (``proxy``, ``download_timeout``, ...) keep their
+meaning and their place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+    from webcrawl.archive.capture import Capture
+
+KEY = "webcrawl"
+"""The key of ``Request.meta`` that holds a ``FetchMeta``."""
+
+
+@dataclass(slots=True)
+class FetchMeta:
+    """The crawl's facts about one request.
+
+    ``Request.replace()`` and ``Request.copy()`` copy ``meta`` shallowly, so the copy shares this object with
+    its original until one of the two is fetched or queued: ``begin_fetch`` and ``detach`` end the sharing.
+    """
+
+    lease_id: int | None = None
+    """The frontier's lease that this request settles; None when the frontier knows nothing of it."""
+    kind: str = "page"
+    """A value of ``frontier.records.Kind``."""
+    key: str | None = None
+    """The politeness key."""
+    depth: int = 0
+    via: str | None = None
+    """The page that led here."""
+    wanted: tuple[str, ...] | None = None
+    """MIME types whose bodies are read (``text/html``, ``text/*``) with a 2xx status; None for all."""
+    maxsize: int | None = None
+    """Bytes after which the body is cut; 0 for no limit, None for the setting ``DOWNLOAD_MAXSIZE``."""
+    capture: Capture | None = None
+    """What went over the wire; set by the download handler, also for a fetch that failed."""
+    decode_error: str | None = None
+    """Why the content coding could not be removed; None when it could or when there is none."""
+
+
+def fetch_meta(request: Request) -> FetchMeta:
+    """The request's ``FetchMeta``, created when absent."""
+    found = request.meta.get(KEY)
+    if found is None:
+        found = request.meta[KEY] = FetchMeta()
+    if not isinstance(found, FetchMeta):
+        raise TypeError(f"Request.meta[{KEY!r}] is reserved for FetchMeta, found {type(found).__name__}")
+    return found
+
+
+def begin_fetch(request: Request) -> FetchMeta:
+    """Give the request a ``FetchMeta`` of its own, without the results of an earlier fetch.
+
+    Called by the download handler, so that a request that is fetched again (a retry, a redirect made by
+    copying) does not overwrite the capture of the response it came from.
+    """
+    return _own(request, fetch_meta(request).lease_id)
+
+
+def detach(request: Request) -> FetchMeta:
+    """Like ``begin_fetch``, and the lease is dropped too.
+
+    For a request that is about to be queued: one lease is settled once, however often its request was copied.
+    """
+    return _own(request, None)
+
+
+def _own(request: Request, lease_id: int | None) -> FetchMeta:
+    old = fetch_meta(request)
+    own = FetchMeta(lease_id, old.kind, old.key, old.depth, old.via, old.wanted, old.maxsize)
+    request.meta[KEY] = own
+    return own
