@@ -1,0 +1,216 @@
+"""A consistent copy of a crawl, taken while it runs or stands still, that is itself a JOBDIR.
+
+The order makes it consistent. The frontier's database comes first, as of one moment. What it calls done was
+durable in the archive by then, so it is in the archive's files, which are copied after it; what these hold
+on top is fetched again, as after a crash. A file that is still being written may be torn at its end, as
+after a crash: the start repairs it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from webcrawl.errors import CrawlError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+FRONTIER = "frontier.db"
+FETCH_LOG = "fetch.jsonl"
+WARC = "warc"
+_UNFINISHED = ".part"
+_OPEN = ".open"
+_PAGES = 5000
+"""Database pages copied between two reports of progress: about 20 MB."""
+_TRIES = 5
+
+
+class CheckpointError(CrawlError):
+    """The copy could not be made; there is nothing at its destination that could be taken for one."""
+
+
+@dataclass(slots=True)
+class Copied:
+    """What a checkpoint holds."""
+
+    linked: int = 0
+    """Files that both folders share; they never change again."""
+    copied: int = 0
+    bytes: int = 0
+    """Of the copied files."""
+    names: set[str] = field(default_factory=set)
+
+
+def take(source: Path, target: Path, progress: Callable[[int, int], None] | None = None) -> Copied:
+    """Copy the crawl in ``source`` to ``target``, which must not exist or be empty.
+
+    ``progress`` hears of database pages copied and in all. The copy is made beside ``target`` and gets its
+    name when it is complete and on the disk.
+
+    :raises CheckpointError: ``source`` is no crawl, ``target`` is in use, or the disk refuses.
+    """
+    if not (source / FRONTIER).is_file():
+        raise CheckpointError(f"{source} is no crawl with a frontier on disk: it has no {FRONTIER}")
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise CheckpointError(f"{target} exists already; give the name of a new folder")
+    unfinished = target.with_name(target.name + _UNFINISHED)
+    if unfinished.exists():
+        raise CheckpointError(f"{unfinished} is left of a checkpoint that did not end; remove it first")
+    try:
+        unfinished.mkdir(parents=True)
+        try:
+            copied = _fill(source, unfinished, progress)
+            unfinished.replace(target)
+            _sync_folder(target.parent)
+        except BaseException:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            raise
+    except (OSError, sqlite3.Error) as error:
+        raise CheckpointError(f"no checkpoint of {source} in {target}: {error}") from error
+    return copied
+
+
+def _fill(source: Path, target: Path, progress: Callable[[int, int], None] | None) -> Copied:
+    copied = Copied()
+    for _ in range(_TRIES):
+        _copy_database(source / FRONTIER, target / FRONTIER, progress)
+        if _take_filter(source, target, copied):
+            break
+    else:
+        raise CheckpointError(f"the seen filter that {source / FRONTIER} names is not there")
+    _count(copied, target / FRONTIER, linked=False)
+    _copy_archive(source, target, copied)
+    for folder in (target / WARC, target):
+        if folder.is_dir():
+            _sync_folder(folder)
+    return copied
+
+
+def _copy_database(source: Path, target: Path, progress: Callable[[int, int], None] | None) -> None:
+    """Copy as of one moment. Readers do not hold up the crawl's writer: the database is in WAL mode."""
+    target.unlink(missing_ok=True)
+    with closing(_reader(source)) as reader, closing(sqlite3.connect(target)) as writer:
+        # Without a transaction of its own the copy would start again with each commit of a running crawl.
+        reader.execute("BEGIN")
+        reader.execute("SELECT 1 FROM sqlite_master").fetchall()
+        reader.backup(
+            writer,
+            pages=_PAGES,
+            progress=(lambda _, left, total: progress(total - left, total)) if progress else None,
+        )
+        reader.execute("ROLLBACK")
+    _sync_file(target)
+
+
+def _reader(path: Path) -> sqlite3.Connection:
+    """A connection that cannot change anything."""
+    quoted = path.resolve().as_uri()
+    try:
+        connection = sqlite3.connect(f"{quoted}?mode=ro", uri=True, isolation_level=None, timeout=30)
+        connection.execute("SELECT 1 FROM sqlite_master").fetchall()
+    except sqlite3.OperationalError:
+        # A stopped crawl on a read-only medium: SQLite cannot make the files that it shares with a writer.
+        if path.with_name(f"{path.name}-wal").exists():
+            raise
+        return sqlite3.connect(f"{quoted}?immutable=1", uri=True, isolation_level=None)
+    return connection
+
+
+def _take_filter(source: Path, target: Path, copied: Copied) -> bool:
+    """Add the Bloom filter that the copied database names; False when a newer one has taken its place."""
+    with closing(sqlite3.connect(target / FRONTIER)) as connection:
+        row = connection.execute("SELECT value FROM meta WHERE name = 'bloom_generation'").fetchone()
+    if row is None or int(row[0]) == 0:
+        return True
+    name = f"seen-{int(row[0])}.bloom"
+    try:
+        _share(source / name, target / name, copied)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _copy_archive(source: Path, target: Path, copied: Copied) -> None:
+    """Copy fetch log and WARC files; again, if the crawl rolled one of them over meanwhile."""
+    for _ in range(_TRIES):
+        before = set(_archive_files(source))
+        for name in sorted(before - copied.names):
+            _copy_one(source / name, target / name, copied)
+        if set(_archive_files(source)) == before:
+            return
+        # A file changed its name: what was copied while it grew may be twice in the copy now.
+        for name in [name for name in copied.names if _grows(name)]:
+            copied.names.discard(name)
+            (target / name).unlink(missing_ok=True)
+    raise CheckpointError(f"the files in {source} roll over too fast to be copied")
+
+
+def _archive_files(source: Path) -> Iterator[str]:
+    """The names of fetch log parts and WARC files, relative to ``source``. A compressed part hides its
+    plain one.
+    """
+    names = {path.name for path in source.glob("fetch*.jsonl*") if not path.name.endswith(_UNFINISHED)}
+    yield from (name for name in names if f"{name}.gz" not in names)
+    yield from (f"{WARC}/{path.name}" for path in (source / WARC).glob("*.warc.gz*"))
+
+
+def _grows(name: str) -> bool:
+    return name == FETCH_LOG or name.endswith(_OPEN)
+
+
+def _copy_one(source: Path, target: Path, copied: Copied) -> None:
+    """Copy a file that grows, share one that does not; one that vanished meanwhile has another name by
+    now.
+    """
+    target.parent.mkdir(exist_ok=True)
+    try:
+        if not _grows(source.name):
+            _share(source, target, copied)
+            return
+        shutil.copyfile(source, target)
+    except FileNotFoundError:
+        return
+    _sync_file(target)
+    _count(copied, target, linked=False)
+
+
+def _share(source: Path, target: Path, copied: Copied) -> None:
+    """Link, or copy where links are not possible (another file system)."""
+    target.unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+        _count(copied, target, linked=True)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        shutil.copyfile(source, target)
+        _sync_file(target)
+        _count(copied, target, linked=False)
+
+
+def _count(copied: Copied, path: Path, *, linked: bool) -> None:
+    copied.names.add(f"{WARC}/{path.name}" if path.parent.name == WARC else path.name)
+    if linked:
+        copied.linked += 1
+    else:
+        copied.copied += 1
+        copied.bytes += path.stat().st_size
+
+
+def _sync_file(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _sync_folder(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,118 @@
+"""What is wrong with the arguments of a crawl, found before anything starts and without changing anything."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from webcrawl.contact import contact_problem
+from webcrawl.errors import Problem
+from webcrawl.scope.allow import AllowRule, PatternError
+from webcrawl.scope.exclusion import ExclusionError, ExclusionList
+from webcrawl.scope.whitelist import Whitelist, WhitelistError
+from webcrawl.urls.seeds import BadSeed, Seed, SeedsError, read_seeds
+from webcrawl.vocabulary import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from scrapy import Spider
+
+    from webcrawl.configuration import Configuration
+
+BROAD = "broad"
+BROAD_ARGUMENTS = ("seeds", "allow", "domains")
+STANDARD_INPUT = "-"
+
+
+def check_arguments(
+    spider: type[Spider], given: Mapping[str, str], configuration: Configuration, *, resuming: bool
+) -> Iterator[Problem]:
+    """Everything that is wrong with the spider's arguments, and with what they say together with the
+    settings.
+
+    ``resuming``: there is a crawl to go on with, so there need not be seeds. The broad spider's arguments are
+    known; those of another spider are its own affair, only that it must not go out without a contact.
+    """
+    if configuration.exclusion_file is not None:
+        try:
+            ExclusionList.load(configuration.exclusion_file)
+        except ExclusionError as error:
+            yield from (Problem("EXCLUSION_FILE", line) for line in str(error).splitlines())
+    if spider.name != BROAD:
+        yield from _contact(_hosts_of_spider(spider), configuration)
+        return
+    yield from _unknown(given)
+    if "allow" in given:
+        yield from _pattern(given["allow"])
+    if not given.get("seeds") and not given.get("domains") and not resuming:
+        yield Problem("", "nothing to crawl; give -a seeds=FILE, -a seeds=URL or -a domains=FILE")
+        return
+    yield from _places(given, configuration)
+
+
+def _unknown(given: Mapping[str, str]) -> Iterator[Problem]:
+    for name in given:
+        if name not in BROAD_ARGUMENTS:
+            meant = nearest(name.lower(), BROAD_ARGUMENTS)
+            hint = f"did you mean {meant}?" if meant else f"there are {', '.join(BROAD_ARGUMENTS)}"
+            yield Problem(f"-a {name}", f"is no argument of the spider {BROAD}; {hint}")
+
+
+def _pattern(text: str) -> Iterator[Problem]:
+    try:
+        AllowRule(text)
+    except PatternError as error:
+        yield Problem("-a allow", str(error))
+
+
+def _places(given: Mapping[str, str], configuration: Configuration) -> Iterator[Problem]:
+    """Problems of the seeds and the whitelist, and of the contact that crawling them takes."""
+    problems: list[Problem] = []
+    for name, hosts_of in (("domains", _hosts_of_whitelist), ("seeds", _hosts_of_seeds)):
+        if not given.get(name):
+            continue
+        try:
+            hosts = hosts_of(given[name])
+            # The first is always read, so that an empty file is noticed; the others only when they matter.
+            first = [host for host in (next(hosts, None),) if host is not None]
+            problems += _contact(chain(first, hosts), configuration)
+        except (SeedsError, WhitelistError) as error:
+            problems.append(Problem(f"-a {name}", str(error)))
+    missing = [problem for problem in problems if problem.name == "CRAWLER_CONTACT"]
+    yield from (problem for problem in problems if problem not in missing[1:])
+
+
+def _contact(hosts: Iterator[str], configuration: Configuration) -> Iterator[Problem]:
+    if why := contact_problem(configuration.user_agent, configuration.crawler_contact, hosts):
+        yield Problem("CRAWLER_CONTACT", why)
+
+
+def _hosts_of_whitelist(source: str) -> Iterator[str]:
+    return Whitelist(source).names()
+
+
+def _hosts_of_seeds(source: str) -> Iterator[str]:
+    """The hosts of all seeds. Standard input is left for the crawl to read, and the contact for it to
+    check.
+    """
+    if source.strip() == STANDARD_INPUT:
+        return
+    bad: BadSeed | None = None
+    found = False
+    for seed in read_seeds(source):
+        if isinstance(seed, Seed):
+            found = True
+            yield urlsplit(seed.url).hostname or ""
+        elif bad is None:
+            bad = seed
+    if bad is not None and not found:
+        raise SeedsError(f"no seed in {source!r} is a URL; line {bad.line}, {bad.text!r}: {bad.reason}")
+
+
+def _hosts_of_spider(spider: type[Spider]) -> Iterator[str]:
+    """The hosts that a spider names in its class; what it finds out later is not known yet."""
+    for url in getattr(spider, "start_urls", None) or ():
+        yield urlsplit(str(url)).hostname or "localhost"
+    yield from (str(domain) for domain in getattr(spider, "allowed_domains", None) or ())

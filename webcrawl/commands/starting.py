@@ -1,0 +1,61 @@
+"""A crawler that can be turned away at the door: a start that is refused is an answer, not a traceback.
+
+Scrapy's engine closes a spider that could not be opened as if it had been open, and logs what fails on the
+way. Here the engine forgets the spider that the scheduler refused, so that there is nothing to close and
+nothing to log.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.core.engine import ExecutionEngine
+from scrapy.crawler import Crawler
+
+from webcrawl.errors import ConfigurationError, StartRefused
+from webcrawl.scope.allow import PatternError
+from webcrawl.scope.exclusion import ExclusionError
+from webcrawl.scope.whitelist import WhitelistError
+from webcrawl.urls.seeds import SeedsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+REFUSALS = (
+    ConfigurationError,
+    StartRefused,
+    SeedsError,
+    WhitelistError,
+    PatternError,
+    ExclusionError,
+)
+"""Exceptions that say in one line why a crawl does not start."""
+
+
+class RefusableEngine(ExecutionEngine):
+    """An engine that lets go of a spider whose start was refused. Touches ``_slot``, as the engine's own
+    end does.
+    """
+
+    async def open_spider_async(self, *, close_if_idle: bool = True) -> None:
+        try:
+            await super().open_spider_async(close_if_idle=close_if_idle)
+        except REFUSALS:
+            self._slot = None
+            self.spider = None
+            raise
+
+
+class RefusableCrawler(Crawler):
+    """A crawler with such an engine."""
+
+    def _create_engine(self) -> ExecutionEngine:
+        return RefusableEngine(self, lambda _: self.stop_async())
+
+
+def reasons(error: BaseException) -> Iterator[str]:
+    """The lines in which a refusal says what is wrong."""
+    if isinstance(error, ConfigurationError):
+        yield from (str(problem) for problem in error.problems)
+    else:
+        yield " ".join(str(error).split())
