@@ -23,7 +23,7 @@ PROFILES = "http://netpreserve.org/warc/1.1/revisit/"
 RECORD_END = b"\r\n\r\n"
 
 _TRANSFER_ENCODING = re.compile(rb"^(transfer-encoding[ \t]*:)", re.IGNORECASE | re.MULTILINE)
-_BLANK_LINE = re.compile(rb"\n[ \t\r\x0b\x0c\x1c-\x1f]*\n")
+_BLANK_LINE = re.compile(rb"(?:\A|\n)[^!-~\n]*\n")  # or one that shows nothing
 _NOT_IN_A_URI = re.compile(r"[\x00-\x20\x7f<>]")
 _LINE_BREAKS = re.compile(r"[\r\n]+\s*")
 
@@ -76,15 +76,14 @@ def capture_records(capture: Capture, revisit: Revisit | None = None) -> list[by
 
 
 def archived_head(head: bytes) -> bytes:
-    """The head of a response as it is archived: verbatim, but for what would make readers mistake the
-    payload.
+    """The head of a response as it is archived: verbatim, but for what would mislead readers of the payload.
 
     The payload comes without its transfer coding, so the field that announces one gets the name that Common
     Crawl gives it; Content-Length and Content-Encoding stay, also where the server lied. A head that was cut
     off before its empty line is completed.
     """
     head = _TRANSFER_ENCODING.sub(rb"X-Crawler-\1", head)
-    if _BLANK_LINE.search(head) is None:
+    if not head.endswith((b"\n\r\n", b"\n\n")):
         head += b"\r\n" if head.endswith(b"\n") else RECORD_END
     return head
 
@@ -121,7 +120,7 @@ def _answer(capture: Capture, identity: str, revisit: Revisit | None) -> bytes:
 
 
 def _http_record(fields: str, message: str, head: bytes, payload: bytes) -> bytes:
-    if _ends_at_its_first_blank_line(head):
+    if _is_plain(head):
         fields += f"WARC-Payload-Digest: {digest(payload) if payload else NO_PAYLOAD}\r\n"
     warc_head = (
         f"WARC/1.1\r\n{fields}WARC-Block-Digest: {digest(head, payload)}\r\n"
@@ -149,14 +148,14 @@ def _revisit(capture: Capture, identity: str, head: bytes, revisit: Revisit) -> 
     return b"".join((fields.encode(), head, RECORD_END))
 
 
-def _ends_at_its_first_blank_line(head: bytes) -> bool:
-    """Whether all readers agree on where the payload starts.
+def _is_plain(head: bytes) -> bool:
+    """Whether all readers agree on where the payload starts: at the first empty line, ended by CR and LF.
 
-    Some take a line of white space for the end of a head, some do not. Where that matters no payload digest
-    is written, since half of them would call it wrong.
+    Some readers take a line of white space for the end of a head, some do not; some know only CR LF. Where
+    that matters no payload digest is written, since one half of them would call it wrong.
     """
     first = _BLANK_LINE.search(head)
-    return first is not None and first.end() == len(head) and len(first.group()) <= len(b"\n\r\n")
+    return first is not None and first.end() == len(head) and head.endswith(RECORD_END)
 
 
 def _uri(url: str) -> str:
