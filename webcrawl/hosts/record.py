@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 class HostRecord:
     """The memory of a politeness key (a host or a registrable domain). Times are epoch seconds.
 
-    ``next_fetch_at`` is the earliest moment of the next request to the key; ``delay_seconds`` is what was owed
-    after the last one, kept so that a crash can make the key rest that long again.
+    ``next_fetch_at`` is the earliest moment of the next request to the key; ``delay_seconds`` is what was
+    owed after the last one, kept so that a crash can make the key rest that long again.
     """
 
     key: str
@@ -30,6 +30,8 @@ class HostRecord:
     """How often in a row the host was parked without a success in between."""
     given_up: bool = False
     """No longer contacted in this run; its URLs stay queued."""
+    parked: bool = False
+    """Waits for something other than its delay: back-off, Retry-After, a robots.txt that cannot be had."""
     last_error: str | None = None
 
 

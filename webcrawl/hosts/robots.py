@@ -1,0 +1,188 @@
+"""What a fetch of robots.txt means for the pages of its origin (RFC 9309, sections 2.3 and 2.4), fail-closed.
+
+No page is fetched unless the robots.txt of its origin is known and fresh or known not to exist. The table of
+all outcomes and our answers is in docs/decisions/0005-politeness.md.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from enum import StrEnum
+
+from webcrawl.hosts.health import backoff_seconds
+from webcrawl.hosts.record import RobotsRecord
+from webcrawl.hosts.robots_rules import RobotsRules, RulesCache
+from webcrawl.hosts.robots_text import MAX_BYTES, decode, product_token, read
+
+__all__ = [
+    "MAX_BYTES",
+    "MAX_REDIRECTS",
+    "TTL_SECONDS",
+    "RobotsRules",
+    "RobotsState",
+    "RobotsVerdict",
+    "RulesCache",
+    "answered",
+    "decode",
+    "is_fresh",
+    "may_fetch",
+    "product_token",
+    "redirected",
+    "unreachable",
+]
+
+TTL_SECONDS = 86_400.0
+"""How long an answer holds (RFC 9309, section 2.4)."""
+
+MAX_REDIRECTS = 5
+"""Redirects followed for one robots.txt, across hosts; one more and it is unreachable."""
+
+RETRY_SECONDS = 60.0
+RETRY_MAX_SECONDS = 86_400.0
+COPY_MAX_SECONDS = 30 * 86_400.0
+"""Age up to which the last text stays in force while robots.txt is unreachable."""
+
+PENDING_SECONDS = 3_600.0
+"""How long a redirect's target is waited for before robots.txt is asked for anew."""
+
+
+class RobotsState(StrEnum):
+    """What is known of an origin's robots.txt."""
+
+    ALLOWED_ALL = "allowed_all"
+    """There is none (a 4xx other than 429): no restriction."""
+    RULES = "rules"
+    """There is a text: its rules hold."""
+    UNREACHABLE = "unreachable"
+    """It could not be had: nothing is fetched."""
+    PENDING = "pending"
+    """It redirects, and the target is on its way: nothing is fetched yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsVerdict:
+    """Whether a page may be fetched, and why."""
+
+    allowed: bool
+    reason: str
+
+
+_UNKNOWN = RobotsVerdict(False, "robots.txt is not known")
+_EXPIRED = RobotsVerdict(False, "robots.txt must be asked for again")
+_PENDING = RobotsVerdict(False, "robots.txt redirects and its target is not fetched yet")
+_UNREACHABLE = RobotsVerdict(False, "robots.txt is unreachable")
+_OTHER_ORIGIN = RobotsVerdict(False, "the URL is not of the origin of this robots.txt")
+_NONE = RobotsVerdict(True, "there is no robots.txt")
+_ALLOWED = RobotsVerdict(True, "robots.txt allows it")
+_DISALLOWED = RobotsVerdict(False, "robots.txt disallows it")
+
+
+def answered(
+    origin: str,
+    status: int,
+    body: bytes,
+    now: float,
+    *,
+    agent: str,
+    previous: RobotsRecord | None = None,
+    ttl: float = TTL_SECONDS,
+    max_bytes: int = MAX_BYTES,
+    retry_after: float | None = None,
+) -> RobotsRecord:
+    """The record after an HTTP response to a request for robots.txt that is not a redirect to follow.
+
+    2xx: the rules of the body, whatever its type. 4xx but 429: no restriction. Everything else (5xx, 429, a
+    3xx that leads nowhere, a status that does not exist): unreachable, for ``retry_after`` seconds or longer.
+    ``agent`` is the crawler's product token, by which the Crawl-delay is read.
+    """
+    if 200 <= status <= 299:
+        text = decode(body, max_bytes)
+        delay = read(text, agent).crawl_delay_seconds
+        return RobotsRecord(origin, RobotsState.RULES, now, now + ttl, text, delay)
+    if 400 <= status <= 499 and status != 429:
+        return RobotsRecord(origin, RobotsState.ALLOWED_ALL, now, now + ttl)
+    return unreachable(origin, previous, now, retry_after=retry_after)
+
+
+def unreachable(
+    origin: str,
+    previous: RobotsRecord | None,
+    now: float,
+    *,
+    base: float = RETRY_SECONDS,
+    longest: float = RETRY_MAX_SECONDS,
+    copy_max_age: float = COPY_MAX_SECONDS,
+    retry_after: float | None = None,
+) -> RobotsRecord:
+    """The record after robots.txt could not be had: a network failure, too many redirects, 5xx, 429.
+
+    It is tried again after ``base`` seconds, doubling up to ``longest``, or later if ``retry_after`` says so.
+    The text of ``previous`` stays in force until then if it is not older than ``copy_max_age``; "there is
+    none" does not. Without a text ``fetched_at`` is when the origin was first found unreachable.
+    """
+    attempts = previous.attempts if previous is not None else 0
+    wait = backoff_seconds(origin, base, attempts, longest)
+    if retry_after is not None and retry_after > wait:
+        wait = min(retry_after, max(longest, wait))
+    expires_at = now + wait
+    if previous is not None and _has_copy(previous) and now - previous.fetched_at <= copy_max_age:
+        return dataclasses.replace(
+            previous, state=RobotsState.RULES, expires_at=expires_at, attempts=attempts + 1
+        )
+    since = previous.fetched_at if previous is not None and attempts > 0 and not _has_copy(previous) else now
+    return RobotsRecord(origin, RobotsState.UNREACHABLE, since, expires_at, attempts=attempts + 1)
+
+
+def redirected(
+    origin: str, previous: RobotsRecord | None, now: float, *, patience: float = PENDING_SECONDS
+) -> RobotsRecord:
+    """The record while the target of a redirect waits for its turn, often in the queue of another host.
+
+    Nothing is fetched meanwhile. The last text is kept, not in force, for the case that the target is
+    unreachable; if nothing is heard of it for ``patience`` seconds, robots.txt is asked for again.
+    """
+    pending = RobotsRecord(origin, RobotsState.PENDING, now, now + patience)
+    if previous is None:
+        return pending
+    pending.attempts = previous.attempts
+    if _has_copy(previous) or previous.attempts:
+        pending.fetched_at = previous.fetched_at
+        pending.text = previous.text
+        pending.crawl_delay_seconds = previous.crawl_delay_seconds
+    return pending
+
+
+def is_fresh(record: RobotsRecord | None, now: float) -> bool:
+    """Whether robots.txt need not be asked for (again) yet, be the answer yes or no."""
+    return record is not None and now < record.expires_at
+
+
+def may_fetch(record: RobotsRecord | None, rules: RobotsRules | None, url: str, now: float) -> RobotsVerdict:
+    """Whether a page may be fetched now; ``rules`` are those of the record's text. Doubt means no."""
+    if record is None:
+        return _UNKNOWN
+    match RobotsState(record.state):
+        case RobotsState.PENDING:
+            return _PENDING
+        case RobotsState.UNREACHABLE:
+            return _UNREACHABLE
+        case RobotsState.ALLOWED_ALL | RobotsState.RULES if not now < record.expires_at:
+            return _EXPIRED
+        case RobotsState.ALLOWED_ALL | RobotsState.RULES if not _is_of(url, record.origin):
+            return _OTHER_ORIGIN
+        case RobotsState.ALLOWED_ALL:
+            return _NONE
+        case RobotsState.RULES:
+            if rules is None:
+                return _UNKNOWN
+            return _ALLOWED if rules.allows(url) else _DISALLOWED
+
+
+def _has_copy(record: RobotsRecord) -> bool:
+    """Whether a record carries a text that was once fetched. An empty one is not worth keeping in force."""
+    return bool(record.text)
+
+
+def _is_of(url: str, origin: str) -> bool:
+    return url.startswith(origin) and url[len(origin) : len(origin) + 1] in ("/", "?", "#", "")

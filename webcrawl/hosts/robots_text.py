@@ -1,0 +1,189 @@
+"""From the bytes of a robots.txt to the lines that concern one crawler (RFC 9309, sections 2.1 to 2.5).
+
+Fail-closed where the RFC leaves a choice: misspelt ``Disallow`` and ``User-agent`` lines count, misspelt
+``Allow`` lines do not.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+MAX_BYTES = 500 * 1024
+"""How much of a robots.txt is read (RFC 9309, section 2.5)."""
+
+MAX_SITEMAPS = 1_000
+MAX_CRAWL_DELAY_SECONDS = 1e9
+
+_TOKEN = re.compile(r"[A-Za-z0-9_-]+")
+_COMPATIBLE = re.compile(r"\(\s*compatible\s*;\s*([A-Za-z0-9_-]+)", re.IGNORECASE)
+_CRAWL_DELAY = re.compile(r"(\d+(?:[.,]\d*)?|[.,]\d+)\s*(?:s|sec|secs|seconds?)?", re.IGNORECASE | re.ASCII)
+
+_FIELDS = {
+    "user-agent": "user-agent",
+    "useragent": "user-agent",
+    "user agent": "user-agent",
+    "allow": "allow",
+    "disallow": "disallow",
+    "dissallow": "disallow",
+    "dissalow": "disallow",
+    "disalow": "disallow",
+    "diasllow": "disallow",
+    "disallaw": "disallow",
+    "crawl-delay": "crawl-delay",
+    "crawl delay": "crawl-delay",
+    "crawldelay": "crawl-delay",
+    "sitemap": "sitemap",
+    "sitemaps": "sitemap",
+    "site-map": "sitemap",
+}
+_STRICT_PREFIXES = ("user-agent", "useragent", "disallow")
+
+
+class Rule(NamedTuple):
+    """An Allow or Disallow line as written, comment and blanks removed; ``line`` counts from 1."""
+
+    allow: bool
+    pattern: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{'Allow' if self.allow else 'Disallow'}: {self.pattern}"
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """All groups of a file that name one agent, merged into one."""
+
+    rules: dict[tuple[bool, str], Rule] = field(default_factory=dict)
+    crawl_delay_seconds: float | None = None
+
+    def add_delay(self, value: str) -> None:
+        """Take a Crawl-delay if it is a number of seconds and the largest so far."""
+        number = _CRAWL_DELAY.fullmatch(value)
+        if number:
+            seconds = min(float(number[1].replace(",", ".")), MAX_CRAWL_DELAY_SECONDS)
+            self.crawl_delay_seconds = max(seconds, self.crawl_delay_seconds or 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a robots.txt says to one agent."""
+
+    rules: tuple[Rule, ...]
+    """The agent's own rules, or those of ``*`` if no group names it; the same rule twice is kept once."""
+    crawl_delay_seconds: float | None
+    sitemaps: tuple[str, ...]
+
+
+def product_token(user_agent: str) -> str:
+    """The name a robots.txt calls the crawler by: ``webcrawl`` for ``webcrawl/0.1 (+https://...)``.
+
+    A User-Agent that starts like a browser's and says ``(compatible; Name/1.0; ...)`` has the token ``Name``.
+    Empty if there is no name at all; such a crawler obeys the groups of ``*``.
+    """
+    start = _TOKEN.match(user_agent.strip())
+    token = start[0] if start else ""
+    named = _COMPATIBLE.search(user_agent)
+    return named[1] if named and token.lower() in ("", "mozilla") else token
+
+
+def decode(body: bytes, max_bytes: int = MAX_BYTES) -> str:
+    """The text of a robots.txt, whatever it is encoded in: UTF-8, UTF-16 or, if it is neither, Latin-1.
+
+    Of a body longer than ``max_bytes`` the part up to the last line end is kept: half a line could say more
+    than the whole. NULs are dropped.
+    """
+    cut = len(body) > max_bytes
+    body = body[:max_bytes]
+    encoding = _encoding(body)
+    try:
+        text = codecs.getincrementaldecoder(encoding)("strict").decode(body, final=not cut)
+    except UnicodeDecodeError:
+        # Latin-1 has a character for every octet. A mark cut short is the commonest reason not to be UTF-8.
+        text = (
+            body.decode(encoding, "replace") if encoding != "utf-8" else body.decode("latin-1").lstrip("ï»¿")
+        )
+    text = text.lstrip("\ufeff").replace("\0", "")
+    if cut:
+        text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1]
+    return text
+
+
+def read(text: str, agent: str) -> Reading:
+    """Gather the rules, the Crawl-delay and the sitemaps that a text has for ``agent``, a product token.
+
+    A group is one or more User-agent lines and the rules after them; only a rule ends the row of User-agent
+    lines, no other line does (RFC 9309, section 2.2.4). Groups of the same agent are merged; rules before any
+    User-agent line are ignored. A Crawl-delay, which is not in the RFC, holds for the agents named before it
+    in its group.
+    """
+    token = agent.lower()
+    own, everyone = Group(), Group()
+    ever_named = rules_seen = False
+    current: list[Group] = []
+    sitemaps: dict[str, None] = {}
+    for number, line in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), 1):
+        kind, value = _field(line)
+        if kind == "user-agent":
+            if rules_seen:
+                current, rules_seen = [], False
+            group = _group_of(value, token, own, everyone)
+            ever_named = ever_named or group is own
+            if group is not None and group not in current:
+                current.append(group)
+        elif kind == "allow" or kind == "disallow":
+            rules_seen = True
+            for group in current if value else ():
+                group.rules.setdefault((kind == "allow", value), Rule(kind == "allow", value, number))
+        elif kind == "crawl-delay":
+            for group in current:
+                group.add_delay(value)
+        elif kind == "sitemap" and value and len(sitemaps) < MAX_SITEMAPS:
+            sitemaps[value] = None
+    chosen = own if ever_named else everyone
+    return Reading(tuple(chosen.rules.values()), chosen.crawl_delay_seconds, tuple(sitemaps))
+
+
+def _group_of(value: str, token: str, own: Group, everyone: Group) -> Group | None:
+    """The group a User-agent line opens for us: the name up to the first character no token has decides."""
+    if value.startswith("*") and not value[1:2].strip():
+        return everyone
+    name = _TOKEN.match(value)
+    return own if name and name[0].lower() == token else None
+
+
+def _field(line: str) -> tuple[str, str]:
+    """The known field of a line and its value, or two empty strings. A forgotten colon is forgiven."""
+    line = line.partition("#")[0].strip()
+    name, colon, value = line.partition(":")
+    if colon:
+        kind = _kind(name.strip().lower())
+        if kind:
+            return kind, value.strip()
+    words = line.split()
+    if len(words) == 2:
+        return _kind(words[0].lower()), words[1]
+    return "", ""
+
+
+def _kind(name: str) -> str:
+    kind = _FIELDS.get(name)
+    if kind is None and name.startswith(_STRICT_PREFIXES) and len(name.split()) == 1:
+        kind = "disallow" if name.startswith("disallow") else "user-agent"
+    return kind or ""
+
+
+def _encoding(body: bytes) -> str:
+    """UTF-16 by its mark or by the NULs that ASCII text has in it, else UTF-8."""
+    if body.startswith(codecs.BOM_UTF16_LE):
+        return "utf-16-le"
+    if body.startswith(codecs.BOM_UTF16_BE):
+        return "utf-16-be"
+    if body[1::2].count(0) * 4 > len(body):
+        return "utf-16-le"
+    if body[0::2].count(0) * 4 > len(body):
+        return "utf-16-be"
+    return "utf-8"
