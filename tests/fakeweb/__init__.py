@@ -1,11 +1,13 @@
 """A web of our own, served on loopback, whose every page is known beforehand.
 
-    names, web, content   the map: which hosts and pages exist, what they link to, what they say
+    web                   a whole fake web: what a test builds and asks
+    names, geography      the map: which hosts and pages exist and what they link to
+    content, dirt, dead   what pages say, how badly they write links, and links to hosts that cannot be reached
     truth                 what a perfect crawler would find there
-    robots, behaviours/   hosts and pages that misbehave, each in one particular way
-    server, answer        bytes on the wire
+    robots, behaviours/   hosts and pages that misbehave, each in one particular way; cast says which
+    server, connection    bytes on the wire; answer is what they are made of
     log, witness          the server's own access log, and what it says of a crawler's politeness
-    dns                   a name server, for names that *.localhost cannot express
+    dns, tls, ports       a name server for names other than *.localhost, a certificate, ports that lead nowhere
     process               the server as a process of its own, so that it shares no CPU time with the crawler
     bench                 the web of the benchmarks: 1,000 hosts, 29 KB and 100 links a page
 
@@ -16,7 +18,9 @@ Everything is a function of a seed: same seed, same web, in every process and Py
 from tests.fakeweb.answer import Answer, Cut, Pause, Request, http_answer
 from tests.fakeweb.bench import BenchWeb
 from tests.fakeweb.config import Config, Placement
+from tests.fakeweb.dns import NameServer, Zone
 from tests.fakeweb.log import AccessLog, Hit, read_log
+from tests.fakeweb.ports import Ports
 from tests.fakeweb.process import Served, serve_in_process
 from tests.fakeweb.server import FakeWeb, Site
 from tests.fakeweb.truth import Fact
@@ -31,12 +35,15 @@ __all__ = [
     "Fact",
     "FakeWeb",
     "Hit",
+    "NameServer",
     "Pause",
     "Placement",
+    "Ports",
     "Request",
     "Served",
     "Site",
     "Web",
+    "Zone",
     "http_answer",
     "read_log",
     "serve_in_process",

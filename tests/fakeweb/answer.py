@@ -26,6 +26,7 @@ class Request:
     user_agent: str
     head: bytes
     """Request line and headers as sent, without the empty line that ends them."""
+    body: bytes
     connection: int
 
     def header(self, name: str) -> str | None:

@@ -15,6 +15,7 @@ import struct
 
 from tests.fakeweb.answer import Answer, Request, http_answer
 from tests.fakeweb.names import host_names, numbers
+from tests.fakeweb.ports import Ports
 from tests.fakeweb.robots import ALLOW_ALL
 
 INSIDE_LINKS = 80
@@ -40,24 +41,22 @@ class BenchWeb:
         self.seed = seed
         self.hosts = host_names(hosts, suffix)
         self.pages = pages
-        self.port = 80
-        self.tls_port: int | None = None
+        self.ports = Ports()
         self._suffix = suffix
         self._index = {name: index for index, name in enumerate(self.hosts)}
         self._templates: list[bytes] = []
         self._draw = struct.Struct(f">{INSIDE_LINKS + 2 * ACROSS_LINKS}I")
         self._robots = http_answer(200, ALLOW_ALL, mime="text/plain").wire
-        self.bind(80, None)
+        self.bind(self.ports)
 
     @property
     def seeds(self) -> list[str]:
         """The roots of all hosts."""
-        return [f"http://{name}:{self.port}/" for name in self.hosts]
+        return [f"http://{name}:{self.ports.http}/" for name in self.hosts]
 
-    def bind(self, port: int, tls_port: int | None) -> None:
+    def bind(self, ports: Ports) -> None:
         """Take note of the server's ports, and write the page templates, which name them."""
-        self.port = port
-        self.tls_port = tls_port
+        self.ports = ports
         self._templates = [self._template(number) for number in range(_TEMPLATES)]
 
     def answer(self, request: Request) -> Answer:
@@ -93,7 +92,7 @@ class BenchWeb:
         words = [_WORDS[draw % len(_WORDS)] for draw in draws]
         inside = ['<a class="nav-link" href="/p/%d">{}</a>'] * INSIDE_LINKS
         across = [
-            f'<a rel="external" href="http://h%04d.{self._suffix}:{self.port}/p/%d">{{}}</a>'
+            f'<a rel="external" href="http://h%04d.{self._suffix}:{self.ports.http}/p/%d">{{}}</a>'
         ] * ACROSS_LINKS
         parts = [
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

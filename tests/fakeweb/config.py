@@ -43,14 +43,20 @@ class Config:
     dirty: bool = False
     charsets: bool = False
     placements: tuple[Placement, ...] = ()
+    dead: tuple[str, ...] = ()
+    """Kinds of hosts that cannot be reached and are linked to: keys of ``dead.DEAD_KINDS``."""
     port: int = 0
     tls: bool = False
+    """Whether there is a second listener that speaks TLS with a self-signed certificate."""
+    https: float = 0.0
+    """Share of the hosts whose URLs are https; needs ``tls``. Their http URLs redirect there."""
     own_addresses: bool = False
-    """Each host has a 127.x.y.z of its own; told by the name server, so only useful with ``dns``."""
+    """Each host has a 127.x.y.z of its own; told by the name server, so it needs ``dns``."""
     dns: bool = False
-    dns_dead: tuple[str, ...] = ()
-    """Names (and everything below them) that do not exist."""
-    dns_ttl: int = 300
+    """Whether a name server answers for all names under ``suffix``."""
+    dns_failing: tuple[str, ...] = ()
+    """Names (and everything below them) that the name server has trouble with: SERVFAIL."""
+    dns_ttl_seconds: int = 300
     dns_silent: bool = False
     """The name server takes questions and never answers."""
 
@@ -68,5 +74,6 @@ class Config:
             )
             for given in values.get("placements", ())
         )
-        values["dns_dead"] = tuple(values.get("dns_dead", ()))
+        for name in ("dead", "dns_failing"):
+            values[name] = tuple(values.get(name, ()))
         return cls(**values)

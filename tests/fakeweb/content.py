@@ -31,6 +31,11 @@ class Link(NamedTuple):
     path: str
 
 
+def word(number: int) -> str:
+    """Return the word of this number, counted around."""
+    return _WORDS[number % len(_WORDS)]
+
+
 class Writer:
     """Writes the pages of one web. Everything it writes depends on the seed, the URL and its links alone."""
 
@@ -40,16 +45,12 @@ class Writer:
         self._dirty = dirty
         self._charsets = charsets
 
-    def word(self, number: int) -> str:
-        """Return the word of this number, counted around."""
-        return _WORDS[number % len(_WORDS)]
-
     def page(self, origin: str, path: str, links: list[Link]) -> tuple[str, bytes]:
         """Return Content-Type and body of a page."""
         host = origin.partition("://")[2].partition(":")[0]
         draws = numbers(f"{self._seed} text {host}{path}", self._words + 8)
         charset, where, accents = _CHARSETS[draws[0] % len(_CHARSETS) if self._charsets else 0]
-        title = " ".join(self.word(draw) for draw in draws[1:4]).capitalize() + f" & {accents}"
+        title = " ".join(word(draw) for draw in draws[1:4]).capitalize() + f" & {accents}"
         head = [f"<title>{html.escape(title)}</title>"]
         if where == "meta":
             head.insert(0, f'<meta charset="{charset}">')
@@ -71,7 +72,7 @@ class Writer:
             else self._clean_anchors(origin, links)
         )
         navigation = "\n".join(f"<li>{anchor}</li>" for anchor in anchors[: len(anchors) // 2])
-        text = [self.word(draw) for draw in draws]
+        text = [word(draw) for draw in draws]
         parts = [f"<h1>{html.escape(title)}</h1>\n<nav><ul>\n{navigation}\n</ul></nav>\n"]
         rest = anchors[len(anchors) // 2 :] or [""]
         step = max(1, len(text) // len(rest))
@@ -84,7 +85,7 @@ class Writer:
         anchors = []
         for place, link in enumerate(links):
             target = link.path if link.origin == origin else link.origin + link.path
-            anchors.append(f'<a href="{html.escape(target)}">{self.word(place)} {place}</a>')
+            anchors.append(f'<a href="{html.escape(target)}">{word(place)} {place}</a>')
         return anchors
 
     def _dirty_anchors(self, origin: str, path: str, links: list[Link], head: list[str]) -> list[str]:
@@ -97,6 +98,6 @@ class Writer:
         if links and draws[0] % 7 == 0:
             head.append(refresh(origin, base, *links.pop(0)))
         for place, link in enumerate(links):
-            text = f"{self.word(place)} {place}"
+            text = f"{word(place)} {place}"
             anchors.append(dirty_link(origin, base, link.origin, link.path, text, draws[place + 2]))
         return anchors + noise(draws[1])

@@ -13,13 +13,18 @@ import signal
 import subprocess
 import sys
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.fakeweb.bench import BenchWeb
+from tests.fakeweb.dead import dead_names
+from tests.fakeweb.dns import NameServer, Zone
 from tests.fakeweb.log import AccessLog, Hit, read_log
+from tests.fakeweb.names import loopback_address
+from tests.fakeweb.ports import Ports, closed_port, silent_port
 from tests.fakeweb.server import FakeWeb
+from tests.fakeweb.tls import self_signed
 from tests.fakeweb.web import Web
 
 if TYPE_CHECKING:
@@ -37,6 +42,26 @@ def build(config: Config) -> Web | BenchWeb:
     return Web.from_config(config)
 
 
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """What a server tells when it can be reached."""
+
+    ports: Ports
+    seeds: list[str]
+    certificate: str | None
+    """Of the TLS listener, PEM."""
+
+    def to_json(self) -> str:
+        """Return it as one JSON object."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Ready:
+        """Read what ``to_json`` wrote."""
+        values: dict[str, Any] = json.loads(text)
+        return cls(Ports(**values["ports"]), values["seeds"], values["certificate"])
+
+
 @dataclass(slots=True)
 class Served:
     """A fake web that runs in another process."""
@@ -45,10 +70,14 @@ class Served:
     site: Web | BenchWeb
     """The same web, built here: to ask for its URLs and its truth."""
     pid: int
-    port: int
-    tls_port: int | None
-    dns_port: int | None
+    ports: Ports
+    certificate: str | None
     log_path: Path | None
+
+    @property
+    def port(self) -> int:
+        """The port that speaks http."""
+        return self.ports.http
 
     @property
     def seeds(self) -> list[str]:
@@ -61,6 +90,13 @@ class Served:
         if not isinstance(self.site, Web):
             raise TypeError("the bench web has no map")
         return self.site
+
+    @property
+    def nameserver(self) -> str:
+        """Return the name server as DNS_NAMESERVERS takes it: ADDRESS:PORT."""
+        if self.ports.dns is None:
+            raise ValueError("this fake web was started without a name server")
+        return f"127.0.0.1:{self.ports.dns}"
 
     def hits(self) -> list[Hit]:
         """Read the access log so far."""
@@ -87,10 +123,10 @@ def serve_in_process(config: Config, log: Path | None = None) -> Iterator[Served
         line = child.stdout.readline()
         if not line:
             raise RuntimeError(f"the fake web did not start (exit status {child.wait(10)})")
-        ready = json.loads(line)
+        ready = Ready.from_json(line)
         site = build(config)
-        site.bind(ready["port"], ready["tls_port"])
-        yield Served(config, site, child.pid, ready["port"], ready["tls_port"], ready["dns_port"], log)
+        site.bind(ready.ports)
+        yield Served(config, site, child.pid, ready.ports, ready.certificate, log)
     finally:
         child.stdin.close()
         child.terminate()
@@ -99,7 +135,7 @@ def serve_in_process(config: Config, log: Path | None = None) -> Iterator[Served
 
 
 def run(
-    config: Config, log: Path | None, *, until_stdin_closes: bool, ready: Callable[[dict[str, Any]], None]
+    config: Config, log: Path | None, *, until_stdin_closes: bool, ready: Callable[[Ready], None]
 ) -> None:
     """Serve until told to stop, on uvloop where it is installed."""
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
@@ -107,9 +143,9 @@ def run(
 
 
 async def serve(
-    config: Config, log: Path | None, *, until_stdin_closes: bool, ready: Callable[[dict[str, Any]], None]
+    config: Config, log: Path | None, *, until_stdin_closes: bool, ready: Callable[[Ready], None]
 ) -> None:
-    """Serve until SIGTERM or SIGINT; ``ready`` is told the ports and the seeds."""
+    """Serve until SIGTERM or SIGINT; ``ready`` is told the ports, the seeds and the certificate."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -117,11 +153,35 @@ async def serve(
     site = build(config)
     async with AsyncExitStack() as stack:
         access = stack.enter_context(AccessLog(log, keep=False)) if log is not None else None
-        web = await stack.enter_async_context(FakeWeb(site, access, port=config.port))
+        server, certificate = await _open(config, site, access, stack)
         if until_stdin_closes:
             await loop.connect_read_pipe(lambda: _EndOfInput(stop), sys.stdin)
-        ready({"port": web.port, "tls_port": web.tls_port, "dns_port": None, "seeds": site.seeds})
+        ready(Ready(server.ports, site.seeds, certificate))
         await stop.wait()
+
+
+async def _open(
+    config: Config, site: Web | BenchWeb, log: AccessLog | None, stack: AsyncExitStack
+) -> tuple[FakeWeb, str | None]:
+    """Open every listener the configuration asks for."""
+    own = {name: (loopback_address(index),) for index, name in enumerate(site.hosts)}
+    zone = Zone(
+        [config.suffix],
+        dead=dead_names(config),
+        failing=config.dns_failing,
+        addresses=own if config.own_addresses else {},
+        ttl_seconds=config.dns_ttl_seconds,
+        silent=config.dns_silent,
+    )
+    others = Ports(
+        closed=stack.enter_context(closed_port()) if "dead-port" in config.dead else None,
+        silent=stack.enter_context(silent_port()) if "dead-silent" in config.dead else None,
+        dns=(await stack.enter_async_context(NameServer(zone))).port if config.dns else None,
+    )
+    context, certificate = self_signed(config.suffix) if config.tls else (None, None)
+    addresses = ["127.0.0.1", *(address for (address,) in own.values() if config.own_addresses)]
+    server = FakeWeb(site, log, port=config.port, tls=context, addresses=addresses, others=others)
+    return await stack.enter_async_context(server), certificate
 
 
 class _EndOfInput(asyncio.Protocol):

@@ -1,46 +1,59 @@
-"""The robots.txt of each host, and what it forbids: the default allows everything."""
+"""The robots.txt of each host, in every state and shape, and what it forbids; the default: nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from tests.fakeweb.answer import Answer, http_answer
+from tests.fakeweb.answer import Answer, Cut, Pause, Step, head, http_answer, redirect
 from tests.fakeweb.behaviours.stage import Stage
+from tests.fakeweb.config import Option
 
 ALLOW_ALL = b"User-agent: *\nDisallow:\n"
+KEEP_PRIVATE = b"User-agent: *\nDisallow: /private/\n"
+MOST_HOPS = 5
+"""Redirects that are followed to a robots.txt (RFC 9309, section 2.3.1.2), and no more than these."""
+LIMIT_BYTES = 500 * 1024
+"""What a crawler parses at least (RFC 9309, section 2.5); ours parses no more."""
+
+Forbids = Callable[[str, Mapping[str, Option]], bool]
+Play = Callable[[Stage], Answer]
 
 
 @dataclass(frozen=True, slots=True)
 class Robots:
-    """One kind of robots.txt: the answer, and the paths (with query) it keeps every crawler from."""
+    """One kind of robots.txt: what is sent, and the paths (with query) that it keeps every crawler from.
+
+    Where no answer comes, or none that counts, everything is forbidden: doubt means no.
+    """
 
     name: str
     about: str
-    play: Callable[[Stage], Answer]
-    forbids: Callable[[str], bool]
+    play: Play
+    forbids: Forbids
+    """Given a path with its query and the placement's options."""
 
 
 ROBOTS: dict[str, Robots] = {}
-Play = Callable[[Stage], Answer]
 
 
-def nothing(path: str) -> bool:
+def nothing(path: str, options: Mapping[str, Option]) -> bool:
     """Forbid no path."""
     return False
 
 
-def everything(path: str) -> bool:
+def everything(path: str, options: Mapping[str, Option]) -> bool:
     """Forbid every path."""
     return True
 
 
-def private(path: str) -> bool:
+def private(path: str, options: Mapping[str, Option]) -> bool:
     """Forbid what is below /private/."""
     return path.startswith("/private/")
 
 
-def robots(name: str, forbids: Callable[[str], bool]) -> Callable[[Play], Play]:
+def robots(name: str, forbids: Forbids) -> Callable[[Play], Play]:
     """Enter the decorated function as the robots.txt called ``name``."""
 
     def enter(play: Play) -> Play:
@@ -50,32 +63,185 @@ def robots(name: str, forbids: Callable[[str], bool]) -> Callable[[Play], Play]:
     return enter
 
 
+def _text(body: bytes, mime: str | None = "text/plain") -> Answer:
+    return http_answer(200, body, mime=mime)
+
+
 @robots("robots-allow", nothing)
 def allow(stage: Stage) -> Answer:
     """Everything is allowed: what hosts have unless told otherwise."""
-    return http_answer(200, ALLOW_ALL, mime="text/plain")
+    return _text(ALLOW_ALL)
 
 
-@robots("robots-404", nothing)
+@robots("robots-missing", nothing)
 def missing(stage: Stage) -> Answer:
-    """There is none: everything is allowed."""
-    return http_answer(404, b"Not found.\n", mime="text/plain")
+    """A ``status`` (404) of the 4xx class: everything is allowed."""
+    return http_answer(int(stage.number("status", 404)), b"Not found.\n", mime="text/plain")
+
+
+@robots("robots-empty", nothing)
+def empty(stage: Stage) -> Answer:
+    """Not a single byte: everything is allowed."""
+    return _text(b"")
+
+
+@robots("robots-forbid", everything)
+def forbid(stage: Stage) -> Answer:
+    """Everything is forbidden."""
+    return _text(b"User-agent: *\nDisallow: /\n")
 
 
 @robots("robots-private", private)
 def keep_private(stage: Stage) -> Answer:
     """/private/ is forbidden."""
-    return http_answer(200, b"User-agent: *\nDisallow: /private/\n", mime="text/plain")
+    return _text(KEEP_PRIVATE)
 
 
 @robots("robots-delay", private)
 def delay(stage: Stage) -> Answer:
     """Crawl-delay of ``seconds`` (1); /private/ is forbidden."""
     text = f"User-agent: *\nCrawl-delay: {stage.text('seconds', '1')}\nDisallow: /private/\n"
-    return http_answer(200, text.encode(), mime="text/plain")
+    return _text(text.encode())
 
 
-@robots("robots-500", everything)
+@robots("robots-delay-splits", private)
+def delay_splits(stage: Stage) -> Answer:
+    """A Crawl-delay between two User-agent lines, which must not split their group."""
+    return _text(b"User-agent: somebody\nCrawl-delay: 1\nUser-agent: *\nDisallow: /private/\n")
+
+
+@robots("robots-agent", lambda path, options: path.startswith("/private/"))
+def for_an_agent(stage: Stage) -> Answer:
+    """Forbids all to everyone, /private/ alone to the product token ``agent`` (webcrawl)."""
+    agent = stage.text("agent", "webcrawl")
+    return _text(f"User-agent: *\nDisallow: /\n\nUser-agent: {agent}\nDisallow: /private/\n".encode())
+
+
+_WILD = re.compile(r"(/[^?]*\.html$)|(/.*\?view=)")
+
+
+@robots("robots-wildcard", lambda path, options: bool(_WILD.match(path)) and not path.startswith("/news/"))
+def wildcard(stage: Stage) -> Answer:
+    """Rules with * and $: no ``.html`` and no ``?view=``, but all below /news/, whose rule is longer."""
+    return _text(b"User-agent: *\nDisallow: /*.html$\nDisallow: /*?view=\nAllow: /news/***********\n")
+
+
+@robots("robots-sitemap", nothing)
+def sitemap(stage: Stage) -> Answer:
+    """Allows everything and names a sitemap."""
+    return _text(ALLOW_ALL + f"Sitemap: {stage.origin}/x/sitemap\n".encode())
+
+
+@robots("robots-error", everything)
 def server_error(stage: Stage) -> Answer:
-    """A ``status`` (500) of the 5xx class: nothing may be fetched."""
+    """A ``status`` (500) of the 5xx class, or 429: nothing may be fetched."""
     return http_answer(int(stage.number("status", 500)), b"Oops.\n", mime="text/plain")
+
+
+@robots("robots-flaky", private)
+def flaky(stage: Stage) -> Answer:
+    """503 for the first ``times`` (1), then /private/ is forbidden."""
+    if stage.visit <= stage.number("times", 1):
+        return http_answer(503, b"Later.\n", mime="text/plain")
+    return _text(KEEP_PRIVATE)
+
+
+@robots("robots-silent", everything)
+def silent(stage: Stage) -> Answer:
+    """The request is taken and never answered."""
+    return Answer(None, steps=iter([Pause(86400.0)]))
+
+
+@robots("robots-reset", everything)
+def reset(stage: Stage) -> Answer:
+    """The connection is reset."""
+    return Answer(None, steps=iter([Cut.RESET]))
+
+
+@robots("robots-garbage", everything)
+def garbage(stage: Stage) -> Answer:
+    """Bytes that are no HTTP."""
+    return Answer(None, bytes(range(256)), close=True)
+
+
+def _too_far(path: str, options: Mapping[str, Option]) -> bool:
+    return float(options.get("hops", 1)) > MOST_HOPS or private(path, options)
+
+
+@robots("robots-redirect", _too_far)
+def redirected(stage: Stage) -> Answer:
+    """``hops`` redirects (1) to one that forbids /private/; ``across=yes``: each on another host."""
+    left = int(stage.number("hops", 1))
+    if left == 0:
+        return _text(KEEP_PRIVATE)
+    across = stage.text("across", "no")
+    origin = stage.elsewhere if across == "yes" else stage.origin
+    return redirect(301, f"{origin}/x/robots-redirect?hops={left - 1}&across={across}")
+
+
+@robots("robots-loop", everything)
+def loop(stage: Stage) -> Answer:
+    """A redirect to itself."""
+    return redirect(302, "/robots.txt")
+
+
+@robots("robots-html", nothing)
+def as_html(stage: Stage) -> Answer:
+    """An HTML page where a robots.txt should be, as sites do that answer everything with their front page."""
+    return http_answer(200, stage.body, mime="text/html")
+
+
+@robots("robots-mime", private)
+def wrong_mime(stage: Stage) -> Answer:
+    """A good one that claims to be ``type`` (application/octet-stream)."""
+    return _text(KEEP_PRIVATE, stage.text("type", "application/octet-stream"))
+
+
+@robots("robots-bom", private)
+def with_bom(stage: Stage) -> Answer:
+    """UTF-8 with a byte order mark before the first line."""
+    return _text(b"\xef\xbb\xbf" + KEEP_PRIVATE)
+
+
+@robots("robots-utf16", private)
+def in_utf16(stage: Stage) -> Answer:
+    """UTF-16 with a byte order mark."""
+    return _text(("\ufeff" + KEEP_PRIVATE.decode()).encode("utf-16-le"))
+
+
+@robots("robots-latin1", private)
+def in_latin1(stage: Stage) -> Answer:
+    """Comments that are no UTF-8."""
+    return _text(b"# Caf\xe9\n" + KEEP_PRIVATE)
+
+
+@robots("robots-nul", private)
+def with_nul(stage: Stage) -> Answer:
+    """NUL bytes before, between and after the lines."""
+    return _text(b"\0\0\n" + KEEP_PRIVATE.replace(b"\n", b"\n\0\n") + b"\0" * 100)
+
+
+@robots("robots-cr", private)
+def with_cr(stage: Stage) -> Answer:
+    """Bare CR as the end of each line."""
+    return _text(KEEP_PRIVATE.replace(b"\n", b"\r"))
+
+
+@robots("robots-huge", private)
+def huge(stage: Stage) -> Answer:
+    """``bytes`` (4,000,000); /private/ is forbidden at its start, everything after the first 500 KiB."""
+    size = int(stage.number("bytes", 4_000_000))
+    line = b"Disallow: /private/filler/of/a/long/file\n"
+    return _text((KEEP_PRIVATE + line * (size // len(line))) + b"Disallow: /\n")
+
+
+@robots("robots-endless", private)
+def endless(stage: Stage) -> Answer:
+    """/private/ is forbidden, and comments follow without end."""
+
+    def steps() -> Iterator[Step]:
+        yield KEEP_PRIVATE
+        while True:
+            yield b"# and so on\n" * 1000
+
+    return Answer(200, head(200, [("Content-Type", "text/plain")]), steps(), close=True)

@@ -1,8 +1,28 @@
-"""Ways for a page to misbehave, by name. Each file holds one family."""
+"""Ways for a page to misbehave, by name. Each file holds one family; a behaviour is a function of a Stage."""
 
+from tests.fakeweb.behaviours.broken import BROKEN
+from tests.fakeweb.behaviours.changing import CHANGING
+from tests.fakeweb.behaviours.codings import CODINGS
+from tests.fakeweb.behaviours.contents import CONTENTS
+from tests.fakeweb.behaviours.headers import HEADERS
+from tests.fakeweb.behaviours.huge import HUGE
 from tests.fakeweb.behaviours.redirects import REDIRECTS
+from tests.fakeweb.behaviours.slow import SLOW
 from tests.fakeweb.behaviours.stage import Behaviour, Outcome, Stage
+from tests.fakeweb.behaviours.statuses import STATUSES
+from tests.fakeweb.behaviours.traps import TRAPS, is_trap
 
-BEHAVIOURS: dict[str, Behaviour] = {**REDIRECTS}
+BEHAVIOURS: dict[str, Behaviour] = {
+    **STATUSES,
+    **REDIRECTS,
+    **SLOW,
+    **HUGE,
+    **BROKEN,
+    **CODINGS,
+    **HEADERS,
+    **CONTENTS,
+    **CHANGING,
+    **TRAPS,
+}
 
-__all__ = ["BEHAVIOURS", "Behaviour", "Outcome", "Stage"]
+__all__ = ["BEHAVIOURS", "Behaviour", "Outcome", "Stage", "is_trap"]

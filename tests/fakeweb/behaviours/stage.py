@@ -24,6 +24,8 @@ class Stage:
     """A well-behaved page of the same host, as an absolute URL: where redirects end."""
     elsewhere: str
     """``scheme://host:port`` of another host."""
+    mime: str = "text/html; charset=utf-8"
+    """The ordinary Content-Type."""
     body: bytes = b""
     """The page's ordinary HTML."""
     visit: int = 1
@@ -45,13 +47,15 @@ class Outcome:
     """What a client that does everything right makes of the first answer that is final.
 
     ``status`` is None where no HTTP response can be made of it; ``size`` is the length of the content after
-    transfer and content coding are removed, None where it has no end or does not matter.
+    transfer and content coding are removed, None where it has no end or does not matter. ``disputed``: good
+    clients differ, and one may record a failure where another has a response (or part of one).
     """
 
     status: int | None = 200
     location: str | None = None
     mime: str | None = "text/html"
     size: int | None = None
+    disputed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,73 @@
+"""Bodies of gigabytes, announced or not, made as they are sent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.fakeweb.answer import Answer, Step, head
+from tests.fakeweb.behaviours.stage import Outcome, Registry, Stage, behaviour
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HUGE: Registry = {}
+_BLOCK = b"<p>And there is more to come, and still more after that.</p>\n" * 1000
+_HTML = ("Content-Type", "text/html; charset=utf-8")
+_ANY_SIZE = Outcome(size=None, disputed=True)
+
+
+def _size(stage: Stage) -> int:
+    return int(stage.number("bytes", 4 * 2**30))
+
+
+def _blocks(size: int) -> Iterator[bytes]:
+    for _ in range(size // len(_BLOCK)):
+        yield _BLOCK
+    yield _BLOCK[: size % len(_BLOCK)]
+
+
+def _whole(stage: Stage) -> Outcome:
+    return Outcome(size=_size(stage), disputed=True)
+
+
+@behaviour(HUGE, "huge-announced", _whole)
+def announced(stage: Stage) -> Answer:
+    """``bytes`` (4 GiB) of HTML, announced by Content-Length."""
+    length = ("Content-Length", str(_size(stage)))
+    return Answer(200, head(200, [_HTML, length]), _blocks(_size(stage)))
+
+
+@behaviour(HUGE, "huge-chunked", _whole)
+def chunked(stage: Stage) -> Answer:
+    """``bytes`` (4 GiB) of HTML in chunks, announced by nothing."""
+
+    def steps() -> Iterator[Step]:
+        for block in _blocks(_size(stage)):
+            if block:
+                yield f"{len(block):x}\r\n".encode() + block + b"\r\n"
+        yield b"0\r\n\r\n"
+
+    return Answer(200, head(200, [_HTML, ("Transfer-Encoding", "chunked")]), steps())
+
+
+@behaviour(HUGE, "huge-until-close", _ANY_SIZE)
+def until_close(stage: Stage) -> Answer:
+    """HTML without end and without length, to the end of the connection."""
+
+    def steps() -> Iterator[Step]:
+        while True:
+            yield _BLOCK
+
+    return Answer(200, head(200, [_HTML, ("Connection", "close")]), steps(), close=True)
+
+
+@behaviour(HUGE, "huge-chunk", _ANY_SIZE)
+def one_chunk(stage: Stage) -> Answer:
+    """A single chunk that announces itself with 2**62 bytes."""
+
+    def steps() -> Iterator[Step]:
+        while True:
+            yield _BLOCK
+
+    start = head(200, [_HTML, ("Transfer-Encoding", "chunked")]) + b"4000000000000000\r\n"
+    return Answer(200, start, steps())

@@ -1,0 +1,47 @@
+"""A self-signed certificate, made anew by every server."""
+
+from __future__ import annotations
+
+import datetime
+import ssl
+import tempfile
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+_VALID = datetime.timedelta(days=2)
+
+
+def self_signed(suffix: str) -> tuple[ssl.SSLContext, str]:
+    """Return a server's context and its certificate (PEM) for every name right below ``suffix``."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    certificate = _certificate(key, suffix).public_bytes(serialization.Encoding.PEM)
+    secret = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with tempfile.TemporaryDirectory() as folder:
+        pem = Path(folder, "server.pem")
+        pem.write_bytes(secret + certificate)
+        context.load_cert_chain(pem)
+    return context, certificate.decode()
+
+
+def _certificate(key: ec.EllipticCurvePrivateKey, suffix: str) -> x509.Certificate:
+    now = datetime.datetime.now(datetime.UTC)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"*.{suffix}")])
+    return (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _VALID)
+        .not_valid_after(now + _VALID)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(f"*.{suffix}")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
