@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _SCRAPER = "scrapy.core.scraper"
 """The logger to which Scrapy gives download errors, with a traceback in any case."""
+_INVENTORY = ("scrapy.addons", "scrapy.crawler", "scrapy.middleware", "scrapy.utils.log")
+"""Those that say nothing but what the crawl is made of, at INFO."""
 
 
 class OneLine(str):
@@ -40,6 +42,29 @@ class WithoutTraceback(logging.Filter):
         return True
 
 
+class Warnings(logging.Filter):
+    """Passes warnings and worse."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.levelno >= logging.WARNING
+
+
+def hush_inventory(level: int) -> None:
+    """Leave the lists of versions, settings and components that Scrapy logs at each start to the level
+    DEBUG.
+    """
+    if level <= logging.DEBUG:
+        return
+    for name in _INVENTORY:
+        # A filter, since Scrapy's set-up of the logging resets levels.
+        _add_once(logging.getLogger(name), Warnings())
+
+
+def _add_once(target: logging.Logger, found: logging.Filter) -> None:
+    if not any(type(other) is type(found) for other in target.filters):
+        target.addFilter(found)
+
+
 class QuietLogFormatter(LogFormatter):
     """Crawled, scraped and dropped are told at DEBUG and not formatted above; a failed download is one
     line.
@@ -47,9 +72,7 @@ class QuietLogFormatter(LogFormatter):
 
     def __init__(self, level: int) -> None:
         self._telling = level <= logging.DEBUG
-        scraper = logging.getLogger(_SCRAPER)
-        if not any(isinstance(found, WithoutTraceback) for found in scraper.filters):
-            scraper.addFilter(WithoutTraceback())
+        _add_once(logging.getLogger(_SCRAPER), WithoutTraceback())
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

@@ -23,6 +23,7 @@ from webcrawl.commands import preparation
 from webcrawl.commands.starting import REFUSALS, RefusableCrawler, reasons
 from webcrawl.errors import Problem
 from webcrawl.extensions.errors import REASON as UNANTICIPATED
+from webcrawl.logs import hush_inventory, log_level
 
 if TYPE_CHECKING:
     import argparse
@@ -78,6 +79,7 @@ class Command(BaseRunSpiderCommand):
             sys.stderr.write("".join(f"scrapy crawl: {problem}\n" for problem in problems))
             sys.exit(2)
         preparation.complete(self.settings, self._spider)
+        hush_inventory(log_level(self.settings))
         if pid_file:
             Path(pid_file).write_text(f"{os.getpid()}\n", encoding="utf-8")
 

@@ -54,7 +54,7 @@ class Progress:
     def from_crawler(cls, crawler: Crawler) -> Self:
         configuration = Configuration.from_settings(crawler.settings)
         if not _wanted(configuration.progress_display, sys.stderr):
-            raise NotConfigured("no live display: PROGRESS_DISPLAY is off, or auto without a terminal")
+            raise NotConfigured  # without a message: this is no cause for a warning
         from rich.console import Console  # a crawl without a display does without rich
 
         console = Console(

@@ -38,7 +38,7 @@ class Statistics:
     def from_crawler(cls, crawler: Crawler) -> Self:
         configuration = Configuration.from_settings(crawler.settings)
         if not configuration.statistics_interval_seconds:
-            raise NotConfigured("STATISTICS_INTERVAL_SECONDS is 0")
+            raise NotConfigured
         extension = cls(crawler, configuration)
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
