@@ -110,7 +110,7 @@ class PrivateAddressRule:
         try:
             self._networks.append(ip_network(text.strip("[]"), strict=False))
         except ValueError:
-            host = None if "/" in text else hostname(text)
+            host = None if "/" in text and "://" not in text else hostname(text)
             if host is None:
                 raise ValueError(f"neither a host nor a network: {host_or_network!r}") from None
             self._hosts.add(host)
@@ -138,10 +138,11 @@ class PrivateAddressRule:
         labels = host.rstrip(".").split(".")
         return any(".".join(labels[start:]) in self._hosts for start in range(len(labels)))
 
-    def _allows_ip(self, ip: str) -> bool:
+    def _allows_ip(self, text: str) -> bool:
         try:
-            address = ip_address(ip)
+            address = ip_address(text)
         except ValueError:
             return False
         inside = _embedded(address) if isinstance(address, IPv6Address) else None
-        return any(address in network or inside in network for network in self._networks)
+        reached = [address] if inside is None else [address, inside]
+        return any(ip in network for ip in reached for network in self._networks)

@@ -50,7 +50,7 @@ class Whitelist:
         self.source = source
         self.wrong: list[WrongLine] = []
         self.wrong_count = 0
-        self._is_file = Path(source).exists() if "\0" not in source else False
+        self._is_file = bool(source.strip()) and "\0" not in source and Path(source).exists()
         hashes = array("q")
         for line in self._lines():
             name = _host_in(line.text)
@@ -141,7 +141,7 @@ def _host_in(text: str) -> str | None:
 
 def _is_meant_as_name(text: str, host: str) -> bool:
     """Tell a name on the command line from the name of a file that is not there."""
-    if "://" in text or is_address(host) or has_known_suffix(host):
+    if "://" in text or is_address(host) or ("." in host and has_known_suffix(host)):
         return True
     return any(host == name or host.endswith(f".{name}") for name in _SPECIAL_NAMES)
 

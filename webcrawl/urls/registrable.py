@@ -36,12 +36,13 @@ def registrable_domain(host: str) -> str:
     extracted = _extractor()(host)
     if extracted.suffix:
         return extracted.top_domain_under_public_suffix or host
-    return ".".join(host.split(".")[-2:])
+    domain = ".".join(host.split(".")[-2:])
+    return host if domain.startswith(".") else domain
 
 
 def has_known_suffix(host: str) -> bool:
-    """Tell whether a host is a name under a suffix of the list, and not merely a name under some label."""
-    return bool(_extractor()(host).top_domain_under_public_suffix)
+    """Tell whether a host ends in a suffix of the list, and not merely in some label."""
+    return bool(_extractor()(host).suffix)
 
 
 def load_suffixes() -> None:
