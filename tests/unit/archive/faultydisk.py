@@ -16,16 +16,19 @@ class Killed(BaseException):
     """The process has ended here; no code of it runs any more."""
 
 
+NEVER = 1_000_000
+
+
 class FaultyDisk(Disk):
     """Counts the changes and lets some of them fail.
 
     ``fails_at`` is the number of the first that fails, counted from 0; ``fails_for`` how many in a row do. A
     write that fails has written half of its bytes, as on a disk that fills. With ``kills`` the failure is the
-    end of the process.
+    end of the process. Nothing is really synced, which makes it a fast disk too.
     """
 
     def __init__(
-        self, fails_at: int, fails_for: int = 1, code: int = errno.ENOSPC, *, kills: bool = False
+        self, fails_at: int = NEVER, fails_for: int = 1, code: int = errno.ENOSPC, *, kills: bool = False
     ) -> None:
         self.calls = 0
         self.failed: list[str] = []
