@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
+from webcrawl.urls.politeness_key import origin_of
+
 
 class State(IntEnum):
     """The one state a known URL is in (invariant 3). Leased URLs are stored as queued until they are settled."""
@@ -21,6 +23,11 @@ class Kind(StrEnum):
     PAGE = "page"
     ROBOTS = "robots"
     SITEMAP = "sitemap"
+
+
+def web_origin(url: str) -> str | None:
+    """The origin whose robots.txt speaks for ``url``; None for schemes that have none."""
+    return origin_of(url) if url.startswith(("http://", "https://")) else None
 
 
 @dataclass(slots=True)

@@ -1,0 +1,1 @@
+"""The spiders. ``broad`` is the crawler; others may stand beside it and share everything below them."""

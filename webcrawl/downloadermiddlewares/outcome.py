@@ -1,0 +1,112 @@
+"""Next to the network: how each fetch ended, told to the frontier at once and kept for the log and the archive."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import IgnoreRequest
+
+from webcrawl.archive.capture import Entry, FetchRecord
+from webcrawl.documents.mime import mime_type
+from webcrawl.downloadhandlers.failures import failure_word
+from webcrawl.frontier.lease import Ending, Result
+from webcrawl.frontier.policies import BUSY_STATUSES
+from webcrawl.frontier.records import Kind
+from webcrawl.hosts.health import retry_after_seconds
+from webcrawl.machine import machine_of
+from webcrawl.meta import fetch_meta
+from webcrawl.scheduler import flight_of
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Request, Response
+
+    from webcrawl.archive.capture import Capture
+    from webcrawl.scheduler import Flight
+
+
+class OutcomeMiddleware:
+    """Restarts the clock of the politeness key when the response has ended, whatever it was."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        machine = machine_of(crawler)
+        self._clock = machine.clock
+        self._worker = machine.configuration.worker_name
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> OutcomeMiddleware:
+        return cls(crawler)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        flight = flight_of(self._crawler, request)
+        if flight is None or flight.over:
+            return response
+        started, ended, capture = self._times(request, flight)
+        header = response.headers.get("Retry-After") if response.status in BUSY_STATUSES else None
+        mime = response.headers.get("Content-Type")
+        ending = Ending(
+            started,
+            ended,
+            status=response.status,
+            retry_after_seconds=retry_after_seconds(header, ended) if header else None,
+            payload_bytes=len(response.body),
+            mime=mime_type(mime.decode("latin-1")) if mime else None,
+        )
+        record = self._record(flight, ending, capture)
+        location = response.headers.get("Location")
+        record.location = location.decode("utf-8", "replace") if location else None
+        flight.outcome.entry = Entry(record, capture)
+        flight.outcome.result = Result.FETCHED
+        flight.scheduler.ended(flight, ending)
+        return response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        flight = flight_of(self._crawler, request)
+        if flight is None or flight.over:
+            return
+        if isinstance(exception, IgnoreRequest):
+            flight.outcome.result = Result.REFUSED
+            flight.outcome.rule = getattr(exception, "rule", "ignored")
+            flight.scheduler.ended(flight, Ending(None, self._clock()))
+            return
+        started, ended, capture = self._times(request, flight)
+        word = failure_word(exception)
+        ending = Ending(started, ended, error=word)
+        flight.outcome.entry = Entry(self._record(flight, ending, capture), None)
+        flight.outcome.result, flight.outcome.rule = Result.FAILED, word
+        flight.scheduler.ended(flight, ending)
+
+    def _times(self, request: Request, flight: Flight) -> tuple[float, float, Capture | None]:
+        capture = fetch_meta(request).capture
+        if capture is None:
+            return flight.lease.leased_at, self._clock(), None
+        # The wall clock may have been set since; the frontier's own never runs backwards.
+        ended = self._clock()
+        return ended - max(capture.ended_at - capture.started_at, 0.0), ended, capture
+
+    def _record(self, flight: Flight, ending: Ending, capture: Capture | None) -> FetchRecord:
+        entry = flight.lease.entry
+        start = capture.started_at if capture else ending.started_at
+        end = capture.ended_at if capture else ending.ended_at
+        record = FetchRecord(
+            start=start or end,
+            end=end,
+            url=entry.url,
+            key=entry.key,
+            ip=capture.ip if capture else None,
+            kind=str(entry.kind),
+            status=ending.status,
+            error=ending.error,
+            mime=ending.mime,
+            bytes=ending.payload_bytes,
+            location=None,
+            via=entry.via,
+            depth=entry.depth,
+            worker=self._worker,
+        )
+        if capture is not None and capture.truncated:
+            record.extra["truncated"] = capture.truncated
+        if entry.kind != Kind.ROBOTS and entry.attempts:
+            record.extra["attempt"] = entry.attempts + 1
+        return record

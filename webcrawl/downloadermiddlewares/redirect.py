@@ -1,0 +1,98 @@
+"""Redirects are links: their targets pass scope, the exclusion list, robots.txt, seen test and clocks anew."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webcrawl.downloadermiddlewares.refusal import Refused
+from webcrawl.frontier.lease import Result
+from webcrawl.frontier.records import Kind
+from webcrawl.machine import machine_of
+from webcrawl.meta import KEY, FetchMeta, fetch_meta
+from webcrawl.scheduler import flight_of
+from webcrawl.urls.politeness_key import origin_of
+from webcrawl.urls.resolve import resolve
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Request, Response
+
+    from webcrawl.scheduler import Flight
+
+STATUSES = frozenset({301, 302, 303, 307, 308})
+_SECRETS = ("Authorization", "Cookie", "Proxy-Authorization")
+
+
+class RedirectMiddleware:
+    """Turns a redirect into a Request for its target, permanent or not, ``REDIRECT_MAX_TIMES`` in a chain."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._max_times = machine_of(crawler).configuration.redirect_max_times
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> RedirectMiddleware:
+        return cls(crawler)
+
+    def process_response(self, request: Request, response: Response) -> Request | Response:
+        if response.status not in STATUSES or not response.headers.get("Location"):
+            return response
+        flight = flight_of(self._crawler, request)
+        if (flight is not None and flight.lease.entry.kind == Kind.ROBOTS) or self._wanted(request, response):
+            return response
+        target = resolve(_text(response.headers.get("Location")), request.url)
+        times = int(request.meta.get("redirect_times", 0)) + 1
+        if target is None:
+            raise self._ended(
+                flight, "redirect-target", f"{request.url} points to no URL that can be fetched"
+            )
+        if times > self._max_times:
+            raise self._ended(flight, "redirects", f"{request.url} is one redirect too many")
+        if flight is not None:
+            flight.outcome.result = Result.REDIRECTED
+        return self._follow(request, response, target, times, flight)
+
+    def _wanted(self, request: Request, response: Response) -> bool:
+        """Whether the spider asked for the redirect itself, in one of Scrapy's ways."""
+        meta = request.meta
+        own = getattr(self._crawler.spider, "handle_httpstatus_list", ())
+        return bool(
+            meta.get("dont_redirect")
+            or meta.get("handle_httpstatus_all")
+            or response.status in meta.get("handle_httpstatus_list", own)
+        )
+
+    @staticmethod
+    def _ended(flight: Flight | None, rule: str, detail: str) -> Refused:
+        if flight is not None:
+            flight.outcome.result, flight.outcome.rule = Result.FAILED, rule
+        return Refused(rule, detail)
+
+    @staticmethod
+    def _follow(
+        request: Request, response: Response, target: str, times: int, flight: Flight | None
+    ) -> Request:
+        facts = fetch_meta(request)
+        lease_id = flight.lease.id if flight is not None else None
+        fresh = FetchMeta(lease_id, depth=facts.depth, via=request.url)
+        meta = {"redirect_times": times, "depth": facts.depth, "verbatim_url": True, KEY: fresh}
+        if flight is not None and flight.lease.entry.payload is None:
+            return type(request)(target, meta=meta, dont_filter=request.dont_filter)
+        urls = [*request.meta.get("redirect_urls", []), request.url]
+        followed = request.replace(url=target, meta={**request.meta, **meta, "redirect_urls": urls})
+        if response.status == 303 or (response.status in (301, 302) and request.method == "POST"):
+            if request.method != "HEAD":
+                followed = followed.replace(method="GET", body=b"")
+                for name in ("Content-Type", "Content-Length"):
+                    followed.headers.pop(name, None)
+        if origin_of(target) != origin_of(resolve(request.url, request.url) or target):
+            for name in _SECRETS:
+                followed.headers.pop(name, None)
+        return followed
+
+
+def _text(header: bytes | None) -> str:
+    try:
+        return (header or b"").decode("utf-8")
+    except UnicodeDecodeError:
+        return (header or b"").decode("latin-1")

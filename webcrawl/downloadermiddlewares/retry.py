@@ -1,0 +1,56 @@
+"""Retries go back to the end of their queue and wait for their key's clock like everything else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webcrawl.downloadhandlers.failures import failure_word
+from webcrawl.frontier.lease import Result
+from webcrawl.frontier.policies import RETRIED_STATUSES
+from webcrawl.frontier.records import Kind
+from webcrawl.hosts.health import HOST_FAILURES
+from webcrawl.machine import machine_of
+from webcrawl.scheduler import flight_of
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Request, Response
+
+    from webcrawl.scheduler import Flight
+
+
+class RetryMiddleware:
+    """Sends back what may succeed later, ``RETRY_TIMES`` at most; ``meta["dont_retry"]`` and
+    ``meta["max_retry_times"]`` mean what they mean in Scrapy."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._times = machine_of(crawler).configuration.retry_times
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> RetryMiddleware:
+        return cls(crawler)
+
+    def process_response(self, request: Request, response: Response) -> Request | Response:
+        if response.status not in RETRIED_STATUSES:
+            return response
+        flight = self._retriable(request)
+        return response if flight is None else self._again(request, flight)
+
+    def process_exception(self, request: Request, exception: Exception) -> Request | None:
+        if failure_word(exception) not in HOST_FAILURES:
+            return None
+        flight = self._retriable(request)
+        return None if flight is None else self._again(request, flight)
+
+    def _retriable(self, request: Request) -> Flight | None:
+        flight = flight_of(self._crawler, request)
+        if flight is None or flight.lease.entry.kind == Kind.ROBOTS or request.meta.get("dont_retry"):
+            return None
+        most = min(int(request.meta.get("max_retry_times", self._times)), self._times)
+        return flight if flight.lease.entry.attempts < most else None
+
+    @staticmethod
+    def _again(request: Request, flight: Flight) -> Request:
+        flight.outcome.result = Result.RETRY
+        return request

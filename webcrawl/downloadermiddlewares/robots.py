@@ -1,0 +1,63 @@
+"""robots.txt: takes the answers to the frontier. That pages obey them the frontier sees to before it leases them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webcrawl.downloadermiddlewares.refusal import Refused
+from webcrawl.downloadhandlers.failures import failure_word
+from webcrawl.frontier.records import Kind
+from webcrawl.frontier.robots_desk import RobotsReply
+from webcrawl.hosts.health import retry_after_seconds
+from webcrawl.machine import machine_of
+from webcrawl.scheduler import flight_of
+from webcrawl.urls.resolve import resolve
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Request, Response
+
+    from webcrawl.scheduler import Flight
+
+
+class RobotsMiddleware:
+    """Keeps robots.txt responses from the spider and gives them to the frontier, redirects and failures too."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._machine = machine_of(crawler)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> RobotsMiddleware:
+        return cls(crawler)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        flight = self._robots_flight(request)
+        if flight is None:
+            return response
+        location = location_key = refused = None
+        wait = response.headers.get("Retry-After")
+        retry_after = retry_after_seconds(wait, self._machine.clock()) if wait else None
+        header = response.headers.get("Location")
+        if 300 <= response.status < 400 and header:
+            location = resolve(header.decode("utf-8", "replace"), request.url)
+        if location is not None:
+            target = self._machine.intake.seed(location)
+            if isinstance(target, str):
+                refused = target
+            else:
+                location_key = target.key
+        reply = RobotsReply(
+            response.status, response.body, None, location, location_key, retry_after, refused
+        )
+        flight.scheduler.answered_robots(flight, reply)
+        raise Refused("robots.txt", "an answer for the frontier, not for the spider")
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        flight = self._robots_flight(request)
+        if flight is not None and flight.outcome.robots is None:
+            flight.scheduler.answered_robots(flight, RobotsReply(0, b"", failure_word(exception)))
+
+    def _robots_flight(self, request: Request) -> Flight | None:
+        flight = flight_of(self._crawler, request)
+        return flight if flight is not None and flight.lease.entry.kind == Kind.ROBOTS else None

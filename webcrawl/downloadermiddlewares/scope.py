@@ -1,0 +1,38 @@
+"""The last look before the network: the exclusion list, and that nothing goes around the frontier."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webcrawl.downloadermiddlewares.refusal import Refused
+from webcrawl.machine import machine_of
+from webcrawl.scheduler import Scheduler, flight_of
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Request
+
+
+class ScopeMiddleware:
+    """Refuses what may not be fetched any more, and what was never given to the frontier.
+
+    A request made around the scheduler (``engine.download_async``, media pipelines) would be under nobody's clock
+    and under no robots.txt. Yield a Request instead: it is polite, leased and recorded like all.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._admit = machine_of(crawler).intake.admit
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> ScopeMiddleware:
+        return cls(crawler)
+
+    def process_request(self, request: Request) -> None:
+        if not isinstance(self._crawler.engine.scheduler, Scheduler):
+            return
+        flight = flight_of(self._crawler, request)
+        if flight is None:
+            raise Refused("around-the-frontier", f"{request} was not scheduled; yield it from a callback")
+        if rule := self._admit(flight.lease.entry):
+            raise Refused(rule, f"{request.url} is out of scope")

@@ -1,0 +1,149 @@
+"""One active politeness key: what the frontier holds of it in memory, and which of its URLs comes next."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from webcrawl.frontier import robots_desk
+from webcrawl.frontier.backend import HEAD, Activated, Loaded
+from webcrawl.frontier.policies import Policies
+from webcrawl.frontier.queue_head import QueueHead
+from webcrawl.frontier.records import Kind, UrlEntry, web_origin
+from webcrawl.hosts import robots
+from webcrawl.hosts.record import RobotsRecord
+from webcrawl.hosts.robots import RobotsState
+
+
+class Want(Enum):
+    """What a key is in need of when it has no URL to give."""
+
+    LOAD = auto()
+    """The next stretch of its queue."""
+    TIME = auto()
+    """Every URL it holds waits for a robots.txt; see ``ActiveKey.blocked_until``."""
+    NOTHING = auto()
+    """Its queue is empty."""
+
+
+@dataclass(slots=True)
+class Pick:
+    """What a key answers when asked for its next URL."""
+
+    entry: UrlEntry | None
+    want: Want = Want.NOTHING
+    refused: list[tuple[UrlEntry, str]] = field(default_factory=list)
+    """URLs that were refused on the way, with the rule."""
+
+
+class ActiveKey:
+    """A key that is ours to contact.
+
+    Always true: at most one of its requests is open (``open``); no page of an origin is given out unless the
+    origin's robots.txt is fresh and allows it.
+    """
+
+    __slots__ = ("_blocked", "head", "hops", "open", "record", "robots")
+
+    def __init__(self, activated: Activated) -> None:
+        self.record = activated.record
+        self.head = QueueHead(activated.queue.entries, activated.queue.more, HEAD)
+        self.robots: dict[str, RobotsRecord] = {r.origin: r for r in activated.queue.robots}
+        self.hops: deque[UrlEntry] = deque()
+        """robots.txt redirects that stay on this key."""
+        self.open = False
+        self._blocked: dict[str, list[UrlEntry]] = {}
+
+    @property
+    def key(self) -> str:
+        return self.record.key
+
+    def loaded(self, loaded: Loaded) -> None:
+        for record in loaded.robots:
+            self.robots.setdefault(record.origin, record)
+        self.head.loaded(loaded.entries, loaded.more)
+
+    def offer(self, entry: UrlEntry) -> None:
+        """An entry of this key was queued."""
+        origin = web_origin(entry.url)
+        if entry.kind != Kind.ROBOTS and origin is not None and origin not in self.robots:
+            # Its origin's robots.txt may be known to the backend: let both come by the next load.
+            self.head.pass_over()
+        else:
+            self.head.offer(entry)
+
+    def has_work(self) -> bool:
+        return bool(self.hops or self.head or self.head.more or self._blocked)
+
+    def blocked_until(self) -> float:
+        """When the first of the origins that hold URLs back may be asked again."""
+        return min(self.robots[origin].expires_at for origin in self._blocked)
+
+    def pick(self, now: float, policies: Policies, blocked_max: int) -> Pick:
+        """The next URL to fetch. It is taken out of the head; its robots.txt comes first where one is due."""
+        pick = Pick(None)
+        if self.hops:
+            pick.entry = self.hops.popleft()
+            return pick
+        self._unblock(now)
+        while self.head:
+            entry = self.head.take()
+            if entry.kind == Kind.ROBOTS:
+                pick.entry = entry
+                return pick
+            due = self._robots_due(entry, now)
+            if due is not None:
+                self.head.put_back([entry])
+                pick.entry = due
+                return pick
+            rule = self._refusal(entry, now, policies)
+            if rule is None:
+                pick.entry = entry
+                return pick
+            if rule:
+                pick.refused.append((entry, rule))
+        pick.want = self._want(blocked_max)
+        return pick
+
+    def _want(self, blocked_max: int) -> Want:
+        blocked = sum(map(len, self._blocked.values()))
+        if self.head.more and blocked < blocked_max:
+            return Want.LOAD
+        return Want.TIME if blocked else Want.NOTHING
+
+    def _robots_due(self, entry: UrlEntry, now: float) -> UrlEntry | None:
+        """The request for the robots.txt of the entry's origin, when there is no fresh answer."""
+        origin = web_origin(entry.url)
+        if origin is None:
+            return None
+        record = self.robots.get(origin)
+        if record is not None and robots.is_fresh(record, now):
+            return None
+        return robots_desk.first_request(origin, self.key, entry.url)
+
+    def _refusal(self, entry: UrlEntry, now: float, policies: Policies) -> str | None:
+        """None when the entry may be fetched, the rule when not, "" when it was put aside for later."""
+        if rule := policies.admit(entry):
+            return rule
+        if policies.politeness.skips(self.record):
+            return "crawl-delay"
+        origin = web_origin(entry.url)
+        record = None if origin is None else self.robots.get(origin)
+        if origin is None or record is None:
+            return None
+        verdict = robots.may_fetch(record, policies.robots.rules.rules(record), entry.url, now)
+        if verdict.allowed:
+            return None
+        if record.state in (RobotsState.UNREACHABLE, RobotsState.PENDING):
+            self._blocked.setdefault(origin, []).append(entry)
+            return ""
+        return "robots"
+
+    def _unblock(self, now: float) -> None:
+        """URLs whose origin has a new answer, or is to be asked again, go back to their places."""
+        for origin in list(self._blocked):
+            record = self.robots[origin]
+            known = record.state not in (RobotsState.UNREACHABLE, RobotsState.PENDING)
+            if known or not robots.is_fresh(record, now):
+                self.head.put_back(self._blocked.pop(origin))

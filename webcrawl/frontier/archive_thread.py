@@ -1,0 +1,31 @@
+"""The archive behind a thread of its own: compression, digests and fdatasync never hold the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from webcrawl.archive.capture import Entry
+from webcrawl.archive.repair import RepairReport
+from webcrawl.archive.store import Archive
+
+
+class ArchiveThread:
+    """The ``Store`` of the committer on an ``Archive``."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="archive")
+
+    async def open(self) -> RepairReport:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._archive.open)
+
+    async def append(self, entries: Sequence[Entry]) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._archive.append, entries)
+
+    async def close(self) -> None:
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._archive.close)
+        finally:
+            self._thread.shutdown()

@@ -1,0 +1,159 @@
+"""The contract between the frontier (policy) and the places its state can live in (mechanism).
+
+A backend stores; it decides nothing. It keeps four things: a queue per politeness key, ordered by (level
+descending, position ascending); the set of URLs ever queued, with the state of each; a record per key; the
+robots.txt answers per origin. The memory backend is the executable specification, and one suite of tests and one
+state machine hold all backends to it (``tests/contract``, ``tests/properties``).
+
+All methods are coroutines: none may block the event loop. Calls are carried out in the order they were made, and
+each is atomic: after a crash it happened wholly or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from webcrawl.frontier.draw import Draw
+from webcrawl.frontier.queue_head import Place
+from webcrawl.frontier.records import State, UrlEntry
+from webcrawl.hosts.record import HostRecord, RobotsRecord
+
+HEAD = 16
+"""How many entries of a queue travel at a time."""
+
+
+@dataclass(slots=True)
+class Loaded:
+    """A stretch of one key's queue, with the robots answers of every origin in it that are known."""
+
+    entries: list[UrlEntry]
+    more: bool
+    """Whether the queue may go on behind ``entries``."""
+    robots: list[RobotsRecord]
+
+
+@dataclass(slots=True)
+class Activated:
+    """A key that became active, i.e. is ours to contact until it is released."""
+
+    record: HostRecord
+    queue: Loaded
+
+
+@dataclass(slots=True)
+class Settled:
+    """What became of a URL that was leased.
+
+    With ``state`` QUEUED it goes back to its queue as ``again`` (same fingerprint, new position).
+    """
+
+    entry: UrlEntry
+    state: State
+    rule: str | None = None
+    """For REFUSED the rule that refused it, for FAILED the error."""
+    again: UrlEntry | None = None
+
+
+@dataclass(slots=True)
+class Batch:
+    """What one commit changes. Discovered URLs that are known already are dropped, unless they say ``repeat``."""
+
+    discovered: list[UrlEntry] = field(default_factory=list)
+    settled: list[Settled] = field(default_factory=list)
+    hosts: list[HostRecord] = field(default_factory=list)
+    """Records of active keys that changed."""
+    robots: list[RobotsRecord] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.discovered or self.settled or self.hosts or self.robots)
+
+
+@dataclass(slots=True)
+class Committed:
+    """What a commit did: the entries that were really queued, and how many were pruned from full queues."""
+
+    queued: list[UrlEntry]
+    pruned: int
+    total_queued: int
+    total_hosts: int
+
+
+@dataclass(slots=True)
+class Counts:
+    """Figures of the whole crawl."""
+
+    queued: int = 0
+    """URLs in queues; a leased URL counts until it is settled."""
+    done: int = 0
+    failed: int = 0
+    refused: int = 0
+    hosts: int = 0
+    parked_hosts: int = 0
+    given_up_hosts: int = 0
+    given_up_urls: int = 0
+    """Queued URLs of given-up keys: kept, not waited for."""
+
+
+@dataclass(slots=True)
+class Idle:
+    """The keys that have URLs and are not active: when the first of them may be contacted (epoch seconds)."""
+
+    at: float | None
+    """Of those that merely rest between two fetches."""
+    parked_at: float | None
+    """Of those that failed and are parked."""
+
+
+class Backend(Protocol):
+    """Where a crawl's state lives."""
+
+    async def open(self, now: float) -> Counts:
+        """Make ready. Keys left active by a crash rest their ``delay_seconds`` from ``now`` before they are idle.
+
+        :raises webcrawl.errors.StartRefused: the state cannot be used; the message says what to do.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Give everything back. Keys still active stay marked, as after a crash."""
+        ...
+
+    async def activate(self, count: int, now: float, draw: Draw) -> list[Activated]:
+        """Make up to ``count`` idle keys active whose ``next_fetch_at`` has come.
+
+        ``draw`` says how many of each level; within a level those come first whose time came first. A key's
+        level is the highest in its queue. Keys that are given up are passed over.
+        """
+        ...
+
+    async def load(self, key: str, after: Place | None, count: int) -> Loaded:
+        """The next ``count`` entries behind ``after`` (None: from the start) in the queue of an active key."""
+        ...
+
+    async def commit(self, batch: Batch) -> Committed:
+        """Carry out ``batch`` in one atomic step.
+
+        :raises webcrawl.errors.StorageFull: nothing was changed; the same batch may be tried again.
+        """
+        ...
+
+    async def release(self, records: Sequence[HostRecord]) -> None:
+        """The keys are active no more; ``records`` are their last words."""
+        ...
+
+    async def idle(self) -> Idle:
+        """When the next idle key can become active."""
+        ...
+
+    async def counts(self) -> Counts: ...
+
+    async def state_of(self, key: str, fingerprint: int) -> State | None:
+        """The state of a URL, None when it was never queued (or the seen test keeps no states)."""
+        ...
+
+    async def checkpoint(self, directory: Path) -> None:
+        """Write a consistent copy of the state into ``directory``."""
+        ...

@@ -1,0 +1,193 @@
+"""The frontier's state in plain dictionaries: the executable specification of the backend contract.
+
+It forgets everything when the process ends; use it for tests, for ``scrapy shell`` and for crawls that fit in
+memory and need no resume.
+"""
+
+from __future__ import annotations
+
+import copy
+from bisect import bisect_right, insort
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from webcrawl.errors import StartRefused
+from webcrawl.frontier.backend import (
+    HEAD,
+    Activated,
+    Batch,
+    Committed,
+    Counts,
+    Idle,
+    Loaded,
+    Settled,
+)
+from webcrawl.frontier.draw import Draw
+from webcrawl.frontier.queue_head import Place, place_of
+from webcrawl.frontier.records import State, UrlEntry, web_origin
+from webcrawl.frontier.seen import Seen
+from webcrawl.hosts.record import HostRecord, RobotsRecord
+
+
+@dataclass(slots=True)
+class _Host:
+    record: HostRecord
+    active: bool = False
+    queue: list[UrlEntry] = field(default_factory=list)
+    """Sorted by place."""
+    states: dict[int, State] = field(default_factory=dict)
+
+
+class MemoryBackend:
+    """All state of a crawl in one process's memory; not bounded by anything but the crawl."""
+
+    def __init__(self, *, queue_max: int = 0, seen: Seen | None = None, delay_seconds: float = 0.0) -> None:
+        self._hosts: dict[str, _Host] = {}
+        self._robots: dict[str, RobotsRecord] = {}
+        self._counts = Counts()
+        self._queue_max = queue_max
+        self._seen = seen
+        self._delay_seconds = delay_seconds
+
+    async def open(self, now: float) -> Counts:
+        for host in self._hosts.values():
+            if host.active:
+                host.active = False
+                record = host.record
+                record.next_fetch_at = max(record.next_fetch_at, now + record.delay_seconds)
+        return await self.counts()
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+    async def activate(self, count: int, now: float, draw: Draw) -> list[Activated]:
+        ready: dict[int, list[_Host]] = {}
+        for host in self._idle_hosts():
+            if host.record.next_fetch_at <= now:
+                ready.setdefault(host.queue[0].level, []).append(host)
+        chosen: list[_Host] = []
+        for level, wanted in draw.spread(list(ready), count).items():
+            ready[level].sort(key=lambda host: host.record.next_fetch_at)
+            chosen += ready[level][:wanted]
+        return [self._activate(host) for host in chosen]
+
+    async def load(self, key: str, after: Place | None, count: int) -> Loaded:
+        queue = self._hosts[key].queue
+        start = 0 if after is None else bisect_right(queue, after, key=place_of)
+        entries = [copy.copy(entry) for entry in queue[start : start + count]]
+        origins = {web_origin(entry.url) for entry in entries}
+        robots = [copy.copy(self._robots[origin]) for origin in origins if origin in self._robots]
+        return Loaded(entries, more=start + count < len(queue), robots=robots)
+
+    async def commit(self, batch: Batch) -> Committed:
+        for settled in batch.settled:
+            self._settle(settled)
+        queued = [copy.copy(entry) for entry in batch.discovered if self._discover(entry)]
+        queued += [copy.copy(settled.again) for settled in batch.settled if settled.again]
+        for record in batch.hosts:
+            self._host(record.key).record = copy.deepcopy(record)
+        for robots in batch.robots:
+            self._robots[robots.origin] = copy.copy(robots)
+        touched = {entry.key for entry in queued}
+        pruned = sum(self._prune(self._hosts[key]) for key in touched)
+        return Committed(queued, pruned, self._counts.queued, len(self._hosts))
+
+    async def release(self, records: Sequence[HostRecord]) -> None:
+        for record in records:
+            host = self._host(record.key)
+            host.record = copy.deepcopy(record)
+            host.active = False
+
+    async def idle(self) -> Idle:
+        resting: list[float] = []
+        parked: list[float] = []
+        for host in self._idle_hosts():
+            (parked if host.record.parked else resting).append(host.record.next_fetch_at)
+        return Idle(at=min(resting, default=None), parked_at=min(parked, default=None))
+
+    async def counts(self) -> Counts:
+        given_up = [host for host in self._hosts.values() if host.record.given_up]
+        counts = copy.copy(self._counts)
+        counts.hosts = len(self._hosts)
+        counts.parked_hosts = sum(host.record.parked for host in self._idle_hosts())
+        counts.given_up_hosts = len(given_up)
+        counts.given_up_urls = sum(len(host.queue) for host in given_up)
+        return counts
+
+    async def state_of(self, key: str, fingerprint: int) -> State | None:
+        host = self._hosts.get(key)
+        return host.states.get(fingerprint) if host else None
+
+    async def checkpoint(self, directory: Path) -> None:
+        raise StartRefused(
+            "the memory backend has nothing to write a checkpoint from; FRONTIER_BACKEND=sqlite has"
+        )
+
+    def _idle_hosts(self) -> list[_Host]:
+        return [
+            host
+            for host in self._hosts.values()
+            if host.queue and not host.active and not host.record.given_up
+        ]
+
+    def _activate(self, host: _Host) -> Activated:
+        host.active = True
+        host.record.given_up = host.record.parked = False
+        entries = [copy.copy(entry) for entry in host.queue[:HEAD]]
+        origins = {web_origin(entry.url) for entry in entries}
+        robots = [copy.copy(self._robots[origin]) for origin in origins if origin in self._robots]
+        queue = Loaded(entries, more=len(host.queue) > HEAD, robots=robots)
+        return Activated(copy.deepcopy(host.record), queue)
+
+    def _host(self, key: str) -> _Host:
+        host = self._hosts.get(key)
+        if host is None:
+            host = self._hosts[key] = _Host(HostRecord(key, delay_seconds=self._delay_seconds))
+        return host
+
+    def _discover(self, entry: UrlEntry) -> bool:
+        host = self._host(entry.key)
+        if self._seen is not None:
+            new = self._seen.add(entry.fingerprint)
+        else:
+            new = entry.fingerprint not in host.states
+            if new:
+                host.states[entry.fingerprint] = State.QUEUED
+        if not new and not entry.repeat:
+            return False
+        entry.repeat = not new
+        insort(host.queue, copy.copy(entry), key=place_of)
+        self._counts.queued += 1
+        return True
+
+    def _settle(self, settled: Settled) -> None:
+        host = self._host(settled.entry.key)
+        place = place_of(settled.entry)
+        index = bisect_right(host.queue, place, key=place_of) - 1
+        if index >= 0 and place_of(host.queue[index]) == place:
+            del host.queue[index]
+            self._counts.queued -= 1
+        if settled.again is not None:
+            insort(host.queue, copy.copy(settled.again), key=place_of)
+            self._counts.queued += 1
+            return
+        self._end(host, settled.entry, settled.state)
+
+    def _end(self, host: _Host, entry: UrlEntry, state: State) -> None:
+        if entry.repeat:
+            return
+        if self._seen is None:
+            host.states[entry.fingerprint] = state
+        name = {State.DONE: "done", State.FAILED: "failed", State.REFUSED: "refused"}[state]
+        setattr(self._counts, name, getattr(self._counts, name) + 1)
+
+    def _prune(self, host: _Host) -> int:
+        if not self._queue_max or len(host.queue) <= self._queue_max:
+            return 0
+        excess = host.queue[self._queue_max :]
+        del host.queue[self._queue_max :]
+        self._counts.queued -= len(excess)
+        for entry in excess:
+            self._end(host, entry, State.REFUSED)
+        return len(excess)

@@ -1,0 +1,262 @@
+"""The backend contract on SQLite: what the event loop sees."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, ParamSpec, TypeVar
+
+from webcrawl.errors import JobdirDamaged, StorageFull
+from webcrawl.frontier.backend import HEAD, Activated, Batch, Committed, Counts, Idle, Loaded
+from webcrawl.frontier.backends.sqlite.keys import Keys
+from webcrawl.frontier.backends.sqlite.opening import open_database
+from webcrawl.frontier.backends.sqlite.queues import Queues
+from webcrawl.frontier.backends.sqlite.seen import BloomSeen, ExactSeen, SeenTest
+from webcrawl.frontier.draw import Draw
+from webcrawl.frontier.queue_head import Place
+from webcrawl.frontier.records import Kind, State, UrlEntry
+from webcrawl.hosts.record import HostRecord
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+_TOTALS = ("queued", "done", "failed", "refused", "hosts", "robots")
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteOptions:
+    """How a crawl's database is kept; the settings ``FRONTIER_*`` and ``ROBOTS_CACHE_SIZE`` say the same."""
+
+    seen: Literal["exact", "bloom"] = "exact"
+    seen_capacity: int = 10_000_000
+    seen_error_rate: float = 1e-4
+    cache_bytes: int = 64 * 1024 * 1024
+    queue_max: int = 0
+    """URLs per key; what is over it is pruned, lowest level first. 0 for no limit."""
+    robots_max: int = 1 << 18
+    delay_seconds: float = 0.0
+    """What a key that was never fetched from owes after a crash."""
+
+
+class SqliteBackend:
+    """All state in ``directory/frontier.db``. One thread holds the only connection that writes.
+
+    Nothing here runs on the event loop but the hand-over, so a commit or a checkpoint of the write-ahead log that
+    takes its time delays only what waits for it.
+    """
+
+    def __init__(self, directory: Path, options: SqliteOptions, identity: Mapping[str, str]) -> None:
+        self._directory = directory
+        self._path = directory / "frontier.db"
+        self._options = options
+        self._identity = identity
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="frontier")
+
+    async def open(self, now: float) -> Counts:
+        return await self._run(self._open, now)
+
+    async def close(self) -> None:
+        try:
+            await self._run(self._close)
+        finally:
+            self._thread.shutdown()
+
+    async def activate(self, count: int, now: float, draw: Draw) -> list[Activated]:
+        return await self._run(self._activate, count, now, draw)
+
+    async def load(self, key: str, after: Place | None, count: int) -> Loaded:
+        return await self._run(self._load, key, after, count)
+
+    async def commit(self, batch: Batch) -> Committed:
+        return await self._run(self._commit, batch)
+
+    async def release(self, records: Sequence[HostRecord]) -> None:
+        await self._run(self._release, records)
+
+    async def idle(self) -> Idle:
+        return await self._run(self._idle)
+
+    async def counts(self) -> Counts:
+        return await self._run(self._count)
+
+    async def state_of(self, key: str, fingerprint: int) -> State | None:
+        return await self._run(self._state_of, key, fingerprint)
+
+    async def checkpoint(self, directory: Path) -> None:
+        await self._run(self._checkpoint, directory)
+
+    async def _run(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, lambda: function(*args, **kwargs))
+
+    # What follows runs on the store's thread.
+
+    def _open(self, now: float) -> Counts:
+        self._connection = open_database(self._path, self._options.cache_bytes, self._identity)
+        options = self._options
+        self._keys = Keys(self._connection, options.delay_seconds)
+        self._queues = Queues(self._connection, options.robots_max)
+        self._seen: SeenTest = (
+            ExactSeen(self._connection)
+            if options.seen == "exact"
+            else BloomSeen(self._connection, self._directory, options.seen_capacity, options.seen_error_rate)
+        )
+        row = self._connection.execute(f"SELECT {', '.join(_TOTALS)} FROM totals").fetchone()
+        self._totals = dict(zip(_TOTALS, row, strict=True))
+        with self._transaction():
+            self._keys.rest_after_crash(now)
+            self._keys.revive()
+        return self._count()
+
+    def _close(self) -> None:
+        if hasattr(self, "_seen"):
+            self._seen.save()
+            self._connection.close()
+
+    def _activate(self, count: int, now: float, draw: Draw) -> list[Activated]:
+        with self._transaction():
+            return [
+                Activated(record, self._queues.load(host_id, record.key, None, HEAD))
+                for host_id, record in self._keys.activate(count, now, draw)
+            ]
+
+    def _load(self, key: str, after: Place | None, count: int) -> Loaded:
+        return self._queues.load(self._keys.id_of(key), key, after, count)
+
+    def _release(self, records: Sequence[HostRecord]) -> None:
+        with self._transaction():
+            self._keys.release(records)
+
+    def _idle(self) -> Idle:
+        return self._keys.idle()
+
+    def _count(self) -> Counts:
+        totals = self._totals
+        counts = Counts(
+            totals["queued"], totals["done"], totals["failed"], totals["refused"], totals["hosts"]
+        )
+        self._keys.count_given_up(counts)
+        return counts
+
+    def _state_of(self, key: str, fingerprint: int) -> State | None:
+        host_id = self._keys.known_id(key)
+        return None if host_id is None else self._seen.state_of(host_id, fingerprint)
+
+    def _checkpoint(self, directory: Path) -> None:
+        self._seen.save()
+        with sqlite3.connect(directory / self._path.name) as copy:
+            self._connection.backup(copy)
+        copy.close()
+        for path in self._directory.glob("seen-*.bloom"):
+            shutil.copy2(path, directory)
+
+    def _commit(self, batch: Batch) -> Committed:
+        before = dict(self._totals)
+        try:
+            with self._transaction():
+                committed = self._carry_out(batch)
+        except BaseException:
+            self._totals = before
+            raise
+        return committed
+
+    def _carry_out(self, batch: Batch) -> Committed:
+        gains: dict[int, tuple[int, int]] = {}
+        rows: list[tuple[int, UrlEntry]] = []
+        for settled in batch.settled:
+            host_id = self._keys.id_of(settled.entry.key)
+            if self._queues.remove(host_id, settled.entry):
+                count, level = gains.get(host_id, (0, settled.entry.level))
+                gains[host_id] = (count - 1, level)
+            if settled.again is not None:
+                rows.append((host_id, settled.again))
+            else:
+                self._end(
+                    host_id, settled.entry.fingerprint, settled.entry.repeat, settled.state, settled.rule
+                )
+        for entry in batch.discovered:
+            host_id = self._keys.id_of(entry.key)
+            if self._admit(host_id, entry):
+                rows.append((host_id, entry))
+        for host_id, entry in rows:
+            count, level = gains.get(host_id, (0, entry.level))
+            gains[host_id] = (count + 1, max(level, entry.level))
+        self._queues.push(rows)
+        self._keys.queued(gains)
+        self._totals["queued"] += sum(count for count, _ in gains.values())
+        self._keys.store(batch.hosts)
+        self._totals["robots"] += self._queues.store_robots(batch.robots, self._totals["robots"])
+        pruned = self._prune({host_id for host_id, _ in rows})
+        self._totals["hosts"] += self._keys.added
+        self._connection.execute(
+            f"UPDATE totals SET {', '.join(f'{name} = ?' for name in _TOTALS)}",
+            [self._totals[name] for name in _TOTALS],
+        )
+        totals = self._totals
+        return Committed([entry for _, entry in rows], pruned, totals["queued"], totals["hosts"])
+
+    def _admit(self, host_id: int, entry: UrlEntry) -> bool:
+        if entry.kind == Kind.ROBOTS:
+            # A hop of a robots.txt redirect is no URL of the crawl: it is never seen, whatever it points to.
+            entry.repeat = True
+            return True
+        new = self._seen.add(host_id, entry.fingerprint)
+        if not new and not entry.repeat:
+            return False
+        entry.repeat = not new
+        return True
+
+    def _end(self, host_id: int, fingerprint: int, repeat: bool, state: State, rule: str | None) -> None:
+        if repeat:
+            return
+        self._seen.settle(host_id, fingerprint, state, rule)
+        self._totals[_TOTAL_OF[state]] += 1
+
+    def _prune(self, host_ids: set[int]) -> int:
+        if not self._options.queue_max:
+            return 0
+        pruned = 0
+        for host_id in host_ids:
+            gone = self._queues.prune(host_id, self._options.queue_max)
+            for fingerprint, repeat in gone:
+                self._end(host_id, fingerprint, repeat, State.REFUSED, "queue-full")
+            self._keys.queued({host_id: (-len(gone), 0)} if gone else {})
+            pruned += len(gone)
+        self._totals["queued"] -= pruned
+        return pruned
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException as error:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            self._keys.forget_ids()
+            self._seen.rolled_back()
+            if isinstance(error, sqlite3.DatabaseError):
+                raise self._translate(error) from error
+            raise
+        self._keys.added = 0
+        self._seen.committed()
+
+    def _translate(self, error: sqlite3.DatabaseError) -> Exception:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+            return StorageFull(f"{self._path}: {error}")
+        if code == sqlite3.SQLITE_CORRUPT:
+            return JobdirDamaged(
+                f"{self._path} was found damaged while the crawl ran ({error}); start from a checkpoint"
+            )
+        return error
+
+
+_TOTAL_OF = {State.DONE: "done", State.FAILED: "failed", State.REFUSED: "refused"}

@@ -1,0 +1,167 @@
+"""The statements on politeness keys: their records, who is active, who may become so."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import fields
+
+from webcrawl.frontier.backend import Counts, Idle
+from webcrawl.frontier.draw import LEVELS_CONSIDERED, Draw
+from webcrawl.hosts.record import HostRecord
+
+_IDS_REMEMBERED = 200_000
+_FIELDS = [field.name for field in fields(HostRecord)]
+
+
+def dump(record: HostRecord) -> str:
+    return json.dumps({name: getattr(record, name) for name in _FIELDS}, separators=(",", ":"))
+
+
+def parse(text: str) -> HostRecord:
+    known = json.loads(text)
+    return HostRecord(**{name: known[name] for name in _FIELDS if name in known})
+
+
+class Keys:
+    """The table ``hosts``. All methods run on the store's thread inside a transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, delay_seconds: float) -> None:
+        self._cursor = connection.cursor()
+        self._delay_seconds = delay_seconds
+        self._ids: dict[str, int] = {}
+        self.added = 0
+
+    def id_of(self, key: str) -> int:
+        """The key's number; a key that is met for the first time gets its row."""
+        host_id = self._ids.get(key)
+        if host_id is not None:
+            return host_id
+        row = self._cursor.execute("SELECT id FROM hosts WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            self._cursor.execute(
+                "INSERT INTO hosts (key, delay_seconds) VALUES (?, ?)", (key, self._delay_seconds)
+            )
+            row = (self._cursor.lastrowid,)
+            self.added += 1
+        if len(self._ids) >= _IDS_REMEMBERED:
+            self._ids.clear()
+        self._ids[key] = row[0]
+        return int(row[0])
+
+    def known_id(self, key: str) -> int | None:
+        row = self._cursor.execute("SELECT id FROM hosts WHERE key = ?", (key,)).fetchone()
+        return row[0] if row else None
+
+    def forget_ids(self) -> None:
+        """The transaction that may have given some of them was undone."""
+        self._ids.clear()
+        self.added = 0
+
+    def queued(self, gains: dict[int, tuple[int, int]]) -> None:
+        """``gains``: host id -> (URLs more in its queue, the highest level among them)."""
+        self._cursor.executemany(
+            "UPDATE hosts SET queued = queued + ? WHERE id = ?",
+            [(count, host_id) for host_id, (count, _) in gains.items()],
+        )
+        self._cursor.executemany(
+            "UPDATE hosts SET level = CASE idle WHEN 1 THEN max(level, ?2) ELSE ?2 END, idle = 1 "
+            "WHERE id = ?1 AND active = 0 AND given_up = 0 AND queued > 0 AND (idle = 0 OR level < ?2)",
+            [(host_id, level) for host_id, (count, level) in gains.items() if count > 0],
+        )
+
+    def store(self, records: Sequence[HostRecord]) -> None:
+        self._cursor.executemany(
+            "UPDATE hosts SET next_fetch_at = ?, delay_seconds = ?, parked = ?, given_up = ?, record = ? "
+            "WHERE id = ?",
+            [(*self._columns(record), self.id_of(record.key)) for record in records],
+        )
+
+    def release(self, records: Sequence[HostRecord]) -> None:
+        self.store(records)
+        self._cursor.executemany(
+            "UPDATE hosts SET active = 0, idle = (queued > 0 AND NOT given_up), level = coalesce("
+            "(SELECT -rank FROM queue WHERE host_id = hosts.id ORDER BY rank LIMIT 1), 0) WHERE id = ?",
+            [(self.id_of(record.key),) for record in records],
+        )
+
+    def rest_after_crash(self, now: float) -> int:
+        """Keys that a crash left active may have been contacted a moment ago: they rest a full delay again."""
+        self._cursor.execute(
+            "UPDATE hosts SET active = 0, idle = (queued > 0 AND NOT given_up), "
+            "next_fetch_at = max(next_fetch_at, ? + delay_seconds), level = coalesce("
+            "(SELECT -rank FROM queue WHERE host_id = hosts.id ORDER BY rank LIMIT 1), 0) WHERE active = 1",
+            (now,),
+        )
+        return self._cursor.rowcount
+
+    def revive(self) -> None:
+        """A crawl that is started again gives given-up keys another chance."""
+        self._cursor.execute("UPDATE hosts SET given_up = 0, idle = (queued > 0) WHERE given_up = 1")
+
+    def activate(self, count: int, now: float, draw: Draw) -> list[tuple[int, HostRecord]]:
+        chosen: list[tuple[int, HostRecord]] = []
+        for level, wanted in draw.spread(self._ready_levels(now), count).items():
+            rows = self._cursor.execute(
+                "SELECT id, key, next_fetch_at, delay_seconds, record FROM hosts "
+                "WHERE idle = 1 AND level = ? AND next_fetch_at <= ? ORDER BY next_fetch_at LIMIT ?",
+                (level, now, wanted),
+            ).fetchall()
+            chosen += [(row[0], self._record(*row[1:])) for row in rows]
+        self._cursor.executemany(
+            "UPDATE hosts SET active = 1, idle = 0 WHERE id = ?", [(host_id,) for host_id, _ in chosen]
+        )
+        return chosen
+
+    def idle(self) -> Idle:
+        at, parked_at = (
+            self._cursor.execute(
+                "SELECT next_fetch_at FROM hosts WHERE idle = 1 AND parked = ? ORDER BY next_fetch_at LIMIT 1",
+                (parked,),
+            ).fetchone()
+            for parked in (0, 1)
+        )
+        return Idle(at=at and at[0], parked_at=parked_at and parked_at[0])
+
+    def count_given_up(self, counts: Counts) -> None:
+        row = self._cursor.execute("SELECT count(*), total(queued) FROM hosts WHERE given_up = 1").fetchone()
+        counts.given_up_hosts, counts.given_up_urls = row[0], int(row[1])
+        row = self._cursor.execute("SELECT count(*) FROM hosts WHERE idle = 1 AND parked = 1").fetchone()
+        counts.parked_hosts = row[0]
+
+    def _ready_levels(self, now: float) -> list[int]:
+        levels: list[int] = []
+        below = 1 << 62
+        while len(levels) < LEVELS_CONSIDERED:
+            row = self._cursor.execute(
+                "SELECT level FROM hosts WHERE idle = 1 AND level < ? ORDER BY level DESC LIMIT 1", (below,)
+            ).fetchone()
+            if row is None:
+                break
+            below = row[0]
+            ready = self._cursor.execute(
+                "SELECT 1 FROM hosts WHERE idle = 1 AND level = ? AND next_fetch_at <= ? LIMIT 1",
+                (below, now),
+            ).fetchone()
+            if ready:
+                levels.append(below)
+        return levels
+
+    @staticmethod
+    def _record(key: str, next_fetch_at: float, delay_seconds: float, text: str | None) -> HostRecord:
+        record = parse(text) if text else HostRecord(key)
+        # The columns are the truth: a restart may have moved them.
+        record.next_fetch_at, record.delay_seconds = next_fetch_at, delay_seconds
+        record.given_up = record.parked = False
+        return record
+
+    @staticmethod
+    def _columns(record: HostRecord) -> tuple[float, float, int, int, str]:
+        return (
+            record.next_fetch_at,
+            record.delay_seconds,
+            int(record.parked),
+            int(record.given_up),
+            dump(record),
+        )

@@ -1,0 +1,79 @@
+"""Making a crawl's database ready, or saying in one sentence why it cannot be used."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+
+from webcrawl.errors import JobdirDamaged, JobdirUnusable, JobdirVersion
+
+SCHEMA_VERSION = "1"
+_UNUSABLE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+def connect(path: Path, cache_bytes: int) -> sqlite3.Connection:
+    """A connection for the store's thread, with the pragmas a crawl needs."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
+    connection.execute("PRAGMA journal_mode = WAL")
+    # What a page gave is made durable by the archive first; FULL makes the state follow it through a power cut.
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(f"PRAGMA cache_size = -{max(cache_bytes // 1024, 1024)}")
+    connection.execute("PRAGMA temp_store = MEMORY")
+    connection.execute("PRAGMA wal_autocheckpoint = 4000")
+    connection.execute("PRAGMA journal_size_limit = 67108864")
+    return connection
+
+
+def open_database(path: Path, cache_bytes: int, identity: Mapping[str, str]) -> sqlite3.Connection:
+    """Open or create ``path``. ``identity``: settings that the state depends on and that must not change.
+
+    :raises JobdirDamaged: it is no database, or a broken one
+    :raises JobdirVersion: another version made it
+    :raises JobdirUnusable: it cannot be opened, or an ``identity`` differs
+    """
+    try:
+        connection = connect(path, cache_bytes)
+        try:
+            _prepare(connection, path, identity)
+        except BaseException:
+            connection.close()
+            raise
+    except sqlite3.DatabaseError as error:
+        raise translate_opening(error, path) from error
+    return connection
+
+
+def translate_opening(error: sqlite3.DatabaseError, path: Path) -> JobdirDamaged | JobdirUnusable:
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF in _UNUSABLE:
+        return JobdirDamaged(
+            f"{path} is damaged ({error}); start from a checkpoint of this crawl, or try "
+            f"`sqlite3 {path.name} .recover` on a copy, or begin anew with another JOBDIR"
+        )
+    return JobdirUnusable(f"{path} cannot be opened: {error}")
+
+
+def _prepare(connection: sqlite3.Connection, path: Path, identity: Mapping[str, str]) -> None:
+    tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not tables:
+        schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
+        values = {"schema_version": SCHEMA_VERSION, **identity}
+        connection.executescript(f"BEGIN IMMEDIATE;\n{schema}\n")
+        connection.executemany("INSERT INTO meta VALUES (?, ?)", list(values.items()))
+        connection.execute("COMMIT")
+        return
+    if "meta" not in tables:
+        raise JobdirUnusable(f"{path} is a database of something else; give another JOBDIR")
+    meta = dict(connection.execute("SELECT name, value FROM meta"))
+    if meta.get("schema_version") != SCHEMA_VERSION:
+        raise JobdirVersion(
+            f"{path} was made by a webcrawl with state version {meta.get('schema_version')}, this one has "
+            f"{SCHEMA_VERSION}; go on with the version that made it, or give another JOBDIR"
+        )
+    for name, value in identity.items():
+        if meta.get(name, value) != value:
+            raise JobdirUnusable(
+                f"the crawl in {path.parent} was started with {name}={meta[name]} and cannot go on with "
+                f"{name}={value}; give {name}={meta[name]}, or another JOBDIR"
+            )

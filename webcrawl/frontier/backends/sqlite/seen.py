@@ -1,0 +1,155 @@
+"""The seen test of the SQLite backend: a table (exact), or a Bloom filter with a journal."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from webcrawl.errors import JobdirDamaged
+from webcrawl.frontier.records import State
+from webcrawl.frontier.seen import Seen
+
+JOURNAL_MAX = 500_000
+"""Additions after which the filter's file is written anew: what a restart has to add again at most."""
+
+
+class SeenTest(Protocol):
+    """Called on the store's thread, inside a transaction unless said otherwise."""
+
+    def add(self, host_id: int, fingerprint: int) -> bool:
+        """Add a URL; True when it was new."""
+        ...
+
+    def settle(self, host_id: int, fingerprint: int, state: State, rule: str | None) -> None: ...
+
+    def state_of(self, host_id: int, fingerprint: int) -> State | None: ...
+
+    def committed(self) -> None:
+        """The transaction was committed. Called outside of it."""
+        ...
+
+    def rolled_back(self) -> None:
+        """The transaction was undone. Called outside of it."""
+        ...
+
+    def save(self) -> None:
+        """Make what is only in memory lasting. Called outside of a transaction."""
+        ...
+
+
+class ExactSeen:
+    """The table ``seen``: no errors, and the state of every URL."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._cursor = connection.cursor()
+
+    def add(self, host_id: int, fingerprint: int) -> bool:
+        self._cursor.execute(
+            "INSERT OR IGNORE INTO seen (host_id, fingerprint) VALUES (?, ?)", (host_id, fingerprint)
+        )
+        return self._cursor.rowcount == 1
+
+    def settle(self, host_id: int, fingerprint: int, state: State, rule: str | None) -> None:
+        self._cursor.execute(
+            "UPDATE seen SET state = ?, rule = ? WHERE host_id = ? AND fingerprint = ?",
+            (int(state), rule, host_id, fingerprint),
+        )
+
+    def state_of(self, host_id: int, fingerprint: int) -> State | None:
+        row = self._cursor.execute(
+            "SELECT state FROM seen WHERE host_id = ? AND fingerprint = ?", (host_id, fingerprint)
+        ).fetchone()
+        return State(row[0]) if row else None
+
+    def committed(self) -> None:
+        pass
+
+    def rolled_back(self) -> None:
+        pass
+
+    def save(self) -> None:
+        pass
+
+
+class BloomSeen:
+    """A Bloom filter in memory, in a file that is written now and then, and a journal of what came since.
+
+    The file's name carries a generation that the database names: whichever of the two a crash or a checkpoint
+    leaves older, filter and journal together hold every URL that was added.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, directory: Path, capacity: int, error_rate: float
+    ) -> None:
+        self._connection = connection
+        self._cursor = connection.cursor()
+        self._directory = directory
+        row = self._cursor.execute("SELECT value FROM meta WHERE name = 'bloom_generation'").fetchone()
+        self._generation = int(row[0]) if row else 0
+        self._seen = self._read() if self._generation else Seen(capacity, error_rate)
+        self._journal = 0
+        for (fingerprint,) in self._cursor.execute("SELECT fingerprint FROM seen_journal"):
+            self._seen.add(fingerprint)
+            self._journal += 1
+        # The filter cannot forget, so what an undone transaction added must still count as new.
+        self._added: set[int] = set()
+        self._undone: set[int] = set()
+
+    def add(self, host_id: int, fingerprint: int) -> bool:
+        if fingerprint in self._added:
+            return False
+        if not self._seen.add(fingerprint) and fingerprint not in self._undone:
+            return False
+        self._added.add(fingerprint)
+        self._cursor.execute("INSERT INTO seen_journal VALUES (?)", (fingerprint,))
+        return True
+
+    def settle(self, host_id: int, fingerprint: int, state: State, rule: str | None) -> None:
+        pass
+
+    def state_of(self, host_id: int, fingerprint: int) -> State | None:
+        return None
+
+    def committed(self) -> None:
+        self._journal += len(self._added)
+        self._added.clear()
+        self._undone.clear()
+        if self._journal >= JOURNAL_MAX:
+            # A full disk is no loss here: the journal goes on holding what the file lacks.
+            with suppress(OSError, sqlite3.OperationalError):
+                self.save()
+
+    def rolled_back(self) -> None:
+        self._undone |= self._added
+        self._added.clear()
+
+    def save(self) -> None:
+        if not self._journal:
+            return
+        generation = self._generation + 1
+        self._seen.save(self._path(generation))
+        with self._connection:
+            self._cursor.execute("BEGIN IMMEDIATE")
+            self._cursor.execute(
+                "INSERT OR REPLACE INTO meta VALUES ('bloom_generation', ?)", (str(generation),)
+            )
+            self._cursor.execute("DELETE FROM seen_journal")
+        # The one before stays: a checkpoint taken a moment ago may name it.
+        self._path(generation - 2).unlink(missing_ok=True)
+        self._generation = generation
+        self._journal = 0
+
+    def _path(self, generation: int) -> Path:
+        return self._directory / f"seen-{generation}.bloom"
+
+    def _read(self) -> Seen:
+        path = self._path(self._generation)
+        try:
+            return Seen.load(path)
+        except (OSError, ValueError) as error:
+            raise JobdirDamaged(
+                f"the seen filter {path} cannot be read ({error}); restore it or the whole JOBDIR from a "
+                "checkpoint"
+            ) from error

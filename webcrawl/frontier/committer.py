@@ -1,0 +1,142 @@
+"""The one place where what happened becomes lasting: archive first, then state, in groups.
+
+Changes are collected while a commit is under way and go together in the next one, so that the cost of a commit is
+shared by what happened during it, and nothing waits longer than that. A full disk stops the committer, not the
+crawl's memory: the group is kept and tried again, and since the frontier counts what is not durable as open, no
+new requests start meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from webcrawl.archive.capture import Entry
+from webcrawl.errors import StorageFull
+from webcrawl.frontier.backend import Backend, Batch, Committed, Settled
+from webcrawl.frontier.records import UrlEntry
+from webcrawl.hosts.record import HostRecord, RobotsRecord
+
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS = 2.0
+"""How long a full disk is left alone before the group is tried again."""
+
+
+class Store(Protocol):
+    """What keeps pages and the fetch log. ``append`` returns when everything given to it is durable."""
+
+    async def append(self, entries: Sequence[Entry]) -> None:
+        """:raises StorageFull: nothing was written; the same entries may be given again."""
+        ...
+
+
+@dataclass(slots=True)
+class Change:
+    """What one event changes; a part of a group."""
+
+    discovered: list[UrlEntry] = field(default_factory=list)
+    settled: list[Settled] = field(default_factory=list)
+    robots: list[RobotsRecord] = field(default_factory=list)
+    host: HostRecord | None = None
+    entry: Entry | None = None
+    then: Callable[[], object] | None = None
+    """Called when it is durable."""
+
+
+class Committer:
+    """Takes changes from the event loop and makes them durable, in the order they came."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        store: Store | None,
+        committed: Callable[[Committed], None],
+        failed: Callable[[BaseException], None],
+        interval_seconds: float,
+    ) -> None:
+        self._backend = backend
+        self._store = store
+        self._committed = committed
+        self._failed = failed
+        self._interval = interval_seconds
+        self._pending: list[Change] = []
+        self._broken = False
+        self._task: asyncio.Task[None] | None = None
+        self._waiting: list[asyncio.Event] = []
+        self.busy = False
+        """Whether anything is not yet durable."""
+        self.stalled: str | None = None
+        """Why nothing can be made durable at the moment, in words; None when all is well."""
+
+    def add(self, change: Change) -> None:
+        if self._broken:
+            return
+        self._pending.append(change)
+        self.busy = True
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def drain(self) -> None:
+        """Wait until everything given so far is durable, or until it is known that it cannot become so."""
+        if not self.busy:
+            return
+        reached = asyncio.Event()
+        self._waiting.append(reached)
+        self.add(Change(then=reached.set))
+        await reached.wait()
+        self._waiting.remove(reached)
+
+    async def _run(self) -> None:
+        try:
+            while self._pending:
+                group, self._pending = self._pending, []
+                await self._commit(group)
+                if self._pending:
+                    await asyncio.sleep(self._interval)
+        except Exception as error:
+            # State that cannot be kept is the end of the crawl: say so to who can end it.
+            self._broken = True
+            for reached in self._waiting:
+                reached.set()
+            self._failed(error)
+        self.busy = False
+
+    async def _commit(self, group: list[Change]) -> None:
+        batch = Batch()
+        hosts: dict[str, HostRecord] = {}
+        for change in group:
+            batch.discovered += change.discovered
+            batch.settled += change.settled
+            batch.robots += change.robots
+            if change.host is not None:
+                hosts[change.host.key] = change.host
+        batch.hosts = list(hosts.values())
+        entries = [change.entry for change in group if change.entry is not None]
+        if entries and self._store is not None:
+            store = self._store
+            await self._insist(lambda: store.append(entries))
+        committed = await self._insist(lambda: self._backend.commit(batch))
+        for change in group:
+            if change.then is not None:
+                change.then()
+        self._committed(committed)
+
+    async def _insist(self, step: Callable[[], object]) -> Committed:
+        """Do ``step`` until the disk has room for it."""
+        while True:
+            try:
+                done = await step()  # type: ignore[misc]
+            except StorageFull as error:
+                if self.stalled is None:
+                    logger.warning("No room left, the crawl pauses until there is: %s", error)
+                self.stalled = "disk full"
+                await asyncio.sleep(RETRY_SECONDS)
+            else:
+                if self.stalled is not None:
+                    logger.warning("There is room again, the crawl goes on")
+                    self.stalled = None
+                return done  # type: ignore[no-any-return]

@@ -1,0 +1,133 @@
+"""The way in: from a link as resolved to an entry for the frontier, a page's links at a time.
+
+What is done here is done for every link of every page, a hundred times a page, so a link that was met lately costs
+one hash and one look-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from webcrawl.frontier.records import UrlEntry
+from webcrawl.scope.rule import Candidate, Verdict
+from webcrawl.scope.sequence import Scope
+from webcrawl.urls.canonical import DEFAULT, CanonicalRules, canonical
+from webcrawl.urls.fingerprint import fingerprint
+from webcrawl.urls.politeness_key import PolitenessKey, host_of
+from webcrawl.urls.resolve import resolve
+
+RECENT = 100_000
+"""Fingerprints remembered at least, at most twice as many: about 20 MB."""
+
+
+class Taken(NamedTuple):
+    """What became of a page's links: entries for the frontier, and how many each rule of scope refused."""
+
+    entries: list[UrlEntry]
+    refused: list[tuple[str, str]]
+    """(URL, rule) of links that were met for the first time lately and are out of scope."""
+
+
+class Recent:
+    """The fingerprints met lately, in two generations: a filter before the seen test, not instead of it."""
+
+    def __init__(self, size: int = RECENT) -> None:
+        self._size = size
+        self._young: set[int] = set()
+        self._old: set[int] = set()
+
+    def __contains__(self, value: int) -> bool:
+        return value in self._young or value in self._old
+
+    def add(self, value: int) -> None:
+        self._young.add(value)
+        if len(self._young) >= self._size:
+            self._old, self._young = self._young, set()
+
+
+class Intake:
+    """Gives links their key, their fingerprint and the scope's verdict."""
+
+    def __init__(
+        self,
+        key: PolitenessKey,
+        scope: Scope,
+        fixed: Scope,
+        rules: CanonicalRules = DEFAULT,
+    ) -> None:
+        """``scope`` is asked about what is followed, ``fixed`` about seeds, which need not match a whitelist."""
+        self._key = key.of_host
+        self._scope = scope.verdict
+        self._fixed = fixed.verdict
+        self._rules = rules
+        self._recent = Recent()
+
+    def links(self, urls: Iterable[str], depth: int, via: str) -> Taken:
+        """Take the links of one page, found at ``depth`` - 1 under the URL ``via``."""
+        taken = Taken([], [])
+        rules, recent, key_of, verdict = self._rules, self._recent, self._key, self._scope
+        for url in urls:
+            mark = fingerprint(canonical(url, rules))
+            if mark in recent:
+                continue
+            host = host_of(url)
+            key = key_of(host)
+            answer = verdict(Candidate(url, host, key, depth))
+            if answer.allowed:
+                recent.add(mark)
+                taken.entries.append(UrlEntry(url, key, mark, 0, 0, depth, via))
+            else:
+                if answer.rule != "depth":
+                    # What lies too deep here may be found again nearer to a seed.
+                    recent.add(mark)
+                taken.refused.append((url, answer.rule or "other"))
+        return taken
+
+    def seed(self, url: str) -> UrlEntry | str:
+        """A seed's entry, or the rule that refuses it."""
+        return self._one(url, self._fixed, 0, None, 0)
+
+    def one(self, url: str, depth: int, via: str | None, redirects: int = 0) -> UrlEntry | str:
+        """The entry of a single followed URL (a redirect's target, an ordinary Request), or the rule."""
+        return self._one(url, self._scope, depth, via, redirects)
+
+    def request(
+        self, url: str, method: str, body: bytes, depth: int, via: str | None, redirects: int, followed: bool
+    ) -> UrlEntry | str:
+        """The entry of an ordinary Request, or the rule that refuses it.
+
+        Requests that differ in method or body are different URLs to the seen test, as Scrapy's fingerprints are.
+        """
+        resolved = resolve(url, url)
+        if resolved is None:
+            return self._elsewhere(url, depth, via)
+        entry = self._one(resolved, self._scope if followed else self._fixed, depth, via, redirects)
+        if isinstance(entry, UrlEntry) and (method != "GET" or body):
+            entry.fingerprint = fingerprint(f"{method} {canonical(resolved, self._rules)} {body.hex()}")
+        return entry
+
+    def _elsewhere(self, url: str, depth: int, via: str | None) -> UrlEntry | str:
+        """A URL of another scheme (data, file, ftp): one queue a scheme, no robots.txt, no scope but the scheme."""
+        scheme, colon, _ = url.partition(":")
+        if not colon or scheme.lower() in ("http", "https"):
+            return "url"
+        return UrlEntry(url, f"{scheme.lower()}:", fingerprint(url), 0, 0, depth, via)
+
+    def admit(self, entry: UrlEntry) -> str | None:
+        """The word of the rules that may have changed since the entry was queued: None, or the rule."""
+        if not entry.url.startswith("http"):
+            return None
+        answer = self._fixed(Candidate(entry.url, host_of(entry.url), entry.key, entry.depth))
+        return None if answer.allowed else answer.rule
+
+    def _one(
+        self, url: str, verdict: Callable[[Candidate], Verdict], depth: int, via: str | None, redirects: int
+    ) -> UrlEntry | str:
+        host = host_of(url)
+        key = self._key(host)
+        answer = verdict(Candidate(url, host, key, depth, redirects))
+        if not answer.allowed:
+            return str(answer.rule)
+        mark = fingerprint(canonical(url, self._rules))
+        return UrlEntry(url, key, mark, 0, 0, depth, via, redirects=redirects)

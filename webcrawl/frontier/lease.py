@@ -1,0 +1,65 @@
+"""A URL that is being fetched, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from webcrawl.archive.capture import Entry
+from webcrawl.frontier.records import UrlEntry
+from webcrawl.frontier.robots_desk import RobotsReply
+
+
+@dataclass(slots=True, eq=False)
+class Lease:
+    """The right to fetch one URL, once. It ends when its outcome is durable.
+
+    ``ended_at`` is set when the response has ended and the key's clock has restarted; from then on another URL of the
+    same key may be leased while this one is still being parsed and committed.
+    """
+
+    id: int
+    entry: UrlEntry
+    leased_at: float
+    ended_at: float | None = None
+
+
+class Result(StrEnum):
+    """What a fetch came to."""
+
+    FETCHED = "fetched"
+    REDIRECTED = "redirected"
+    RETRY = "retry"
+    """Failed in a way that time may mend; the frontier decides whether there is another attempt."""
+    FAILED = "failed"
+    REFUSED = "refused"
+    ABANDONED = "abandoned"
+    """Nothing was sent: the URL goes back to its queue as it was."""
+
+
+@dataclass(slots=True)
+class Ending:
+    """How the network part of a fetch ended. Times are epoch seconds; ``started_at`` None: nothing was sent."""
+
+    started_at: float | None
+    ended_at: float
+    status: int | None = None
+    error: str | None = None
+    """A word from ``hosts.health.FAILURES``; set when ``status`` is not."""
+    retry_after_seconds: float | None = None
+    payload_bytes: int = 0
+    mime: str | None = None
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of a leased URL once everything it gave was processed."""
+
+    result: Result
+    rule: str | None = None
+    """The rule that refused it, or the error it failed with."""
+    entry: Entry | None = None
+    """For the archive and the fetch log; None when nothing was sent."""
+    discovered: list[UrlEntry] = field(default_factory=list)
+    robots: RobotsReply | None = None
+    """For a robots.txt: what came back."""

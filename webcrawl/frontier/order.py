@@ -1,0 +1,57 @@
+"""The order of a crawl: which level and which place in it a URL gets when it enters its queue."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable
+from typing import Literal
+
+from webcrawl.frontier.records import UrlEntry
+
+OrderName = Literal["breadth_first", "priority", "random"]
+
+Prioritiser = Callable[[UrlEntry], int]
+"""Gives a URL its level: any integer, higher is fetched sooner. Called once, before the URL is queued."""
+
+_POSITIONS = 1 << 62
+
+
+def by_path_depth(entry: UrlEntry) -> int:
+    """The prioritiser of the order ``priority``: front pages before inner ones, short paths before long ones."""
+    path = entry.url.split("?", 1)[0]
+    segments = path.count("/") - 2 - path.endswith("/")
+    return entry.level - max(segments, 0) - 2 * ("?" in entry.url)
+
+
+class Order:
+    """Places URLs. Positions grow through the whole life of a crawl, restarts included, so a level is FIFO.
+
+    ``breadth_first``: levels as asked for (0 unless a Request says otherwise), first come, first served.
+    ``priority``: the prioritiser's levels, first come, first served within one.
+    ``random``: a random position, so that a queue gives a random one of its URLs each time: a random walk over
+    all that is known, which ends when all of it was visited.
+    """
+
+    def __init__(
+        self, name: OrderName, prioritiser: Prioritiser | None, now: float, seed: int | None = None
+    ) -> None:
+        self._name = name
+        self._prioritiser = prioritiser or (by_path_depth if name == "priority" else None)
+        self._random = random.Random(seed)
+        # A microsecond clock outruns any rate at which positions are given, so a restart starts above them all.
+        self._positions = itertools.count(int(now * 1_000_000))
+
+    def place(self, entry: UrlEntry) -> UrlEntry:
+        """Set ``level`` and ``position`` of ``entry`` and return it."""
+        if self._prioritiser is not None:
+            entry.level = self._prioritiser(entry)
+        return self.place_again(entry)
+
+    def place_again(self, entry: UrlEntry) -> UrlEntry:
+        """A new position at the same level: where a URL goes that has to be tried again."""
+        if self._name == "random":
+            entry.position = self._random.randrange(_POSITIONS)
+        else:
+            entry.position = next(self._positions)
+        return entry

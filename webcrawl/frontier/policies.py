@@ -1,0 +1,69 @@
+"""The rules the frontier asks, in one place: it decides by them and holds none of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from webcrawl.frontier.draw import Draw
+from webcrawl.frontier.order import Order
+from webcrawl.frontier.records import UrlEntry
+from webcrawl.hosts.health import Health
+from webcrawl.hosts.politeness import Politeness
+from webcrawl.hosts.robots_rules import RulesCache
+
+RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504, 522, 524})
+"""Statuses after which the same URL may give a page later."""
+
+BUSY_STATUSES = frozenset({429, 503})
+"""Statuses by which a host says that it is asked too much (RFC 6585, section 4; RFC 9110, section 15.6.4)."""
+
+AdmitEntry = Callable[[UrlEntry], str | None]
+"""The scope's word on a URL that is about to be fetched: None, or the name of the rule that refuses it."""
+
+
+def admit_all(entry: UrlEntry) -> str | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsPolicy:
+    """How robots.txt is asked for and kept (RFC 9309)."""
+
+    ttl_seconds: float = 86400.0
+    max_bytes: int = 512_000
+    max_redirects: int = 5
+    agent: str = "webcrawl"
+    """The product token by which robots.txt may speak to us."""
+    rules: RulesCache = field(default_factory=lambda: RulesCache(10_000, "webcrawl"))
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """Everything that can be decided otherwise without touching the frontier."""
+
+    order: Order
+    draw: Draw
+    politeness: Politeness
+    health: Health
+    robots: RobotsPolicy
+    key_of: Callable[[str], str]
+    """The politeness key of a URL."""
+    admit: AdmitEntry = admit_all
+    retry_times: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What bounds the frontier's memory and patience."""
+
+    open_max: int = 128
+    """URLs being fetched, or fetched and not yet durable. A crash costs at most so many refetches."""
+    active_max: int = 20_000
+    """Keys held in memory."""
+    dry_max: int = 1000
+    """Active keys with an empty queue that are kept a while, since the next page often brings more."""
+    blocked_max: int = 512
+    """URLs of one key held back because their origin's robots.txt is not to be had, before the key waits."""
+    patience_seconds: float = 120.0
+    """When nothing is left but parked keys, the crawl waits for the first of them at most so long."""

@@ -1,0 +1,45 @@
+"""The folder that is a crawl: its lock, and the names of what lies in it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from typing import IO
+
+from webcrawl.errors import JobdirLocked, JobdirUnusable
+
+
+class Jobdir:
+    """``JOBDIR``. Held by one process at a time; the system gives the lock back however the process ends."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock: IO[str] | None = None
+
+    def hold(self) -> None:
+        """Create the folder and lock it. :raises JobdirLocked: :raises JobdirUnusable:"""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = (self.path / "lock").open("a+", encoding="utf-8")
+        except OSError as error:
+            raise JobdirUnusable(f"JOBDIR {self.path} cannot be used: {error.strerror or error}") from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.seek(0)
+            holder = lock.read().strip() or "another process"
+            lock.close()
+            raise JobdirLocked(
+                f"JOBDIR {self.path} is in use by {holder}; stop that crawl first, or give another JOBDIR"
+            ) from None
+        lock.truncate(0)
+        lock.write(f"process {os.getpid()}\n")
+        lock.flush()
+        self._lock = lock
+
+    def leave(self) -> None:
+        """Give the lock back; nothing happens when it is not held."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None

@@ -1,0 +1,253 @@
+"""The machine of one crawl, put together from its settings: the one place that knows all the parts.
+
+Scrapy builds the downloader middlewares, the scheduler and the extensions at different moments; all of them find
+the same parts here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from scrapy.utils.misc import load_object
+
+from webcrawl import __version__
+from webcrawl.archive.store import Archive
+from webcrawl.configuration import Configuration
+from webcrawl.downloadhandlers.network import private_addresses
+from webcrawl.frontier.archive_thread import ArchiveThread
+from webcrawl.frontier.backend import Backend
+from webcrawl.frontier.backends.memory import MemoryBackend
+from webcrawl.frontier.backends.sqlite import SqliteBackend
+from webcrawl.frontier.backends.sqlite.backend import SqliteOptions
+from webcrawl.frontier.draw import Draw
+from webcrawl.frontier.intake import Intake
+from webcrawl.frontier.order import Order
+from webcrawl.frontier.policies import Limits, Policies, RobotsPolicy
+from webcrawl.frontier.seen import Seen
+from webcrawl.hosts.health import Health
+from webcrawl.hosts.politeness import Politeness
+from webcrawl.hosts.robots_rules import RulesCache
+from webcrawl.jobdir import Jobdir
+from webcrawl.scope.allow import AllowRule
+from webcrawl.scope.depth import DepthRule
+from webcrawl.scope.exclusion import ExclusionList, ExclusionRule
+from webcrawl.scope.extension import ExtensionRule
+from webcrawl.scope.length import LengthRule
+from webcrawl.scope.private import PrivateAddressRule
+from webcrawl.scope.rule import Candidate, Rule
+from webcrawl.scope.scheme import SchemeRule
+from webcrawl.scope.sequence import Scope
+from webcrawl.scope.whitelist import Whitelist, WhitelistRule
+from webcrawl.urls.politeness_key import PolitenessKey
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+SEEDED_HOSTS = 10_000
+
+_machines: WeakKeyDictionary[Crawler, Machine] = WeakKeyDictionary()
+
+
+class Clock:
+    """Epoch seconds that never run backwards: the wall clock at the start plus what has passed since.
+
+    A wall clock that is set while the crawl runs must neither stop it for an hour nor let it be impolite.
+    """
+
+    def __init__(self) -> None:
+        self._offset = time.time() - time.monotonic()
+
+    def __call__(self) -> float:
+        return self._offset + time.monotonic()
+
+
+@dataclass(slots=True, weakref_slot=True)
+class Machine:
+    """The parts that the wiring shares."""
+
+    configuration: Configuration
+    clock: Callable[[], float]
+    key: PolitenessKey
+    intake: Intake
+    policies: Policies
+    rules: RulesCache
+    jobdir: Jobdir | None
+    backend: Backend
+    archive: ArchiveThread | None
+    private: PrivateAddressRule
+    exclusions: ExclusionList | None
+    seeded: set[str]
+
+    def allow_seed(self, host: str) -> None:
+        """The operator named this host: it may have a private address.
+
+        Of very many seeds only those are remembered that are seen to be private without being looked up.
+        """
+        if host in self.seeded:
+            return
+        if len(self.seeded) < SEEDED_HOSTS or self.private.refuses(Candidate("", host, "")):
+            self.seeded.add(host)
+            self.private.allow(host)
+
+
+def machine_of(crawler: Crawler) -> Machine:
+    """The crawl's machine, built when it is asked for first. :raises ConfigurationError: a setting is wrong."""
+    machine = _machines.get(crawler)
+    if machine is None:
+        machine = _machines[crawler] = _build(crawler)
+    return machine
+
+
+def _build(crawler: Crawler) -> Machine:
+    configuration = Configuration.from_settings(crawler.settings)
+    key = PolitenessKey(configuration.politeness_key)  # type: ignore[arg-type]
+    clock = Clock()
+    private = private_addresses(crawler)
+    exclusions = _exclusions(configuration)
+    fixed, followed = _scopes(configuration, crawler, private, exclusions)
+    intake = Intake(key, followed, fixed)
+    rules = RulesCache(10_000, configuration.product_token)
+    policies = _policies(configuration, key, intake, rules, clock())
+    directory = jobdir_path(crawler)
+    return Machine(
+        configuration,
+        clock,
+        key,
+        intake,
+        policies,
+        rules,
+        None if directory is None else Jobdir(directory),
+        _backend(configuration, policies.politeness, directory),
+        None if directory is None else ArchiveThread(_archive(configuration, directory)),
+        private,
+        exclusions,
+        set(),
+    )
+
+
+def _exclusions(configuration: Configuration) -> ExclusionList | None:
+    if configuration.exclusion_file is None:
+        return None
+    return ExclusionList.load(configuration.exclusion_file, configuration.exclusion_check_seconds)
+
+
+def _scopes(
+    configuration: Configuration,
+    crawler: Crawler,
+    private: PrivateAddressRule,
+    exclusions: ExclusionList | None,
+) -> tuple[Scope, Scope]:
+    """The rules for what is fetched at all, seeds included, and those for what is followed."""
+    fixed: list[Rule] = [SchemeRule(), private]
+    if exclusions is not None:
+        fixed.append(ExclusionRule(exclusions))
+    followed: list[Rule] = [*fixed]
+    if configuration.urllength_limit:
+        followed.append(LengthRule(configuration.urllength_limit))
+    followed += [DepthRule(configuration.depth_limit), ExtensionRule(configuration.extensions_refused)]
+    if domains := getattr(crawler.spider, "domains", None):
+        followed.append(WhitelistRule(Whitelist(domains)))
+    if allow := getattr(crawler.spider, "allow", None):
+        followed.append(AllowRule(allow))
+    return Scope(fixed), Scope(followed)
+
+
+def jobdir_path(crawler: Crawler) -> Path | None:
+    """Where the crawl lives: JOBDIR, or a fresh folder; nowhere with the memory backend and no JOBDIR."""
+    given = crawler.settings.get("JOBDIR")
+    if given:
+        return Path(given)
+    if crawler.settings.get("FRONTIER_BACKEND") == "memory":
+        return None
+    spider = crawler.spidercls.name or "crawl"
+    return Path("crawls") / f"{spider}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
+
+
+def _backend(configuration: Configuration, politeness: Politeness, directory: Path | None) -> Backend:
+    if configuration.frontier_backend == "memory" or directory is None:
+        seen = None
+        if configuration.frontier_seen == "bloom":
+            seen = Seen(configuration.frontier_seen_capacity, configuration.frontier_seen_error_rate)
+        return MemoryBackend(
+            queue_max=configuration.frontier_queue_max, seen=seen, delay_seconds=politeness.min_delay
+        )
+    options = SqliteOptions(
+        seen=configuration.frontier_seen,  # type: ignore[arg-type]
+        seen_capacity=configuration.frontier_seen_capacity,
+        seen_error_rate=configuration.frontier_seen_error_rate,
+        cache_bytes=configuration.frontier_cache_bytes,
+        queue_max=configuration.frontier_queue_max,
+        robots_max=configuration.robots_cache_size,
+        delay_seconds=politeness.min_delay,
+    )
+    identity = {
+        "POLITENESS_KEY": configuration.politeness_key,
+        "FRONTIER_SEEN": configuration.frontier_seen,
+    }
+    return SqliteBackend(directory, options, identity)
+
+
+def _archive(configuration: Configuration, directory: Path) -> Archive:
+    info = {
+        "software": f"webcrawl/{__version__}",
+        "robots": "obey (RFC 9309)",
+        "http-header-user-agent": configuration.user_agent,
+    }
+    if configuration.crawler_contact:
+        info["operator"] = configuration.crawler_contact
+    return Archive(
+        directory,
+        worker=configuration.worker_name,
+        warc=configuration.warc_enabled,
+        roll_bytes=configuration.warc_roll_bytes,
+        level=configuration.warc_compression_level,
+        log_roll_bytes=configuration.fetch_log_roll_bytes,
+        info=info,
+    )
+
+
+def _policies(
+    configuration: Configuration, key: PolitenessKey, intake: Intake, rules: RulesCache, now: float
+) -> Policies:
+    prioritiser = configuration.frontier_prioritiser
+    return Policies(
+        order=Order(
+            configuration.frontier_order,  # type: ignore[arg-type]
+            load_object(prioritiser) if prioritiser else None,
+            now,
+        ),
+        draw=Draw(configuration.frontier_bias),
+        politeness=Politeness(
+            model=configuration.politeness_model,  # type: ignore[arg-type]
+            min_delay=configuration.politeness_min_delay,
+            max_delay=configuration.politeness_max_delay,
+            factor=configuration.politeness_factor,
+            crawl_delay_max=configuration.politeness_crawl_delay_max,
+        ),
+        health=Health(
+            failures_to_park=configuration.health_failures_to_park,
+            park_seconds=configuration.health_park_seconds,
+            park_max_seconds=configuration.health_park_max_seconds,
+            parks_to_give_up=configuration.health_parks_to_give_up,
+        ),
+        robots=RobotsPolicy(
+            configuration.robots_ttl_seconds,
+            configuration.robots_max_bytes,
+            configuration.robots_max_redirects,
+            configuration.product_token,
+            rules,
+        ),
+        key_of=key.of_url,
+        admit=intake.admit,
+        retry_times=configuration.retry_times,
+    )
+
+
+def limits_of(configuration: Configuration) -> Limits:
+    return Limits(open_max=configuration.concurrent_requests, active_max=configuration.frontier_active_max)

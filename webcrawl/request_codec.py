@@ -1,0 +1,164 @@
+"""Ordinary Requests as text, so that they survive a restart without pickle.
+
+A Request that says no more than its URL needs no text at all. Of any other, everything that is plain data is kept:
+the names of callback and errback (methods of the spider), cb_kwargs, meta, headers, method, body, cookies, flags.
+What is no plain data (an open file in meta, a lambda as callback) can be carried only in this process's memory.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from scrapy.http import Request
+from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
+
+from webcrawl import meta
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Spider
+
+_OWN_META = frozenset(
+    {meta.KEY, "depth", "download_slot", "download_latency", "verbatim_url", "redirect_times", "retry_times"}
+)
+"""What the crawl sets itself and does not read back from a stored Request."""
+_TAG = "$"
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A Request as text. ``lost`` names what could not be written, e.g. ``meta['file']``; empty when all could."""
+
+    payload: str | None
+    lost: tuple[str, ...] = ()
+
+
+def encode(request: Request, spider: Spider) -> Encoded:
+    """The text from which ``decode`` makes the Request again; payload None when its URL says it all."""
+    lost: list[str] = []
+    fields = {name: value for name, value in _fields(request, spider, lost) if value and value is not _LOST}
+    if request.priority:
+        fields["priority"] = request.priority
+    if not fields and not lost:
+        return Encoded(None)
+    payload = json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+    return Encoded(payload, tuple(lost))
+
+
+def decode(url: str, payload: str, spider: Spider, repeat: bool) -> Request:
+    """The Request that ``encode`` wrote. :raises ValueError: it does not fit the spider of today; says why."""
+    fields = json.loads(payload)
+    request_class = load_object(fields["class"]) if "class" in fields else Request
+    known = _plain_from(fields.get("meta", {}))
+    try:
+        return request_class(
+            url,
+            callback=_method(spider, fields.get("callback")),
+            errback=_method(spider, fields.get("errback")),
+            method=fields.get("method", "GET"),
+            headers=[(name, value) for name, value in _plain_from(fields.get("headers", []))],
+            body=_plain_from(fields.get("body")),
+            cookies=_plain_from(fields.get("cookies")),
+            meta={**known, "verbatim_url": True},
+            encoding=fields.get("encoding", "utf-8"),
+            priority=fields.get("priority", 0),
+            dont_filter=repeat,
+            flags=fields.get("flags"),
+            cb_kwargs=_plain_from(fields.get("cb_kwargs")),
+        )
+    except TypeError as error:
+        raise ValueError(f"a stored {request_class.__name__} cannot be made again: {error}") from error
+
+
+def _fields(request: Request, spider: Spider, lost: list[str]) -> list[tuple[str, Any]]:
+    kept_meta = {name: value for name, value in request.meta.items() if name not in _OWN_META}
+    headers = [(name, value) for name, values in request.headers.items() for value in values]
+    return [
+        ("class", None if type(request) is Request else global_object_name(type(request))),
+        ("callback", _name(request.callback, spider, "callback", lost)),
+        ("errback", _name(request.errback, spider, "errback", lost)),
+        ("method", None if request.method == "GET" else request.method),
+        ("headers", _plain(headers, "headers", lost)),
+        ("body", _plain(request.body, "body", lost) if request.body else None),
+        ("cookies", _plain(request.cookies, "cookies", lost)),
+        ("meta", _plain_items(kept_meta, "meta", lost)),
+        ("cb_kwargs", _plain_items(request.cb_kwargs, "cb_kwargs", lost)),
+        ("encoding", None if request.encoding == "utf-8" else request.encoding),
+        ("flags", list(request.flags)),
+    ]
+
+
+def _name(function: Callable[..., Any] | None, spider: Spider, what: str, lost: list[str]) -> str | None:
+    if function is None:
+        return None
+    name = getattr(function, "__name__", "")
+    if getattr(function, "__self__", None) is spider and getattr(spider, name, None) == function:
+        return name
+    lost.append(f"{what} {global_object_name(function) if name else function!r}")
+    return None
+
+
+def _method(spider: Spider, name: str | None) -> Any:
+    if name is None:
+        return None
+    method = getattr(spider, name, None)
+    if method is None:
+        raise ValueError(f"the spider {spider.name} has no method {name} any more")
+    return method
+
+
+def _plain_items(items: dict[str, Any], what: str, lost: list[str]) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in ((name, _plain(value, f"{what}[{name!r}]", lost)) for name, value in items.items())
+        if value is not _LOST
+    }
+
+
+_LOST = object()
+
+
+def _plain(value: Any, what: str, lost: list[str]) -> Any:
+    """``value`` as JSON knows it, with a tag on what JSON does not know; _LOST where there is no way."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, bytes):
+        return {_TAG: "bytes", "v": base64.b64encode(value).decode("ascii")}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        parts = [_plain(part, what, lost) for part in value]
+        if any(part is _LOST for part in parts):
+            return _LOST
+        return parts if isinstance(value, list) else {_TAG: type(value).__name__, "v": parts}
+    if isinstance(value, dict):
+        pairs = [(_plain(key, what, lost), _plain(part, what, lost)) for key, part in value.items()]
+        if any(part is _LOST for pair in pairs for part in pair):
+            return _LOST
+        if all(isinstance(key, str) and key != _TAG for key, _ in pairs):
+            return dict(pairs)
+        return {_TAG: "dict", "v": [list(pair) for pair in pairs]}
+    lost.append(f"{what} ({type(value).__name__})")
+    return _LOST
+
+
+_BUILDERS: dict[str, Callable[[Any], Any]] = {
+    "bytes": lambda value: base64.b64decode(value),
+    "tuple": lambda value: tuple(_plain_from(value)),
+    "set": lambda value: set(_plain_from(value)),
+    "frozenset": lambda value: frozenset(_plain_from(value)),
+    "dict": lambda value: {_plain_from(key): _plain_from(part) for key, part in value},
+}
+
+
+def _plain_from(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain_from(part) for part in value]
+    if isinstance(value, dict):
+        if _TAG in value:
+            return _BUILDERS[value[_TAG]](value["v"])
+        return {key: _plain_from(part) for key, part in value.items()}
+    return value

@@ -1,0 +1,299 @@
+"""The scheduler: the only file that knows both Scrapy's engine and the frontier.
+
+The engine asks ``next_request`` whenever a slot may be free; the answer comes from memory. Between two answers the
+engine sleeps and wakes by itself only every five seconds, so it is woken here when the heap's top becomes ready,
+when something was queued, and when the crawl may be over. A request counts as processed when the engine lets go of
+it: then everything its callback gave is known, and its URL is settled together with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from scrapy.http import Request
+from scrapy.utils.defer import deferred_from_coro
+
+from webcrawl import request_codec
+from webcrawl.frontier.frontier import Frontier
+from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
+from webcrawl.frontier.records import Kind, UrlEntry
+from webcrawl.machine import limits_of, machine_of
+from webcrawl.meta import KEY, FetchMeta, detach
+
+if TYPE_CHECKING:
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from twisted.internet.defer import Deferred
+
+    from webcrawl.frontier.robots_desk import RobotsReply
+    from webcrawl.machine import Machine
+
+logger = logging.getLogger(__name__)
+
+GIVEN_AT_ONCE = 5000
+"""Requests of one callback that are held back to be committed together with its page."""
+
+
+@dataclass(slots=True, eq=False)
+class Flight:
+    """A leased URL on its way through Scrapy: the request made of it, and what is known so far."""
+
+    lease: Lease
+    request: Request
+    scheduler: Scheduler
+    outcome: Outcome = field(default_factory=lambda: Outcome(Result.ABANDONED))
+    over: bool = False
+    """The network part has ended and the key's clock runs again."""
+
+
+def flight_of(crawler: Crawler, request: Request | None) -> Flight | None:
+    """The flight behind a request; None for requests that the frontier knows nothing of."""
+    scheduler = crawler.engine.scheduler
+    return scheduler.flight_of(request) if request is not None and isinstance(scheduler, Scheduler) else None
+
+
+class Scheduler:
+    """Scrapy's scheduler interface on the frontier."""
+
+    def __init__(self, crawler: Crawler, machine: Machine) -> None:
+        self._crawler = crawler
+        self._machine = machine
+        self._configuration = machine.configuration
+        self._flights: dict[int, Flight] = {}
+        self._carried: dict[int, Request] = {}
+        """Requests that hold what cannot be written down, by the position of their entry."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0.0
+        self.frontier = Frontier(
+            machine.backend,
+            machine.archive,
+            machine.policies,
+            limits_of(machine.configuration),
+            machine.clock,
+            changed=self._wake,
+            broken=self._broken,
+            commit_interval_seconds=machine.configuration.commit_interval_seconds,
+        )
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Scheduler:
+        return cls(crawler, machine_of(crawler))
+
+    # -- life, as the engine sees it --------------------------------------------------------------------------------
+
+    def open(self, spider: Spider) -> Deferred[None]:
+        self._spider = spider
+        return deferred_from_coro(self._open())
+
+    def close(self, reason: str) -> Deferred[None]:
+        return deferred_from_coro(self._close())
+
+    async def _open(self) -> None:
+        machine = self._machine
+        try:
+            if machine.jobdir is not None:
+                machine.jobdir.hold()
+            if machine.archive is not None:
+                for sentence in (await machine.archive.open()).sentences:
+                    logger.info("Repaired after a crash: %s", sentence)
+            counts = await self.frontier.open()
+        except BaseException:
+            if machine.jobdir is not None:
+                machine.jobdir.leave()
+            raise
+        if counts.done or counts.queued:
+            logger.info(
+                "Going on with the crawl in %s: %d URLs done, %d queued on %d hosts",
+                machine.jobdir.path if machine.jobdir else "memory",
+                counts.done,
+                counts.queued,
+                counts.hosts,
+            )
+        self._watch_engine()
+
+    async def _close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        machine = self._machine
+        try:
+            await self.frontier.close()
+        finally:
+            if machine.archive is not None:
+                await machine.archive.close()
+            if machine.jobdir is not None:
+                machine.jobdir.leave()
+
+    # -- requests out -----------------------------------------------------------------------------------------------
+
+    def has_pending_requests(self) -> bool:
+        return not self.frontier.is_finished()
+
+    def next_request(self) -> Request | None:
+        while (lease := self.frontier.next()) is not None:
+            request = self._request(lease)
+            if request is not None:
+                self._flights[lease.id] = Flight(lease, request, self)
+                return request
+        self._sleep_until(self.frontier.next_at())
+        return None
+
+    def _request(self, lease: Lease) -> Request | None:
+        entry = lease.entry
+        request = self._carried.pop(entry.position, None) if entry.payload else None
+        if request is None:
+            try:
+                request = self._made(entry)
+            except ValueError as error:
+                self._give_up(lease, str(error))
+                return None
+        request.meta.update(depth=entry.depth, download_slot=entry.key)
+        if entry.redirects:
+            request.meta["redirect_times"] = entry.redirects
+        if entry.attempts:
+            request.meta["retry_times"] = entry.attempts
+        wanted = None if entry.kind == Kind.ROBOTS else self._configuration.mime_types_wanted
+        maxsize = self._configuration.robots_max_bytes if entry.kind == Kind.ROBOTS else None
+        request.meta[KEY] = FetchMeta(
+            lease.id, entry.kind, entry.key, entry.depth, entry.via, wanted, maxsize
+        )
+        return request
+
+    def _made(self, entry: UrlEntry) -> Request:
+        if entry.payload is None or entry.kind == Kind.ROBOTS:
+            return Request(entry.url, meta={"verbatim_url": True}, dont_filter=entry.repeat)
+        return request_codec.decode(entry.url, entry.payload, self._spider, entry.repeat)
+
+    def _give_up(self, lease: Lease, why: str) -> None:
+        logger.warning("Cannot fetch %s: %s", lease.entry.url, why)
+        self.frontier.ended(lease, Ending(None, self._machine.clock()))
+        self.frontier.settle(lease, Outcome(Result.FAILED, "request"))
+
+    # -- requests in ------------------------------------------------------------------------------------------------
+
+    def enqueue_request(self, request: Request) -> bool:
+        """Queue an ordinary Request. False: it is out of scope (a duplicate is dropped later, and silently)."""
+        known = request.meta.get(KEY)
+        flight = (
+            self._flights.get(known.lease_id) if isinstance(known, FetchMeta) and known.lease_id else None
+        )
+        if flight is not None and flight.request is request:
+            # A retry: the frontier queues the URL again itself when it settles the lease.
+            return True
+        entry = self._entry(request, flight)
+        if isinstance(entry, str):
+            self._refused(request.url, entry)
+            return False
+        found = flight.outcome.discovered if flight is not None else []
+        found.append(entry)
+        if flight is None or len(found) >= GIVEN_AT_ONCE:
+            # Of a callback that gives very many, most are queued before its page is done: once too often, never lost.
+            self.frontier.add(list(found))
+            found.clear()
+        return True
+
+    def _entry(self, request: Request, flight: Flight | None) -> UrlEntry | str:
+        facts = detach(request)
+        redirects = int(request.meta.get("redirect_times", 0))
+        depth = int(request.meta.get("depth", facts.depth))
+        intake = self._machine.intake
+        follows = facts.via is not None or redirects
+        entry = intake.request(
+            request.url, request.method, request.body, depth, facts.via, redirects, bool(follows)
+        )
+        if isinstance(entry, str):
+            return entry
+        encoded = request_codec.encode(request, self._spider)
+        entry.payload = encoded.payload
+        entry.level = request.priority
+        entry.repeat = request.dont_filter
+        if encoded.lost:
+            self._carry(request, entry, encoded.lost)
+        return entry
+
+    def _carry(self, request: Request, entry: UrlEntry, lost: tuple[str, ...]) -> None:
+        if not self._carried:
+            logger.warning(
+                "%s holds what cannot be written down and is lost when this process ends: %s. "
+                "This is said once; other requests may be the same",
+                request,
+                ", ".join(lost),
+            )
+        self.frontier.place(entry)
+        self._carried[entry.position] = request
+
+    async def add_seeds(self, entries: list[UrlEntry]) -> None:
+        """Queue many URLs at once and wait until they are durable."""
+        self.frontier.add(entries)
+        await self.frontier.drain()
+
+    def _refused(self, url: str, rule: str) -> None:
+        self.frontier.tally.refusals += 1
+        self.frontier.tally.refused_by_rule[rule] += 1
+        logger.debug("Refused %s: %s", url, rule)
+
+    # -- what the middlewares tell ------------------------------------------------------------------------------------
+
+    def flight_of(self, request: Request) -> Flight | None:
+        known = request.meta.get(KEY)
+        return self._flights.get(known.lease_id) if known is not None and known.lease_id else None
+
+    def ended(self, flight: Flight, ending: Ending) -> None:
+        """The response has ended or failed: the key's clock restarts. Later calls change nothing."""
+        if not flight.over:
+            flight.over = True
+            self.frontier.ended(flight.lease, ending)
+
+    def answered_robots(self, flight: Flight, reply: RobotsReply) -> None:
+        flight.outcome.robots = reply
+        flight.outcome.result = Result.FETCHED
+
+    def _processed(self, request: Request) -> None:
+        """The engine has let go of the request: nothing more will come of it."""
+        flight = self.flight_of(request)
+        if flight is None or flight.request is not request:
+            return
+        del self._flights[flight.lease.id]
+        self.ended(flight, Ending(None, self._machine.clock()))
+        self.frontier.settle(flight.lease, flight.outcome)
+
+    # -- the engine's private side: tests/crawl/test_engine_hooks.py is the canary -------------------------------------
+
+    def _watch_engine(self) -> None:
+        """Hear of every request that the engine lets go of, whichever way it went."""
+        slot = self._crawler.engine._slot
+        assert slot is not None
+        let_go = slot.remove_request
+
+        def remove_request(request: Request) -> None:
+            let_go(request)
+            self._processed(request)
+
+        slot.remove_request = remove_request  # type: ignore[method-assign]
+
+    def _wake(self) -> None:
+        """Let the engine ask again in the next turn of the loop."""
+        slot = self._crawler.engine._slot
+        if slot is not None:
+            slot.nextcall.schedule()
+
+    def _sleep_until(self, at: float | None) -> None:
+        if at is None:
+            return
+        if self._timer is not None:
+            if self._timer_at <= at and not self._timer.cancelled():
+                return
+            self._timer.cancel()
+        delay = max(at - self._machine.clock(), 0.0)
+        self._timer_at = at
+        self._timer = asyncio.get_running_loop().call_later(delay, self._timer_rang)
+
+    def _timer_rang(self) -> None:
+        self._timer = None
+        self._wake()
+
+    def _broken(self, error: BaseException) -> None:
+        logger.error("The crawl's state can no longer be kept: %s", error, exc_info=error)
+        asyncio.ensure_future(self._crawler.engine.close_spider_async(reason="storage_lost"))

@@ -1,0 +1,139 @@
+"""All wiring, in the order in which a URL travels; each default with its unit and its meaning.
+
+Any of them can be given on the command line with ``-s NAME=VALUE``. ``docs/settings.md`` has the whole list.
+"""
+
+from webcrawl.scope.useless_extensions import USELESS_EXTENSIONS
+
+BOT_NAME = "webcrawl"
+SPIDER_MODULES = ["webcrawl.spiders"]
+NEWSPIDER_MODULE = "webcrawl.spiders"
+COMMANDS_MODULE = "webcrawl.commands"
+
+# Who we are ----------------------------------------------------------------------------------------------------
+USER_AGENT = ""  # empty: webcrawl/VERSION (+CRAWLER_CONTACT)
+CRAWLER_CONTACT = ""  # a web page or e-mail address; without one the public web is not crawled
+WORKER_NAME = None  # this process in logs and records; None: HOST-PID
+
+# Scope: what may be queued -------------------------------------------------------------------------------------
+URLLENGTH_LIMIT = 2083  # characters
+DEPTH_LIMIT = 0  # links from a seed; 0: no limit
+EXTENSIONS_REFUSED = list(USELESS_EXTENSIONS)
+LINKS_PER_PAGE_MAX = 5000
+EXCLUSION_FILE = None  # domains or URL prefixes never visited, one a line, with comments
+EXCLUSION_CHECK_SECONDS = 300  # how often that file is looked at
+FETCH_PRIVATE_ADDRESSES = False  # True, or a list of networks; hosts of the seeds are always allowed
+
+# Frontier: queues, seen URLs, order ------------------------------------------------------------------------------
+SCHEDULER = "webcrawl.scheduler.Scheduler"
+FRONTIER_BACKEND = "sqlite"  # sqlite, memory
+FRONTIER_ORDER = "breadth_first"  # breadth_first, priority, random
+FRONTIER_PRIORITISER = None  # import path of a function UrlEntry -> level
+FRONTIER_BIAS = 2.0  # how much rather a level is drawn than the next lower one
+FRONTIER_ACTIVE_MAX = 20_000  # politeness keys in memory
+FRONTIER_QUEUE_MAX = 0  # URLs per politeness key; 0: no limit
+FRONTIER_SEEN = "exact"  # exact, bloom
+FRONTIER_SEEN_CAPACITY = 10_000_000  # URLs of the first Bloom filter
+FRONTIER_SEEN_ERROR_RATE = 1e-4
+FRONTIER_CACHE_BYTES = 64 * 1024 * 1024
+COMMIT_INTERVAL_SECONDS = 0.02  # how long finished requests wait for others to be stored with them
+
+# Politeness: when a host may be contacted ------------------------------------------------------------------------
+POLITENESS_KEY = "domain"  # domain, host
+POLITENESS_MODEL = "mean"  # mean, last, fixed
+POLITENESS_MIN_DELAY = 5.0  # seconds
+POLITENESS_MAX_DELAY = 60.0  # seconds; a Crawl-delay may be longer
+POLITENESS_FACTOR = 10.0  # times the download time; 0: the shortest delay always
+POLITENESS_CRAWL_DELAY_MAX = 300.0  # seconds; hosts that ask for more are left alone
+ROBOTS_TTL_SECONDS = 86_400
+ROBOTS_MAX_BYTES = 512_000
+ROBOTS_CACHE_SIZE = 262_144  # origins
+ROBOTS_MAX_REDIRECTS = 5
+HEALTH_FAILURES_TO_PARK = 5
+HEALTH_PARK_SECONDS = 60
+HEALTH_PARK_MAX_SECONDS = 86_400
+HEALTH_PARKS_TO_GIVE_UP = 5
+# Scrapy's own delays stay out of it: politeness has one owner.
+ROBOTSTXT_OBEY = False
+DOWNLOAD_DELAY = 0
+CONCURRENT_REQUESTS_PER_DOMAIN = 1
+AUTOTHROTTLE_ENABLED = False
+
+# Fetching --------------------------------------------------------------------------------------------------------
+CONCURRENT_REQUESTS = 128  # open, or fetched and not yet durable
+DOWNLOADER_MIDDLEWARES = {
+    "webcrawl.downloadermiddlewares.scope.ScopeMiddleware": 100,
+    "webcrawl.downloadermiddlewares.robots.RobotsMiddleware": 150,
+    "webcrawl.downloadermiddlewares.retry.RetryMiddleware": 550,
+    "webcrawl.downloadermiddlewares.redirect.RedirectMiddleware": 600,
+    "webcrawl.downloadermiddlewares.decoding.DecodingMiddleware": 700,
+    "webcrawl.downloadermiddlewares.outcome.OutcomeMiddleware": 950,
+    # The frontier, scope and the handler own what these do.
+    "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware": None,
+    "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+    "scrapy.downloadermiddlewares.downloadtimeout.DownloadTimeoutMiddleware": None,
+    "scrapy.downloadermiddlewares.retry.RetryMiddleware": None,
+    "scrapy.downloadermiddlewares.redirect.MetaRefreshMiddleware": None,
+    "scrapy.downloadermiddlewares.redirect.RedirectMiddleware": None,
+    "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None,
+    "scrapy.downloadermiddlewares.stats.DownloaderStats": None,
+}
+DOWNLOAD_HANDLERS = {
+    "http": "webcrawl.downloadhandlers.http.HttpDownloadHandler",
+    "https": "webcrawl.downloadhandlers.http.HttpDownloadHandler",
+}
+DOWNLOAD_TIMEOUT = 60  # seconds for a whole request; what came until then is kept
+DOWNLOAD_MAXSIZE = 1024 * 1024  # bytes; a longer body is cut and marked
+DOWNLOAD_WARNSIZE = 0
+DOWNLOAD_ANNOUNCED_MAXSIZE = 32 * 1024 * 1024  # bytes; what is announced longer is not read at all
+MIME_TYPES_WANTED = ["text/*", "application/xhtml+xml"]  # of other types the body is not read
+REDIRECT_MAX_TIMES = 3
+RETRY_TIMES = 2
+DNS_NAMESERVERS = []  # HOST or HOST:PORT; empty: the system's
+COOKIES_ENABLED = False
+HTTPPROXY_ENABLED = False
+DEFAULT_REQUEST_HEADERS = {
+    "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+    "Accept-Language": "en",
+}
+
+# Parsing ---------------------------------------------------------------------------------------------------------
+SPIDER_MIDDLEWARES = {
+    "webcrawl.spidermiddlewares.page.PageMiddleware": 10,
+    "scrapy.spidermiddlewares.urllength.UrlLengthMiddleware": None,
+}
+CONCURRENT_ITEMS = 2  # Scrapy starts so many tasks for every response
+
+# What is kept ----------------------------------------------------------------------------------------------------
+JOBDIR = None  # the crawl; the same one again resumes it. None: a fresh folder under crawls/
+WARC_ENABLED = True
+WARC_ROLL_BYTES = 1_000_000_000
+WARC_COMPRESSION_LEVEL = 2  # isal's, 0 to 3
+FETCH_LOG_ROLL_BYTES = 1_000_000_000
+
+# What a person sees ----------------------------------------------------------------------------------------------
+LOG_LEVEL = "INFO"
+LOG_FORMATTER = "webcrawl.logs.QuietLogFormatter"
+LOG_VERSIONS = []
+STATS_DUMP = False
+STATISTICS_INTERVAL_SECONDS = 10
+PROGRESS_DISPLAY = "auto"  # auto, on, off
+ERRORS_UNANTICIPATED_MAX = 20
+ERRORS_WINDOW_SECONDS = 60
+EXTENSIONS = {
+    "webcrawl.extensions.errors.Errors": 10,
+    "webcrawl.extensions.statistics.Statistics": 20,
+    "webcrawl.extensions.progress.Progress": 30,
+    "webcrawl.extensions.summary.Summary": 40,
+    # Both execute what they are sent; the third is replaced.
+    "scrapy.extensions.telnet.TelnetConsole": None,
+    "scrapy.extensions.remote_control.RemoteControl": None,
+    "scrapy.extensions.logstats.LogStats": None,
+}
+TELNETCONSOLE_ENABLED = False
+REMOTE_CONTROL_ENABLED = False
+
+# The loop ----------------------------------------------------------------------------------------------------------
+TWISTED_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+ASYNCIO_EVENT_LOOP = "uvloop.Loop"
+WARN_ON_GENERATOR_RETURN_VALUE = False

@@ -1,0 +1,126 @@
+"""The broad crawl: from seeds to everything that can be reached, one batch of links a page."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Spider, signals
+from scrapy.http import Response
+
+from webcrawl.contact import contact_problem
+from webcrawl.documents.mime import is_html, mime_type
+from webcrawl.documents.offload import Extractor
+from webcrawl.errors import ContactMissing
+from webcrawl.frontier.records import UrlEntry
+from webcrawl.items import Page
+from webcrawl.machine import machine_of
+from webcrawl.meta import fetch_meta
+from webcrawl.scheduler import Scheduler
+from webcrawl.scope.whitelist import Whitelist
+from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.seeds import BadSeed, Seed, read_seeds
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+SEEDS_AT_ONCE = 1000
+BAD_SEEDS_SHOWN = 20
+
+
+class BroadSpider(Spider):
+    """``-a seeds=FILE|URL[,URL...]|-``, ``-a allow=REGEX``, ``-a domains=FILE|NAME[,NAME...]``."""
+
+    name = "broad"
+    # What a page's status means is decided here, not by HttpErrorMiddleware.
+    custom_settings = {"HTTPERROR_ALLOW_ALL": True}  # noqa: RUF012 - Scrapy's convention
+
+    def __init__(
+        self, seeds: str | None = None, allow: str | None = None, domains: str | None = None
+    ) -> None:
+        super().__init__()
+        self.seeds = seeds
+        self.allow = allow
+        self.domains = domains
+        self._extractor = Extractor()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider._closed, signal=signals.spider_closed)
+        return spider
+
+    async def start(self) -> AsyncIterator[Any]:
+        scheduler = self.crawler.engine.scheduler
+        if isinstance(scheduler, Scheduler):
+            batch: list[UrlEntry] = []
+            for entry in self._seed_entries():
+                batch.append(entry)
+                if len(batch) >= SEEDS_AT_ONCE:
+                    await scheduler.add_seeds(batch)
+                    batch = []
+            await scheduler.add_seeds(batch)
+        return
+        yield  # an asynchronous generator, as Scrapy wants it
+
+    async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Page]:
+        content_type = response.headers.get("Content-Type")
+        declared = content_type.decode("latin-1") if content_type else None
+        if not 200 <= response.status < 300 or not is_html(mime_type(declared), response.body):
+            return
+        configuration = machine_of(self.crawler).configuration
+        document = await self._extractor.extract(
+            response.body, response.url, declared, links_max=configuration.links_per_page_max
+        )
+        assert response.request is not None
+        facts = fetch_meta(response.request)
+        yield Page(
+            url=response.url,
+            status=response.status,
+            title=document.title,
+            depth=facts.depth,
+            via=facts.via,
+            encoding=document.encoding,
+            truncated="truncated" in response.flags,
+            error=document.error or facts.decode_error,
+            links=document.links,
+        )
+
+    def _seed_entries(self) -> Iterator[UrlEntry]:
+        """The entries of all seeds; wrong ones are named in the log and counted, the rest goes on."""
+        machine = machine_of(self.crawler)
+        configuration = machine.configuration
+        bad = good = 0
+        for seed in self._seeds():
+            if isinstance(seed, BadSeed):
+                bad += 1
+                if bad <= BAD_SEEDS_SHOWN:
+                    logger.warning("Seed in line %d is no URL (%s): %s", seed.line, seed.reason, seed.text)
+                continue
+            host = host_of(seed.url)
+            if why := contact_problem(configuration.user_agent, configuration.crawler_contact, [host]):
+                raise ContactMissing(why)
+            machine.allow_seed(host)
+            entry = machine.intake.seed(seed.url)
+            if isinstance(entry, str):
+                logger.warning("Seed in line %d is refused by %s: %s", seed.line, entry, seed.url)
+                continue
+            good += 1
+            yield entry
+        if bad or good:
+            logger.info("%d seeds taken, %d wrong", good, bad)
+
+    def _seeds(self) -> Iterator[Seed | BadSeed]:
+        if self.seeds:
+            yield from read_seeds(self.seeds)
+        elif self.domains:
+            for number, root in enumerate(Whitelist(self.domains).roots(), start=1):
+                yield Seed(root, number)
+
+    def _closed(self) -> None:
+        self._extractor.close()
