@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -94,7 +94,7 @@ class ExclusionList:
         return Refreshed(self._index.version != before.version, problems)
 
     def objection(self, url: str, host: str) -> str | None:
-        """Return the line that covers a URL, with its reason; None when none does."""
+        """Return the entry that covers a URL, with its reason; None when none does."""
         detail, prefixes = self._index.of_host(host)
         if prefixes and detail is None:
             compared = _compared(url)
@@ -108,7 +108,7 @@ class ExclusionList:
                 stamp = _stamp(os.fstat(stream.fileno()))
                 version = xxh3_64_hexdigest(stream.read())
                 stream.seek(0)
-                index, wrong = _parse(list(read_lines(stream)), version)
+                index, wrong = _parse(read_lines(stream), version)
         except OSError as error:
             return (f"{self.path}: {error.strerror or error}",)
         self._stamp = stamp
@@ -130,7 +130,7 @@ class ExclusionRule:
 
 
 class _Index:
-    """One content of the file: the line that covers a name, the prefixes on a host. Never changes."""
+    """One content of the file: names with the reason behind them, prefixes by host. Never changes."""
 
     def __init__(
         self, domains: dict[str, str], prefixes: dict[str, list[tuple[str, str]]], version: str
@@ -145,29 +145,29 @@ class _Index:
         prefixes: _Prefixes = self.prefixes.get(name, ())
         while name:
             if name in self.domains:
-                return self.domains[name], prefixes
+                return name + self.domains[name], prefixes
             name = name.partition(".")[2]
         return None, prefixes
 
 
-def _parse(lines: list[Line], version: str) -> tuple[_Index, list[WrongLine]]:
+def _parse(lines: Iterable[Line], version: str) -> tuple[_Index, list[WrongLine]]:
     domains: dict[str, str] = {}
     prefixes: dict[str, list[tuple[str, str]]] = {}
     wrong: list[WrongLine] = []
     for line in lines:
-        detail = printable(line.text) + (f" ({printable(line.comment)})" if line.comment else "")
+        reason = f" ({printable(line.comment)})" if line.comment else ""
         if "/" not in line.text:
             host = hostname(line.text.removeprefix("*."))
             if host is None:
                 wrong.append(WrongLine(line.number, printable(line.text), "not a domain name"))
             else:
-                domains.setdefault(host, detail)
+                domains.setdefault(host, reason)
             continue
         url = resolve(line.text, "about:blank")
         if url is None:
             wrong.append(WrongLine(line.number, printable(line.text), "not a URL with http:// or https://"))
         else:
-            prefixes.setdefault(host_of(url).rstrip("."), []).append((_compared(url), detail))
+            prefixes.setdefault(host_of(url).rstrip("."), []).append((_compared(url), url + reason))
     return _Index(domains, prefixes, version), wrong
 
 

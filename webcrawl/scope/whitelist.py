@@ -51,14 +51,15 @@ class Whitelist:
         self.wrong: list[WrongLine] = []
         self.wrong_count = 0
         self._is_file = bool(source.strip()) and "\0" not in source and Path(source).exists()
-        hashes = array("q")
+        by_first_byte = [array("q") for _ in range(256)]
         for line in self._lines():
             name = _host_in(line.text)
             if name is None or not (self._is_file or _is_meant_as_name(line.text, name)):
                 self._note_wrong(line)
             else:
-                hashes.append(fingerprint(_without_www(name)))
-        self._hashes = array("q", sorted(hashes))
+                number = fingerprint(name)
+                by_first_byte[number >> 56].append(number)
+        self._hashes = _merged(by_first_byte)
         self._require_names()
 
     def __len__(self) -> int:
@@ -68,12 +69,11 @@ class Whitelist:
         """Tell whether a host belongs to one of the named sites."""
         name = host.rstrip(".")
         domain = registrable_domain(name)
-        while True:
-            if self._holds(fingerprint(name)):
-                return True
+        while not self._names(name, domain):
             if len(name) <= len(domain):
                 return False
             name = name.partition(".")[2]
+        return True
 
     def names(self) -> Iterator[str]:
         """Read the names again, as hosts, in their order; ``www.`` is kept: some sites have nothing else."""
@@ -87,6 +87,13 @@ class Whitelist:
             if (host := _host_in(line.text)) is not None:
                 given = resolve(line.text, "about:blank") if "://" in line.text else None
                 yield f"{origin_of(given)}/" if given else f"http://{host}/"
+
+    def _names(self, name: str, domain: str) -> bool:
+        """Tell whether a name was given, or with ``www.`` before it; of ``www.co.uk`` that is the domain."""
+        if self._holds(fingerprint(name)):
+            return True
+        with_www = f"www.{name}"
+        return self._holds(fingerprint(with_www)) and registrable_domain(with_www) == domain
 
     def _holds(self, number: int) -> bool:
         place = bisect_left(self._hashes, number)
@@ -146,7 +153,12 @@ def _is_meant_as_name(text: str, host: str) -> bool:
     return any(host == name or host.endswith(f".{name}") for name in _SPECIAL_NAMES)
 
 
-def _without_www(name: str) -> str:
-    if name.startswith("www.") and registrable_domain(name) != name:
-        return name[4:]
-    return name
+def _merged(by_first_byte: list[array[int]]) -> array[int]:
+    """Sort signed numbers that were laid out by their first byte, which as an index may be negative too.
+
+    Sorting them all at once would for a moment take five times the memory that they are kept in.
+    """
+    merged = array("q")
+    for first_byte in range(-128, 128):
+        merged.extend(sorted(by_first_byte[first_byte]))
+    return merged

@@ -7,8 +7,9 @@ import re
 from webcrawl.urls.politeness_key import host_of
 from webcrawl.urls.resolve import resolve
 
-# Nothing to do: lower case, no punycode to be checked, and a last label that no browser takes for a number.
-_READY = re.compile(r"(?:(?!xn--)[a-z0-9_-]+\.)*(?!xn--)[a-z][a-z0-9_-]*").fullmatch
+# Hardly anything to do: lower case, no punycode to be checked, and a last label that no browser takes for a
+# number. Nearly every name in a list of a million is so.
+_READY = re.compile(r"(?:https?://)?((?:(?!xn--)[a-z0-9_-]+\.)*(?!xn--)[a-z][a-z0-9_-]*)\.?/?").fullmatch
 _NAME = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*").fullmatch
 _NUMBERS = re.compile(r"[0-9.]+").fullmatch
 
@@ -20,8 +21,8 @@ def hostname(text: str) -> str | None:
     A scheme (http or https), a port and a path are accepted and dropped, capitals and IDN reduced. What is
     only by a browser's lenience a host (``12345``, ``user@example.com``, ``a,b.com``) is not taken for one.
     """
-    if _READY(text):
-        return text
+    if ready := _READY(text):
+        return ready[1]
     with_scheme = text if "://" in text else f"http://{text}"
     if "@" in text or (url := resolve(with_scheme, "about:blank")) is None:
         return None
