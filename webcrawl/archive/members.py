@@ -81,7 +81,7 @@ def whole_members(stream: BinaryIO, start: int = 0, chunk_bytes: int = CHUNK_BYT
             except igzip_lib.IsalError:  # type: ignore[misc]  # the stub calls it an instance
                 return
             if not record.feed(plain) or not (data or plain):
-                return  # no record, or neither input left nor output held back: torn
+                return  # no record; or torn: neither input left nor output held back
             data = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
             end += before - len(data)
         if not record.is_whole():

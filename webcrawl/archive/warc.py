@@ -72,7 +72,6 @@ class WarcWriter:
         self._clock = clock
         self._disk = disk or Disk()
         self._file: AppendFile | None = None
-        self._info_bytes = 0  # what the warcinfo of the current file takes
         self._serial: int | None = None  # of the next file; None until the folder has been looked at
 
     @property
@@ -144,7 +143,6 @@ class WarcWriter:
             name = file.path.name.removesuffix(OPEN)
             record = warcinfo_record(name, self._clock(), self._info)
             file.write(isal_zlib.compress(record, self._level, GZIP_MEMBER))
-            self._info_bytes = file.size
         return file
 
     def _create(self) -> AppendFile:
@@ -162,10 +160,10 @@ class WarcWriter:
         return max((int(match[1]) for match in found if match), default=-1) + 1
 
     def _finish(self, file: AppendFile) -> None:
-        """Rename the file (or remove it when there is nothing but a warcinfo in it) and let go of it."""
+        """Rename the file (or remove it when no group was kept in it) and let go of it."""
         file.settle()
         with translated(file.path):
-            if file.kept <= self._info_bytes:
+            if file.kept == 0:
                 self._disk.remove(file.path)
             else:
                 self._disk.rename(file.path, file.path.with_name(file.path.name.removesuffix(OPEN)))

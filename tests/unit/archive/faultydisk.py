@@ -20,7 +20,7 @@ NEVER = 1_000_000
 
 
 class FaultyDisk(Disk):
-    """Counts the changes and lets some of them fail.
+    """Counts the changes (``made`` has their names) and lets some of them fail.
 
     ``fails_at`` is the number of the first that fails, counted from 0; ``fails_for`` how many in a row do. A
     write that fails has written half of its bytes, as on a disk that fills. With ``kills`` the failure is the
@@ -31,6 +31,7 @@ class FaultyDisk(Disk):
         self, fails_at: int = NEVER, fails_for: int = 1, code: int = errno.ENOSPC, *, kills: bool = False
     ) -> None:
         self.calls = 0
+        self.made: list[str] = []
         self.failed: list[str] = []
         self._failing = range(fails_at, fails_at + fails_for)
         self._code = code
@@ -66,6 +67,7 @@ class FaultyDisk(Disk):
 
     def _change(self, name: str) -> None:
         number, self.calls = self.calls, self.calls + 1
+        self.made.append(name)
         if number in self._failing:
             self.failed.append(name)
             if self._kills:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
+STEP = 1 << 16
 FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+): ([^\x00-\x1f\x7f]*)")
 DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 RECORD_ID = re.compile(r"<urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}>")
@@ -63,7 +64,7 @@ class StrictRecord:
 
 
 def strict_records(path: Path, *, repaired: bool = False) -> list[StrictRecord]:
-    """All records of a closed file. In a repaired one the last record may miss the other half of its exchange."""
+    """All records of a closed file. In a repaired one the last record may stand alone."""
     records = parse(path.read_bytes())
     assert records, "an empty file"
     assert [record.type for record in records].count("warcinfo") == 1, "not one warcinfo"
@@ -78,9 +79,14 @@ def parse(data: bytes) -> list[StrictRecord]:
     offset = 0
     while offset < len(data):
         unpacker = zlib.decompressobj(zlib.MAX_WBITS + 16)
-        plain = unpacker.decompress(data[offset:])
-        assert unpacker.eof, f"the member at {offset} is torn"
-        length = len(data) - offset - len(unpacker.unused_data)
+        parts = []
+        at = offset
+        while not unpacker.eof:
+            assert at < len(data), f"the member at {offset} is torn"
+            parts.append(unpacker.decompress(data[at : at + STEP]))
+            at += STEP
+        plain = b"".join(parts)
+        length = min(at, len(data)) - offset - len(unpacker.unused_data)
         records.append(_parse_record(plain, offset, length))
         offset += length
     return records

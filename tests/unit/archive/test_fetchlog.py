@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.archive.faultydisk import FaultyDisk
 from tests.unit.archive.samples import NOW, record, ticking
 from webcrawl.archive.errors import ArchiveError
 from webcrawl.archive.fetchlog import FetchLog, log_line, read
@@ -22,7 +23,7 @@ CONTRACT = [
 
 
 def log(directory: Path, **changes: Any) -> FetchLog:
-    settings: dict[str, Any] = {"clock": ticking().__next__}
+    settings: dict[str, Any] = {"clock": ticking().__next__, "disk": FaultyDisk()}
     opened = FetchLog(directory, **(settings | changes))
     opened.open()
     return opened

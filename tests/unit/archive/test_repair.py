@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def open_warc(directory: Path, *payloads: bytes) -> Path:
     """An .open file as a crash leaves it that came after these exchanges."""
     (directory / "warc").mkdir(exist_ok=True)
-    warc = WarcWriter(directory / "warc", worker="w0", info=INFO, clock=ticking().__next__)
+    warc = WarcWriter(directory / "warc", worker="w0", info=INFO, clock=ticking().__next__, disk=FaultyDisk())
     for payload in payloads:
         warc.write(capture(payload=payload))
     warc.sync()

@@ -7,6 +7,7 @@ import resource
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,8 +24,8 @@ from webcrawl.archive.store import Archive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
+PROJECT = Path(__file__).parents[3]
 GROUPS = 4
 GROUP = 3
 
@@ -37,7 +38,7 @@ class OnThisThread(rotation.Compressor):
 
 
 def archive(directory: Path, disk: Disk | None = None, **changes: Any) -> Archive:
-    disk = disk or Disk()
+    disk = disk or FaultyDisk()
     settings: dict[str, Any] = {
         "worker": "w0",
         "info": INFO,
@@ -70,7 +71,7 @@ def archived(directory: Path) -> list[str]:
 def test_a_group_is_in_the_warc_and_in_the_log(
     tmp_path: Path, warcio_accepts: Callable[[Path], bool]
 ) -> None:
-    target = archive(tmp_path / "job")
+    target = archive(tmp_path / "job", Disk())
     assert target.open().sentences == ()
     for number in range(GROUPS):
         target.append(group(number))
@@ -88,6 +89,19 @@ def test_what_was_appended_is_readable_before_the_end(tmp_path: Path) -> None:
     assert [each.url for each in found if each.type == "response"] == urls_of(range(1))
     assert logged(tmp_path) == urls_of(range(1))
     target.close()
+
+
+def test_a_group_is_synced_once_per_file_and_a_new_file_with_its_folder(tmp_path: Path) -> None:
+    disk = FaultyDisk()
+    target = archive(tmp_path, disk)
+    target.open()
+    assert disk.made == ["open"]
+    target.append(group(0))
+    assert disk.made[1:] == ["open", *["write", "sync", "sync_folder"] * 2]
+    target.append(group(1))
+    assert disk.made[8:] == ["write", "sync"] * 2
+    target.close()
+    assert disk.made[12:] == ["rename", "sync_folder"]
 
 
 def test_an_entry_without_a_capture_is_only_logged(tmp_path: Path) -> None:
@@ -271,7 +285,7 @@ def test_a_close_that_cannot_rename_leaves_a_whole_file_for_the_next_start(tmp_p
 
 
 def test_a_limit_of_the_process_on_file_sizes_tears_nothing(tmp_path: Path) -> None:
-    target = archive(tmp_path)
+    target = archive(tmp_path, Disk())
     target.open()
     target.append(group(0))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -289,12 +303,13 @@ def test_a_limit_of_the_process_on_file_sizes_tears_nothing(tmp_path: Path) -> N
 ON_A_TINY_DISK = """
 import pathlib, sys
 from tests.unit.archive.test_store import archive, archived, group, logged, urls_of
+from webcrawl.archive.disk import Disk
 from webcrawl.archive.errors import StorageFull
 
 directory = pathlib.Path(sys.argv[1])
 ballast = directory / "ballast"
 ballast.write_bytes(bytes(180_000))
-target = archive(directory, roll_bytes=30_000, log_roll_bytes=4_000)
+target = archive(directory, Disk(), roll_bytes=30_000, log_roll_bytes=4_000)
 target.open()
 refused = 0
 for number in range(60):
@@ -327,7 +342,7 @@ def test_a_disk_that_is_really_full_pauses_the_archive_and_loses_nothing(tmp_pat
     if not possible:
         pytest.skip("needs unshare with a mount namespace of its own")
     done = subprocess.run(
-        [*own_root, "sh", "-c", mount, "sh", *inner], capture_output=True, text=True, check=False
+        [*own_root, "sh", "-c", mount, "sh", *inner], capture_output=True, text=True, check=False, cwd=PROJECT
     )
     assert done.returncode == 0, done.stderr
     assert "refused" in done.stdout

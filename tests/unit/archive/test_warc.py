@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.unit.archive import strictwarc
+from tests.unit.archive.faultydisk import FaultyDisk
 from tests.unit.archive.samples import INFO, NOW, capture, noise, ticking
 from webcrawl.archive.records import Revisit
 from webcrawl.archive.warc import WarcWriter
@@ -43,7 +44,12 @@ EXCHANGES = {
 
 
 def writer(folder: Path, **changes: Any) -> WarcWriter:
-    settings: dict[str, Any] = {"worker": "w0", "info": INFO, "clock": ticking().__next__}
+    settings: dict[str, Any] = {
+        "worker": "w0",
+        "info": INFO,
+        "clock": ticking().__next__,
+        "disk": FaultyDisk(),
+    }
     return WarcWriter(folder, **(settings | changes))
 
 
