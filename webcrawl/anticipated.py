@@ -27,6 +27,11 @@ def note(word: str, url: str, *, via: str | None = None, detail: str = "") -> No
     LOGGER.info("%s %s%s%s", word, _plain(url), f" via {_plain(via)}" if via else "", _remark(detail))
 
 
+def is_kept() -> bool:
+    """Whether anyone keeps what is noted."""
+    return any(not isinstance(handler, logging.NullHandler) for handler in LOGGER.handlers)
+
+
 def _remark(detail: str) -> str:
     return f" ({_plain(detail[:500])})" if detail else ""
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from webcrawl import contact
 from webcrawl.contact import contact_problem
 from webcrawl.errors import ConfigurationError, Problem
+from webcrawl.hosts.robots_text import product_token
 from webcrawl.readers import (
     Nameserver,
     Network,
@@ -212,7 +213,7 @@ class Configuration:
     @property
     def product_token(self) -> str:
         """The name under which robots.txt may speak to this crawl."""
-        return contact.product_token(self.user_agent)
+        return product_token(self.user_agent)
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Configuration:

@@ -14,8 +14,7 @@ from webcrawl import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-PRODUCT_TOKEN = "webcrawl"
-"""A crawler's name in robots.txt, in the words of RFC 9309."""
+PRODUCT = "webcrawl"
 
 _URL = re.compile(
     r"https?://[^\s/()<>;,]+\.[^\s()<>;,]+|https?://(?:localhost|\[)[^\s()<>;,]*", re.IGNORECASE
@@ -23,8 +22,6 @@ _URL = re.compile(
 _EMAIL = re.compile(r"[^\s@()<>;,:]+@[^\s@()<>;,:]+\.[^\s@()<>;,:.]+")
 _FOREIGN = "scrapy.org"
 """Scrapy's own User-Agent carries this address; nobody there answers for a crawl."""
-_TOKEN = re.compile(r"[A-Za-z_-]+")
-_COMPATIBLE = re.compile(r"\(compatible;\s*([A-Za-z_-]+)", re.IGNORECASE)
 
 # RFC 2606, 6761, 6762, 8375 and ICANN's reservation of .internal: names that are on no public web.
 _PRIVATE_SUFFIXES = ("test", "example", "invalid", "localhost", "internal", "local", "home.arpa")
@@ -37,14 +34,8 @@ def is_contact(text: str) -> bool:
 
 def user_agent(given: str, contact: str) -> str:
     """The User-Agent to send: ``given`` or ours, with the contact added where it names none itself."""
-    agent = given if given and _FOREIGN not in given else f"{PRODUCT_TOKEN}/{__version__}"
+    agent = given if given and _FOREIGN not in given else f"{PRODUCT}/{__version__}"
     return f"{agent} (+{contact})" if contact and not is_contact(agent) else agent
-
-
-def product_token(agent: str) -> str:
-    """The name under which robots.txt may speak to us (RFC 9309, section 2.2.1), from the User-Agent."""
-    found = _COMPATIBLE.search(agent) or _TOKEN.match(agent)
-    return found[found.re.groups] if found else PRODUCT_TOKEN
 
 
 def is_public(host: str) -> bool:

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.logformatter import LogFormatter, LogFormatterResult
 
+from webcrawl import anticipated
+from webcrawl.downloadhandlers.failures import failure_word
+
 if TYPE_CHECKING:
     from typing import Self
 
@@ -95,11 +98,14 @@ class QuietLogFormatter(LogFormatter):
     def download_error(
         self, failure: Failure, request: Request, spider: Spider, errmsg: str | None = None
     ) -> LogFormatterResult:
-        what = errmsg or f"{type(failure.value).__name__}: {failure.getErrorMessage()}"
+        """An anticipated error: it goes to their log, or is told here in one line when nobody keeps that."""
+        why = " ".join((errmsg or f"{type(failure.value).__name__}: {failure.getErrorMessage()}").split())
+        word = failure_word(failure.value) if failure.value is not None else "other"
+        anticipated.note(word, request.url, detail=why)
         return {
-            "level": logging.INFO,
+            "level": logging.DEBUG if anticipated.is_kept() else logging.INFO,
             "msg": OneLine("Not fetched: %(request)s (%(why)s)"),
-            "args": {"request": request, "why": " ".join(what.split())},
+            "args": {"request": request, "why": why},
         }
 
 

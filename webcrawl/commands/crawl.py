@@ -29,12 +29,9 @@ if TYPE_CHECKING:
     import argparse
 
     from scrapy import Spider
-    from scrapy.crawler import Crawler
 
 WRONG = frozenset({UNANTICIPATED, "storage_lost", "start_error", "memusage_exceeded"})
 """Close reasons of crawls that ended through errors."""
-REFUSED = frozenset({"start_refused"})
-"""Close reasons of crawls that found out after the start that they should not have started."""
 
 logger = logging.getLogger(__name__)
 
@@ -108,10 +105,11 @@ class Command(BaseRunSpiderCommand):
     def _failed(self, failure: Any) -> None:
         self._error = failure.value
 
-    def _status(self, crawler: Crawler) -> int:
+    def _status(self, crawler: RefusableCrawler) -> int:
         """The exit status; says on standard error why when it is not 0."""
-        if isinstance(self._error, REFUSALS):
-            sys.stderr.write("".join(f"scrapy crawl: {line}\n" for line in reasons(self._error)))
+        refusal = crawler.refusal or self._error
+        if isinstance(refusal, REFUSALS):
+            sys.stderr.write("".join(f"scrapy crawl: {line}\n" for line in reasons(refusal)))
             return 2
         if self._error is not None:
             logger.critical("The crawl could not start", exc_info=self._error)
@@ -119,6 +117,4 @@ class Command(BaseRunSpiderCommand):
         if self._reason is None:
             sys.stderr.write("scrapy crawl: stopped by force; what was in flight will be fetched again\n")
             return 1
-        if self._reason in REFUSED:
-            return 2
         return 1 if self._reason in WRONG else 0

@@ -92,10 +92,13 @@ def problems(
 
 
 def complete(settings: Settings, spider: type[Spider]) -> None:
-    """Choose a fresh JOBDIR where none was given, say so, and note how to resume the crawl."""
+    """Compose the User-Agent, choose a fresh JOBDIR where none was given, and note how to resume the
+    crawl.
+    """
     merged = settings.copy()
     spider.update_settings(merged)
     configuration = Configuration.from_settings(merged)
+    settings.set("USER_AGENT", configuration.user_agent, priority="cmdline")
     if configuration.frontier_backend == "memory":
         return
     command = ["scrapy", "crawl", *_without_standard_input(sys.argv[1:])]

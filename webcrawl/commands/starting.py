@@ -7,10 +7,11 @@ nothing to log.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import Crawler
+from scrapy.exceptions import CloseSpider
 
 from webcrawl.errors import ConfigurationError, StartRefused
 from webcrawl.scope.allow import PatternError
@@ -19,7 +20,7 @@ from webcrawl.scope.whitelist import WhitelistError
 from webcrawl.urls.seeds import SeedsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
 REFUSALS = (
     ConfigurationError,
@@ -32,9 +33,22 @@ REFUSALS = (
 """Exceptions that say in one line why a crawl does not start."""
 
 
+REASON = "start_refused"
+"""The close reason of a crawl whose seeds, read after the start, turned out to be none or out of bounds."""
+
+
+class RefusableCrawler(Crawler):
+    """A crawler with such an engine. ``refusal`` is why it did not start, if it did not."""
+
+    refusal: Exception | None = None
+
+    def _create_engine(self) -> ExecutionEngine:
+        return RefusableEngine(self, lambda _: self.stop_async())
+
+
 class RefusableEngine(ExecutionEngine):
-    """An engine that lets go of a spider whose start was refused. Touches ``_slot``, as the engine's own
-    end does.
+    """An engine that lets go of a spider whose start was refused. Uses ``_slot`` and ``_start`` of
+    Scrapy's.
     """
 
     async def open_spider_async(self, *, close_if_idle: bool = True) -> None:
@@ -44,13 +58,18 @@ class RefusableEngine(ExecutionEngine):
             self._slot = None
             self.spider = None
             raise
+        if self._start is not None:
+            self._start = self._watched(self._start)
 
-
-class RefusableCrawler(Crawler):
-    """A crawler with such an engine."""
-
-    def _create_engine(self) -> ExecutionEngine:
-        return RefusableEngine(self, lambda _: self.stop_async())
+    async def _watched(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """The spider's start; what it refuses ends the crawl without a traceback."""
+        try:
+            async for output in start:
+                yield output
+        except REFUSALS as error:
+            if isinstance(self.crawler, RefusableCrawler):
+                self.crawler.refusal = error
+            raise CloseSpider(REASON) from error
 
 
 def reasons(error: BaseException) -> Iterator[str]:

@@ -16,11 +16,11 @@ from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING
 
 from scrapy import signals
-from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 
 from webcrawl import anticipated
 from webcrawl.configuration import Configuration
+from webcrawl.extensions.gauge import directory_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,39 +97,40 @@ class Errors:
     so.
     """
 
-    def __init__(self, crawler: Crawler, directory: Path, brake: Brake) -> None:
+    def __init__(self, crawler: Crawler, brake: Brake) -> None:
         self._crawler = crawler
         self._brake = brake
         self._stopping = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._anticipated = ErrorFile(directory / ANTICIPATED, _ANTICIPATED_BYTES)
-        self._unanticipated = ErrorFile(directory / UNANTICIPATED, _UNANTICIPATED_BYTES)
-        self._unanticipated.addFilter(Tracebacks())
-        self._counting = Counting(self._count)
+        self._handlers: list[tuple[logging.Logger, logging.Handler]] = []
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         configuration = Configuration.from_settings(crawler.settings)
-        if configuration.jobdir is None:
-            raise NotConfigured("no JOBDIR to keep logs of errors in")
         brake = Brake(configuration.errors_unanticipated_max, configuration.errors_window_seconds)
-        extension = cls(crawler, configuration.jobdir, brake)
+        extension = cls(crawler, brake)
         crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(extension.engine_stopped, signal=signals.engine_stopped)
         return extension
 
     def spider_opened(self) -> None:
         self._loop = asyncio.get_running_loop()
-        anticipated.LOGGER.addHandler(self._anticipated)
-        logging.root.addHandler(self._unanticipated)
-        logging.root.addHandler(self._counting)
+        self._handlers = [(logging.root, Counting(self._count))]
+        if (directory := directory_of(self._crawler)) is not None:
+            unanticipated = ErrorFile(directory / UNANTICIPATED, _UNANTICIPATED_BYTES)
+            unanticipated.addFilter(Tracebacks())
+            self._handlers += [
+                (anticipated.LOGGER, ErrorFile(directory / ANTICIPATED, _ANTICIPATED_BYTES)),
+                (logging.root, unanticipated),
+            ]
+        for target, handler in self._handlers:
+            target.addHandler(handler)
 
     def engine_stopped(self) -> None:
-        anticipated.LOGGER.removeHandler(self._anticipated)
-        logging.root.removeHandler(self._unanticipated)
-        logging.root.removeHandler(self._counting)
-        self._anticipated.close()
-        self._unanticipated.close()
+        for target, handler in self._handlers:
+            target.removeHandler(handler)
+            handler.close()
+        self._handlers.clear()
 
     def _count(self) -> None:
         if self._brake.event(time.monotonic()) and not self._stopping and self._loop is not None:

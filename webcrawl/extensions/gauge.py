@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from webcrawl.machine import machine_of
 from webcrawl.reports.pace import Limits, Pace, Reading
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from scrapy.crawler import Crawler
 
     from webcrawl.configuration import Configuration
@@ -28,6 +31,12 @@ def frontier_of(crawler: Crawler) -> Countable | None:
     """The frontier of a crawl; None when its scheduler is another one, or when the spider is not open."""
     found = getattr(crawler.engine.scheduler, "frontier", None)
     return found if isinstance(found, Countable) else None
+
+
+def directory_of(crawler: Crawler) -> Path | None:
+    """The crawl's folder; None when nothing of it is kept."""
+    jobdir = machine_of(crawler).jobdir
+    return None if jobdir is None else jobdir.path
 
 
 class Gauge:

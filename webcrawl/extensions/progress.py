@@ -15,7 +15,7 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.log import get_scrapy_root_handler
 
 from webcrawl.configuration import Configuration
-from webcrawl.extensions.gauge import Gauge, frontier_of
+from webcrawl.extensions.gauge import Gauge, directory_of, frontier_of
 from webcrawl.reports import units
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Progress:
         from rich.live import Live
 
         spider = self._crawler.spider.name if self._crawler.spider else ""
-        self._title = f"{spider}  {self._configuration.jobdir or ''}".rstrip()
+        self._title = f"{spider}  {directory_of(self._crawler) or ''}".rstrip()
         self._gauge = Gauge(frontier, self._configuration)
         # Items may be written to standard output: leave it alone where it is not this terminal.
         self._live = Live(

@@ -13,7 +13,7 @@ from scrapy import signals
 
 from webcrawl.archive.errors import ArchiveError
 from webcrawl.configuration import Configuration
-from webcrawl.extensions.gauge import Countable, frontier_of
+from webcrawl.extensions.gauge import Countable, directory_of, frontier_of
 from webcrawl.reports import page
 from webcrawl.reports.summary import Ending, summary
 
@@ -37,7 +37,7 @@ class Summary:
 
     def __init__(self, crawler: Crawler, configuration: Configuration) -> None:
         self._crawler = crawler
-        self._directory = configuration.jobdir
+        self._directory: Path | None = None
         self._lasting = configuration.frontier_backend != "memory"
         self._frontier: Countable | None = None
         self._opened_at = 0.0
@@ -53,6 +53,7 @@ class Summary:
 
     def spider_opened(self) -> None:
         self._frontier = frontier_of(self._crawler)
+        self._directory = directory_of(self._crawler)
         self._opened_at = time.monotonic()
 
     def spider_closed(self, spider: Spider, reason: str) -> None:

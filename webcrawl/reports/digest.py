@@ -98,8 +98,6 @@ class Digest:
         self.bytes += size
         self.kinds.add(kind)
         self.truncated += bool(line.get("truncated"))
-        self.started_at = start if self.started_at is None else min(start, self.started_at)
-        self.ended_at = end if self.ended_at is None else max(end, self.ended_at)
         if status is None:
             self.failed += 1
             self.errors.add(str(line.get("error")))
@@ -110,7 +108,13 @@ class Digest:
             self.hosts.add(str(line.get("key")))
             if status == 200:
                 self.mimes.add(str(line.get("mime") or "none given"))
-        self.time_line.add(end, int(page), size)
+        if start > 0 and end > 0:
+            self._place(start, end, int(page), size)
+
+    def _place(self, start: float, end: float, pages: int, size: int) -> None:
+        self.started_at = start if self.started_at is None else min(start, self.started_at)
+        self.ended_at = end if self.ended_at is None else max(end, self.ended_at)
+        self.time_line.add(end, pages, size)
 
 
 def digest(lines: Iterable[Mapping[str, Any]]) -> Digest:

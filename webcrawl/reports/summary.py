@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 _SHOWN = 8
 """Of each breakdown so many lines are shown; the rest is added up."""
 
+_REASONS = {
+    "finished": "finished",
+    "shutdown": "was stopped",
+    "start_error": "could not read all its seeds and ended",
+    "start_refused": "did not start, and ended",
+    "storage_lost": "could no longer keep its state and ended",
+    "unanticipated_errors": "met too many unanticipated errors and ended",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:
@@ -44,7 +53,7 @@ def summary(ending: Ending) -> str:
     tally = ending.tally
     rate = tally.pages / ending.elapsed_seconds if ending.elapsed_seconds > 0 else 0.0
     lines = [
-        f"{ending.spider}: {ending.reason} after {units.duration(ending.elapsed_seconds)}",
+        f"{ending.spider} {_how(ending.reason)} after {units.duration(ending.elapsed_seconds)}",
         _row("pages", tally.pages, f"{units.rate(rate)}, {units.size(tally.bytes)} received"),
         *_breakdown({f"status {status}": number for status, number in tally.statuses.items()}),
         _row("redirects", tally.redirects),
@@ -61,6 +70,13 @@ def summary(ending: Ending) -> str:
         lines.append(f"  stalled at the end: {ending.frontier.stalled}")
     lines += _whereabouts(ending)
     return "\n".join(lines) + "\n"
+
+
+def _how(reason: str) -> str:
+    """A close reason in words; those of a spider's own stay as they are."""
+    if reason.startswith("closespider_"):
+        return f"reached a limit ({reason})"
+    return _REASONS.get(reason, f"ended ({reason})")
 
 
 def _hosts(frontier: Snapshot) -> str:

@@ -1,0 +1,54 @@
+"""Rates and the time left follow from looks at a growing tally."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.reports.figures import snapshot
+from webcrawl.frontier.tally import Tally
+from webcrawl.reports.pace import WINDOW_SECONDS, Limits, Pace
+
+
+def test_now_is_the_mean_over_the_last_seconds_and_mean_that_since_the_start() -> None:
+    pace, tally = Pace(1000.0, Limits()), Tally()
+    for second in range(1, 101):
+        tally.pages += 1 if second <= 80 else 10
+        tally.bytes += 1000
+        reading = pace.read(1000.0 + second, tally, snapshot())
+    assert reading.pages == 280
+    assert reading.pages_rate == pytest.approx(10)
+    assert reading.pages_rate_mean == pytest.approx(2.8)
+    assert reading.bytes_rate == pytest.approx(1000)
+    assert reading.left_seconds is None
+
+
+def test_the_first_look_has_no_rate_yet() -> None:
+    reading = Pace(5.0, Limits(pages=10)).read(5.0, Tally(), snapshot())
+    assert reading.pages_rate == reading.pages_rate_mean == 0
+    assert reading.left_seconds is None
+
+
+def test_the_nearest_limit_says_how_long_is_left() -> None:
+    tally = Tally(pages=50)
+    assert Pace(0.0, Limits(pages=100, seconds=60)).read(10.0, tally, snapshot()).left_seconds == 10
+    assert Pace(0.0, Limits(pages=100, seconds=12)).read(10.0, tally, snapshot()).left_seconds == 2
+    assert Pace(0.0, Limits(pages=40, seconds=0)).read(10.0, tally, snapshot()).left_seconds == 0
+
+
+def test_only_the_looks_of_the_window_are_kept() -> None:
+    pace = Pace(0.0, Limits())
+    for look in range(10_000):
+        pace.read(look * 0.5, Tally(), snapshot())
+    assert len(pace._looks) <= 2 * WINDOW_SECONDS + 2
+
+
+def test_the_line_names_what_stalls_the_crawl() -> None:
+    tally = Tally(pages=12_345, failures=7)
+    reading = Pace(0.0, Limits(seconds=100)).read(10.0, tally, snapshot(queued=9, stalled="disk full"))
+    line = reading.line()
+    assert "pages 12,345" in line
+    assert "queued 9" in line
+    assert "errors 7" in line
+    assert "left 1 min 30 s" in line
+    assert line.endswith("STALLED: disk full")
+    assert "\n" not in line

@@ -1,0 +1,87 @@
+"""The summary tells what became of a crawl and how to go on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.reports.figures import snapshot
+from webcrawl.frontier.tally import Tally
+from webcrawl.reports.summary import Ending, summary
+
+
+def ending(**changed: Any) -> Ending:
+    given: dict[str, Any] = {
+        "spider": "broad",
+        "reason": "finished",
+        "elapsed_seconds": 10.0,
+        "tally": Tally(),
+        "frontier": snapshot(),
+        "directory": Path("crawls/x"),
+        "report": Path("crawls/x/report.html"),
+        "resume": "scrapy crawl broad -s JOBDIR=crawls/x",
+    }
+    return Ending(**(given | changed))
+
+
+def test_outcomes_are_listed_with_their_breakdown() -> None:
+    tally = Tally(
+        pages=1000,
+        bytes=29_000_000,
+        failures=5,
+        retries=2,
+        refusals=70,
+        statuses=Counter({200: 900, 404: 100}),
+        errors=Counter({"timeout": 4, "dns": 1}),
+        refused_by_rule=Counter({"extension": 60, "robots": 10}),
+    )
+    words = summary(ending(tally=tally)).split()
+    text = " ".join(words)
+    assert text.startswith("broad finished after 10.0 s")
+    for expected in (
+        "pages 1,000 100/s, 29.0 MB received",
+        "status 200 900",
+        "status 404 100",
+        "failed 5 and 2 tried again timeout 4 dns 1",
+        "refused 70 extension 60 robots 10",
+        "left in queues 0",
+    ):
+        assert expected in text
+
+
+def test_a_long_breakdown_is_cut_and_added_up() -> None:
+    errors = Counter({f"error-{number:02}": 100 - number for number in range(20)})
+    lines = summary(ending(tally=Tally(errors=errors))).splitlines()
+    assert len([line for line in lines if line.startswith("    error-")]) == 8
+    (rest,) = (line.split() for line in lines if "others" in line)
+    assert rest == ["12", "others", f"{sum(100 - number for number in range(8, 20)):,}"]
+
+
+def test_what_is_left_can_be_gone_on_with() -> None:
+    assert "to go on: scrapy crawl broad" in summary(ending(frontier=snapshot(queued=1)))
+    assert "to go on" not in summary(ending())
+    assert "to go on" not in summary(ending(frontier=snapshot(queued=1), resume=None))
+
+
+def test_hosts_that_were_given_up_are_told() -> None:
+    assert "9 hosts known, 2 given up" in summary(ending(frontier=snapshot(known_hosts=9, given_up_hosts=2)))
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("closespider_pagecount", "broad reached a limit (closespider_pagecount) after"),
+        ("shutdown", "broad was stopped after"),
+        ("unanticipated_errors", "broad met too many unanticipated errors"),
+        ("enough", "broad ended (enough) after"),
+    ],
+)
+def test_the_reason_is_told_in_words(reason: str, words: str) -> None:
+    assert summary(ending(reason=reason)).startswith(words)
+
+
+def test_a_crawl_that_never_ran_has_a_summary_too() -> None:
+    assert summary(ending(elapsed_seconds=0.0, directory=None, report=None)).endswith("0 hosts known\n")

@@ -1,0 +1,51 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+import pytest
+
+from webcrawl.reports import units
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1.0 kB"),
+        (23_400_000, "23.4 MB"),
+        (99_940, "99.9 kB"),
+        (123_456, "123 kB"),
+        (999_600, "1.0 MB"),
+        (5e18, "5,000.0 PB"),
+    ],
+)
+def test_sizes_have_three_figures_and_a_unit(number: float, text: str) -> None:
+    assert units.size(number) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-1, "0.0 s"),
+        (8.24, "8.2 s"),
+        (59.96, "1 min 00 s"),
+        (185, "3 min 05 s"),
+        (3600, "1 h 00 min"),
+        (7799, "2 h 09 min"),
+        (356_400, "4 d 03 h"),
+    ],
+)
+def test_durations_have_their_two_largest_units(seconds: float, text: str) -> None:
+    assert units.duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("per_second", "text"), [(0, "0.0/s"), (1234.5, "1,234/s"), (9.9, "9.9/s"), (0.05, "3.0/min")]
+)
+def test_rates_of_slow_crawls_are_by_the_minute(per_second: float, text: str) -> None:
+    assert units.rate(per_second) == text
+
+
+def test_counts_are_grouped() -> None:
+    assert units.count(1_234_567) == "1,234,567"

@@ -1,0 +1,163 @@
+"""Settings take what is right, turn down what is wrong and say so; cases in tests/data/settings.json."""
+
+from __future__ import annotations
+
+import json
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy.settings import Settings
+
+from webcrawl import settings as project
+from webcrawl.configuration import SETTINGS, Configuration, check
+from webcrawl.errors import ConfigurationError
+
+ROOT = Path(__file__).parents[2]
+CASES = json.loads((ROOT / "tests/data/settings.json").read_text(encoding="utf-8"))
+GOOD = [(name, given, read) for name, case in CASES.items() for given, read in case["good"]]
+BAD = [(name, given) for name, case in CASES.items() for given in case["bad"]]
+
+
+@pytest.fixture(autouse=True)
+def _in_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paths in the cases are relative to the project."""
+    monkeypatch.chdir(ROOT)
+
+
+def problems(values: dict[str, Any], **more: Any) -> list[str]:
+    return [str(problem) for problem in check(Settings(values), **more)]
+
+
+def as_case(value: Any) -> Any:
+    """A typed value as the cases write it."""
+    if isinstance(value, tuple):
+        return [as_case(item) for item in value]
+    return f"Path:{value}" if isinstance(value, Path) else value
+
+
+def test_every_setting_has_cases() -> None:
+    assert sorted(CASES) == sorted(setting.name for setting in SETTINGS)
+
+
+@pytest.mark.parametrize(("name", "given", "read"), GOOD)
+def test_a_right_value_is_read_as_its_type(name: str, given: Any, read: Any) -> None:
+    configuration = Configuration.from_settings(Settings({name: given}))
+    assert as_case(getattr(configuration, name.lower())) == read
+    assert type(as_case(getattr(configuration, name.lower()))) is type(read)
+
+
+@pytest.mark.parametrize(("name", "given"), BAD)
+def test_a_wrong_value_is_named_with_what_is_allowed(name: str, given: Any) -> None:
+    (problem,) = problems({name: given})
+    assert problem.startswith(f"{name}: ")
+    assert "must be" in problem
+    assert repr(given) in problem
+    assert "\n" not in problem
+
+
+def test_the_defaults_are_right() -> None:
+    assert problems({}) == []
+    given = Configuration.from_settings(Settings())
+    assert given.user_agent.startswith("webcrawl/")
+    assert given.worker_name == Configuration().worker_name
+    assert given.download_timeout == 60, "Scrapy's own default must not get in the way"
+
+
+def test_the_settings_module_says_what_the_table_says() -> None:
+    for setting in SETTINGS:
+        if hasattr(project, setting.name):
+            assert setting.reader.read(getattr(project, setting.name)) == setting.reader.read(
+                setting.default
+            ), setting.name
+
+
+def test_all_wrong_settings_are_found_at_once() -> None:
+    wrong = {"POLITENESS_MIN_DELAY": "x", "FRONTIER_SEEN": "y", "WARC_ENABLED": "z"}
+    assert len(problems(wrong)) == 3
+    with pytest.raises(ConfigurationError) as caught:
+        Configuration.from_settings(Settings(wrong))
+    assert {problem.name for problem in caught.value.problems} == set(wrong)
+
+
+def test_a_backend_that_is_promised_is_named_as_such() -> None:
+    (problem,) = problems({"FRONTIER_BACKEND": "redis"})
+    assert problem == "FRONTIER_BACKEND: is not in this version yet; it must be sqlite or memory, not 'redis'"
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"POLITENESS_MIN_DELAY": "61"}, "POLITENESS_MIN_DELAY: must be at most POLITENESS_MAX_DELAY"),
+        ({"HEALTH_PARK_SECONDS": 90_000}, "HEALTH_PARK_SECONDS: must be at most HEALTH_PARK_MAX_SECONDS"),
+        ({"DOWNLOAD_MAXSIZE": 1 << 30}, "DOWNLOAD_MAXSIZE: must be at most DOWNLOAD_ANNOUNCED_MAXSIZE"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_found(given: dict[str, Any], named: str) -> None:
+    (problem,) = problems(given)
+    assert problem.startswith(named)
+
+
+def test_no_limit_contradicts_nothing() -> None:
+    assert problems({"DOWNLOAD_MAXSIZE": 1 << 30, "DOWNLOAD_ANNOUNCED_MAXSIZE": 0}) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("POLITENESS_MINDELAY", "POLITENESS_MIN_DELAY"),
+        ("jobdir", "JOBDIR"),
+        ("CONCURENT_REQUESTS", "CONCURRENT_REQUESTS"),
+        ("REDIS_URI", "REDIS_URL"),
+        ("OWN_SETING", "OWN_SETTING"),
+    ],
+)
+def test_an_unknown_name_is_told_with_the_one_that_was_meant(name: str, meant: str) -> None:
+    assert problems({name: "1"}, given=[name], known=["OWN_SETTING"]) == [
+        f"{name}: is no setting; did you mean {meant}?"
+    ]
+
+
+def test_an_unknown_name_like_no_other_is_told_without_a_guess() -> None:
+    assert problems({"XYZZY": "1"}, given=["XYZZY"]) == ["XYZZY: is no setting"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["POLITENESS_KEY", "DEPTH_LIMIT", "FEEDS", "REDIS_URL", "FILES_EXPIRES", "SCHEDULER_PERSIST", "MINE"],
+)
+def test_names_of_ours_of_scrapy_of_scrapy_redis_and_of_the_project_are_known(name: str) -> None:
+    assert not any("is no setting" in problem for problem in problems({}, given=[name], known=["MINE"]))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("CONCURRENT_ITEMS", "x", "a whole number"),
+        ("LOGSTATS_INTERVAL", "often", "a number"),
+        ("COOKIES_ENABLED", "maybe", "True or False"),
+        ("LOG_LEVEL", "INFOO", "CRITICAL, ERROR, WARNING, INFO or DEBUG"),
+        ("ADDONS", 5, "a JSON object"),
+    ],
+)
+def test_scrapys_own_settings_are_checked_by_type(name: str, value: Any, allowed: str) -> None:
+    settings = Settings()
+    settings.attributes[name].value = value
+    (problem,) = check(settings, [name])
+    assert str(problem) == f"{name}: must be {allowed}, not {value!r}"
+
+
+def test_networks_are_read_as_networks() -> None:
+    read = Configuration.from_settings(Settings({"FETCH_PRIVATE_ADDRESSES": "10.0.0.0/8,::1"}))
+    assert read.fetch_private_addresses == (ip_network("10.0.0.0/8"), ip_network("::1/128"))
+
+
+def test_the_contact_becomes_part_of_the_user_agent() -> None:
+    read = Configuration.from_settings(Settings({"CRAWLER_CONTACT": "me@example.org"}))
+    assert read.user_agent.endswith(" (+me@example.org)")
+    assert read.product_token == "webcrawl"
+
+
+def test_the_product_token_follows_the_user_agent() -> None:
+    assert Configuration.from_settings(Settings({"USER_AGENT": "mybot/2.0"})).product_token == "mybot"

@@ -1,0 +1,35 @@
+"""``scrapy fetch``: Scrapy's command with the crawl's headers and verdicts, and no crawl touched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydispatch import dispatcher  # type: ignore[import-untyped]
+from scrapy.commands import fetch
+
+from webcrawl.commands import looking
+from webcrawl.commands.verdict import refused
+
+if TYPE_CHECKING:
+    import argparse
+
+
+class Command(fetch.Command):
+    requires_project = True
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        looking.add_options(parser)
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        assert self.settings is not None
+        known = frozenset(self.settings)
+        super().process_options(args, opts)
+        looking.detach("fetch", self.settings, opts, known)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        dispatcher.connect(self._refused, signal=refused)
+        super().run(args, opts)
+
+    def _refused(self, **_: Any) -> None:
+        self.exitcode = 1

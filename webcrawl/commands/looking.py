@@ -1,0 +1,59 @@
+"""What ``shell``, ``fetch`` and ``parse`` have in common: they look at one page and leave every crawl alone.
+
+They go out with the crawl's own headers and download handler, but past the frontier: the scheduler is
+Scrapy's, in memory, and nothing is kept. What the frontier would have said, the VerdictMiddleware says on
+standard error.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.configuration import Configuration, check
+from webcrawl.logs import hush_inventory, log_level
+
+if TYPE_CHECKING:
+    import argparse
+
+    from scrapy.settings import Settings
+
+FORCE = "VERDICT_FORCED"
+"""A setting that these commands make: whether what is refused is fetched all the same."""
+
+_WITHOUT_A_CRAWL: dict[str, Any] = {
+    "SCHEDULER": "scrapy.core.scheduler.Scheduler",
+    "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter",
+    "FRONTIER_BACKEND": "memory",
+    "JOBDIR": None,
+    "WARC_ENABLED": False,
+    "PROGRESS_DISPLAY": "off",
+    "STATISTICS_INTERVAL_SECONDS": 0,
+}
+_MIDDLEWARE = "webcrawl.commands.verdict.VerdictMiddleware"
+_PLACE = 50
+"""Before everything else that looks at a request."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The option that these commands have beside Scrapy's."""
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="fetch also what scope or robots.txt refuse; it is you who asks then, not the crawler",
+    )
+
+
+def detach(command: str, settings: Settings, opts: argparse.Namespace, known: frozenset[str]) -> None:
+    """Make settings that touch no crawl's state, whatever else was given; exits with 2 when some are
+    wrong.
+    """
+    problems = check(settings, [item.partition("=")[0] for item in opts.set], known)
+    if problems:
+        sys.stderr.write("".join(f"scrapy {command}: {problem}\n" for problem in problems))
+        sys.exit(2)
+    settings.setdict(_WITHOUT_A_CRAWL, priority="cmdline")
+    settings.set("USER_AGENT", Configuration.from_settings(settings).user_agent, priority="cmdline")
+    settings.set(FORCE, opts.force, priority="cmdline")
+    settings["DOWNLOADER_MIDDLEWARES"].set(_MIDDLEWARE, _PLACE, priority="cmdline")
+    hush_inventory(log_level(settings))

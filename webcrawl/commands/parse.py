@@ -1,0 +1,28 @@
+"""``scrapy parse``: what a spider makes of one page, by default the broad one, and no crawl touched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.commands import parse
+
+from webcrawl.commands import looking
+from webcrawl.commands.arguments import BROAD
+
+if TYPE_CHECKING:
+    import argparse
+
+
+class Command(parse.Command):
+    requires_project = True
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        looking.add_options(parser)
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        assert self.settings is not None
+        known = frozenset(self.settings)
+        super().process_options(args, opts)
+        opts.spider = opts.spider or BROAD
+        looking.detach("parse", self.settings, opts, known)

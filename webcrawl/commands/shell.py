@@ -1,0 +1,26 @@
+"""``scrapy shell``: Scrapy's shell with the crawl's headers and verdicts, and no crawl touched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.commands import shell
+
+from webcrawl.commands import looking
+
+if TYPE_CHECKING:
+    import argparse
+
+
+class Command(shell.Command):
+    requires_project = True
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        looking.add_options(parser)
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        assert self.settings is not None
+        known = frozenset(self.settings)
+        super().process_options(args, opts)
+        looking.detach("shell", self.settings, opts, known)

@@ -1,0 +1,120 @@
+"""Says what the crawler would say to a URL, by scope and by robots.txt, before a person's command fetches
+it.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Request, Response
+
+from webcrawl.commands.looking import FORCE
+from webcrawl.downloadhandlers.failures import failure_word
+from webcrawl.hosts import robots
+from webcrawl.machine import machine_of
+from webcrawl.urls.politeness_key import host_of, origin_of
+from webcrawl.urls.resolve import resolve
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from webcrawl.hosts.record import RobotsRecord
+
+ROBOTS = "verdict_robots"
+"""Marks in ``meta`` the requests that are made here, for robots.txt itself."""
+
+refused = object()
+"""The signal that is sent when a request is not made."""
+
+
+class VerdictMiddleware:
+    """Prints both verdicts for each URL that is fetched, redirect targets too, and refuses what they refuse.
+
+    robots.txt is asked for once for each origin, since these commands are short. What is no http URL (a local
+    file, a data URL) is nobody's affair and passes.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._forced = crawler.settings.getbool(FORCE)
+        self._records: dict[str, RobotsRecord] = {}
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> VerdictMiddleware:
+        return cls(crawler)
+
+    async def process_request(self, request: Request) -> None:
+        url = resolve(request.url, "about:blank")
+        if ROBOTS in request.meta or url is None or not url.startswith(("http:", "https:")):
+            return
+        scope = self._scope(url, redirected="redirect_times" in request.meta)
+        verdict = await self._robots(url) if scope is None or self._forced else None
+        words = "in scope" if scope is None else f"out of scope ({scope})"
+        if verdict is not None:
+            words += f"; {verdict.reason}"
+        _say(f"{url}: {words}")
+        if scope is None and verdict is not None and verdict.allowed:
+            return
+        if not self._forced:
+            _say("not fetched; --force fetches it all the same")
+            self._crawler.signals.send_catch_log(refused, request=request)
+            raise IgnoreRequest(f"{url} is refused")
+
+    def _scope(self, url: str, *, redirected: bool) -> str | None:
+        """The rule that puts the URL out of scope; None when it is in."""
+        machine = machine_of(self._crawler)
+        if not redirected:
+            machine.allow_seed(host_of(url))
+        answer = machine.intake.one(url, 0, None)
+        return answer if isinstance(answer, str) else None
+
+    async def _robots(self, url: str) -> robots.RobotsVerdict:
+        machine = machine_of(self._crawler)
+        origin = origin_of(url)
+        now = time.time()
+        record = self._records.get(origin)
+        if not robots.is_fresh(record, now):
+            record = self._records[origin] = await self._fetched(origin, record)
+        rules = machine.rules.rules(record) if record is not None else None
+        return robots.may_fetch(record, rules, url, now)
+
+    async def _fetched(self, origin: str, previous: RobotsRecord | None) -> RobotsRecord:
+        """The record after asking the origin, along as many redirects as the crawl follows."""
+        configuration = machine_of(self._crawler).configuration
+        url: str | None = f"{origin}/robots.txt"
+        for _ in range(configuration.robots_max_redirects + 1):
+            if url is None:
+                break
+            meta = {ROBOTS: True, "handle_httpstatus_all": True, "dont_redirect": True}
+            try:
+                response = await self._crawler.engine.download_async(
+                    Request(url, meta=meta, dont_filter=True)
+                )
+            except Exception as error:
+                _say(f"{url}: {failure_word(error)} ({error})")
+                break
+            if not 300 <= response.status < 400:
+                return self._answered(origin, response, previous)
+            url = resolve((response.headers.get("Location") or b"").decode("utf-8", "replace"), url)
+        return robots.unreachable(origin, previous, time.time())
+
+    def _answered(self, origin: str, response: Response, previous: RobotsRecord | None) -> RobotsRecord:
+        configuration = machine_of(self._crawler).configuration
+        return robots.answered(
+            origin,
+            response.status,
+            response.body,
+            time.time(),
+            agent=configuration.product_token,
+            previous=previous,
+            ttl=configuration.robots_ttl_seconds,
+            max_bytes=configuration.robots_max_bytes,
+        )
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
