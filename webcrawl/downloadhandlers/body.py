@@ -25,7 +25,7 @@ class BodyReader(Protocol):
     complete: bool
     """The whole body has been seen."""
     excess: bool
-    """Bytes came after the end of the body."""
+    """Bytes came after the end of the body, or nobody knows whether some will."""
     broken: str | None
     """Why the end of the body cannot be found any more; nothing may be fed then."""
 
@@ -48,7 +48,7 @@ class LengthBody:
         self._left = length
         self._loose = loose
         self.complete = length == 0
-        self.excess = False
+        self.excess = loose
 
     def feed(self, data: bytes) -> bytes:
         """See ``BodyReader``."""
@@ -142,6 +142,7 @@ class ChunkedBody:
             size = line.partition(b";")[0].rstrip(b" \t")
             if not 0 < len(size) <= 16 or not _HEX.issuperset(size):
                 self.broken = f"not a chunk size: {line[:40]!r}"
+                return
             self._left = int(size, 16)
             self._in_trailer = not self._left
 

@@ -1,7 +1,7 @@
 """How a fetch fails: what the handler raises, and the one word the crawl remembers of it.
 
 The words are those of ``hosts.health.FAILURES``: dns, refused, unreachable, timeout, tls, reset, empty,
-protocol, private, unsupported, other. What is raised are Scrapy's exceptions, so that errbacks and
+protocol, private, unsupported, cancelled, other. What is raised are Scrapy's exceptions, so that errbacks and
 third-party middlewares find what they know; three causes that Scrapy has no name for are subclasses of its
 ``DownloadFailedError``::
 
@@ -22,17 +22,20 @@ import errno
 import re
 import socket
 import ssl
+from asyncio import CancelledError
 from typing import TYPE_CHECKING
 
 import aiodns
 import aiohttp
 from scrapy.exceptions import (
     CannotResolveHostError,
+    DownloadCancelledError,
     DownloadConnectionRefusedError,
     DownloadFailedError,
     DownloadTimeoutError,
     NotSupported,
     ResponseDataLossError,
+    StopDownload,
     UnsupportedURLSchemeError,
 )
 
@@ -69,6 +72,7 @@ _WORDS: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
         (CannotResolveHostError, aiohttp.ClientConnectorDNSError, aiodns.error.DNSError, socket.gaierror),
         "dns",
     ),
+    ((DownloadCancelledError, StopDownload, CancelledError), "cancelled"),
     ((UnsupportedURLSchemeError, NotSupported, aiohttp.InvalidURL), "unsupported"),
     ((ssl.SSLError, aiohttp.ClientSSLError), "tls"),
     ((DownloadTimeoutError, TimeoutError), "timeout"),

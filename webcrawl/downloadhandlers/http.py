@@ -21,7 +21,7 @@ from webcrawl.archive.capture import Capture
 from webcrawl.downloadhandlers.exchange import Exchange
 from webcrawl.downloadhandlers.failures import translate
 from webcrawl.downloadhandlers.gate import ANNOUNCED_OVERSIZE, STOPPED, Gate, has_listeners
-from webcrawl.downloadhandlers.network import Attempt, close_network, network_of, private_addresses
+from webcrawl.downloadhandlers.network import Attempt, Proxy, close_network, network_of, private_addresses
 from webcrawl.downloadhandlers.request_head import Target, request_head, split_url
 from webcrawl.downloadhandlers.scrapy_response import scrapy_headers, scrapy_response
 from webcrawl.frontier.records import Kind
@@ -53,8 +53,7 @@ class _Errand:
     gate: Gate
     target: Target
     head: bytes
-    proxy: str | None
-    proxy_authorization: str | None
+    proxy: Proxy | None
     limit: int
     deadline: float
     """Monotonic seconds."""
@@ -123,11 +122,10 @@ class HttpDownloadHandler:
         announced_limit = 0 if fetch.kind == Kind.ROBOTS else self._announced_limit
         try:
             target = split_url(request.url)
-            proxy = _proxy_url(meta.get("proxy"))
+            proxy = _proxy(request)
             head = _head(request, target, proxy)
         except ValueError as error:
             raise UnsupportedURLSchemeError(str(error)) from error
-        authorization = request.headers.get(b"Proxy-Authorization")
         return _Errand(
             request,
             fetch,
@@ -136,7 +134,6 @@ class HttpDownloadHandler:
             target,
             head,
             proxy,
-            authorization.decode("latin-1") if authorization else None,
             limit,
             monotonic() + (meta.get("download_timeout") or self._timeout),
         )
@@ -147,13 +144,8 @@ class HttpDownloadHandler:
         network = network_of(self._crawler)
         while True:
             try:
-                connection = await network.connect(
-                    errand.target,
-                    errand.proxy,
-                    errand.proxy_authorization,
-                    attempt,
-                    errand.deadline - monotonic(),
-                )
+                seconds = max(0.001, errand.deadline - monotonic())
+                connection = await network.connect(errand.target, errand.proxy, attempt, seconds)
             except Exception:
                 errand.capture.ip = attempt.ip
                 raise
@@ -186,7 +178,7 @@ class HttpDownloadHandler:
             await exchange.done
         finally:
             timer.cancel()
-            connection.release(exchange)
+            connection.release(exchange, keep=not _asks_to_close(request))
         if exchange.head is not None:
             request.meta["download_latency"] = exchange.head_at - sent_at
         return exchange
@@ -231,7 +223,7 @@ def _flags(exchange: Exchange) -> list[str]:
     return ["truncated"] if exchange.truncated is not None else []
 
 
-def _head(request: Request, target: Target, proxy: str | None) -> bytes:
+def _head(request: Request, target: Target, proxy: Proxy | None) -> bytes:
     """The request's head. A proxy is sent the whole URL of an http request; https goes through a tunnel."""
     headers = request.headers.items()
     if proxy is not None and target.scheme == "http":
@@ -242,12 +234,19 @@ def _head(request: Request, target: Target, proxy: str | None) -> bytes:
     return request_head(request.method, path, target.authority, headers, len(request.body))
 
 
-def _proxy_url(proxy: str | None) -> str | None:
+def _proxy(request: Request) -> Proxy | None:
     """``Request.meta["proxy"]`` as Scrapy reads it: without a scheme it is an http proxy."""
-    if not proxy:
+    url = request.meta.get("proxy")
+    if not url:
         return None
-    if "://" not in proxy:
-        proxy = f"http://{proxy.removeprefix('//')}"
-    if urlsplit(proxy).scheme not in ("http", "https"):
-        raise ValueError(f"not an http or https proxy: {proxy!r}")
-    return proxy
+    if "://" not in url:
+        url = f"http://{url.removeprefix('//')}"
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise ValueError(f"not an http or https proxy: {url!r}")
+    names = ("User-Agent", "Proxy-Authorization")
+    headers = {name: (request.headers.get(name) or b"").decode("latin-1") for name in names}
+    return Proxy(url, {name: value for name, value in headers.items() if value or name == "User-Agent"})
+
+
+def _asks_to_close(request: Request) -> bool:
+    return b"close" in (request.headers.get(b"Connection") or b"").lower()

@@ -50,6 +50,14 @@ _LEGACY_SERVER_CONNECT = 0x4
 """OpenSSL's SSL_OP_LEGACY_SERVER_CONNECT; the ssl module names it from Python 3.12 on."""
 
 
+@dataclass(slots=True, frozen=True)
+class Proxy:
+    """A proxy and what it is told when it is asked for a tunnel."""
+
+    url: str
+    headers: dict[str, str]
+
+
 @dataclass(slots=True)
 class Attempt:
     """What became of opening a connection, also where it failed."""
@@ -148,12 +156,12 @@ class PageConnection:
         if body:
             transport.write(body)
 
-    def release(self, exchange: Exchange) -> None:
-        """The exchange is over: keep the connection for the next one if it can carry it, else close it."""
+    def release(self, exchange: Exchange, *, keep: bool) -> None:
+        """The exchange is over: with ``keep`` the connection waits for the next one, if it can carry it."""
         self._protocol.end()
         transport = self._connection.transport
         # A server that answered before it had the whole request may never read the rest.
-        if exchange.reusable and transport is not None and not transport.get_write_buffer_size():
+        if keep and exchange.reusable and transport is not None and not transport.get_write_buffer_size():
             self._network.keep(self._connection, self._protocol)
         else:
             self._connection.close()
@@ -188,24 +196,19 @@ class Network:
         )
 
     async def connect(
-        self,
-        target: Target,
-        proxy: str | None,
-        proxy_authorization: str | None,
-        attempt: Attempt,
-        seconds: float,
+        self, target: Target, proxy: Proxy | None, attempt: Attempt, seconds: float
     ) -> PageConnection:
         """A connection to the target's host, from the pool or new, within that many seconds.
 
         ``attempt`` is filled in on the way. Raises PrivateAddressError, or whatever aiohttp raises.
         """
-        attempt.checked = not proxy
-        if proxy:
+        attempt.checked = proxy is None
+        if proxy is not None:
             self._check_literal(target.host)
         _attempt.set(attempt)
         if self._connect_timeout:
             seconds = min(seconds, self._connect_timeout)
-        request = self._connection_request(target, proxy, proxy_authorization)
+        request = self._connection_request(target, proxy)
         try:
             connection = await self._connector.connect(request, [], aiohttp.ClientTimeout(connect=seconds))
         except aiohttp.ClientConnectorError as error:
@@ -234,15 +237,11 @@ class Network:
         await self._connector.close()
         await self._resolver.close()
 
-    def _connection_request(
-        self, target: Target, proxy: str | None, proxy_authorization: str | None
-    ) -> aiohttp.ClientRequest:
+    def _connection_request(self, target: Target, proxy: Proxy | None) -> aiohttp.ClientRequest:
         """What tells aiohttp's connector where to connect; never sent, but for the CONNECT to a proxy."""
         extra: dict[str, Any] = {}
-        if proxy:
-            extra["proxy"] = yarl.URL(proxy)
-            if proxy_authorization:
-                extra["proxy_headers"] = {"Proxy-Authorization": proxy_authorization}
+        if proxy is not None:
+            extra = {"proxy": yarl.URL(proxy.url), "proxy_headers": proxy.headers}
         url = yarl.URL(f"{target.scheme}://{target.host}:{target.port}/", encoded=True)
         return aiohttp.ClientRequest("GET", url, loop=self._loop, ssl=self._tls, **extra)
 

@@ -89,6 +89,14 @@ class Resolver(AbstractResolver):
         self._cache_size = cache_size
         self._clock = clock
 
+    def __len__(self) -> int:
+        """Names remembered."""
+        return len(self._cache)
+
+    def __contains__(self, name: str) -> bool:
+        """Whether a name is remembered; its answer may have expired."""
+        return name in self._cache
+
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:

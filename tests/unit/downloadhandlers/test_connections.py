@@ -1,0 +1,203 @@
+"""Connections are kept and used again, never one too many, and nothing of them is left at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.unit.downloadhandlers.lab import LOOPS, Client, Peer, answering, run, serving
+from webcrawl.downloadhandlers.network import PageProtocol, network_of
+
+if TYPE_CHECKING:
+    from tests.unit.downloadhandlers.lab import Behaviour
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+async def _bodies(client: Client, *urls: str, method: str = "GET") -> list[bytes | str | None]:
+    """Fetch one after the other: the body of each, or its failure word."""
+    found: list[bytes | str | None] = []
+    for url in urls:
+        fetched = await client.fetch(url, method=method)
+        found.append(fetched.response.body if fetched.response is not None else fetched.word)
+    return found
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize(
+    ("answer", "connections"),
+    [
+        (OK, 1),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", 1),
+        (b"HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 2\r\n\r\nok", 1),
+        (b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", 2),
+        (b"HTTP/1.1 200 OK\r\nConnection: foo, CLOSE\r\nContent-Length: 2\r\n\r\nok", 2),
+        (OK + b"and more", 2),
+        (OK + OK, 2),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n\r\n", 2),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok?", 2),
+    ],
+)
+def test_a_connection_is_used_again_where_both_sides_know_where_the_body_ended(
+    answer: bytes, connections: int, loop: str
+) -> None:
+    async def test() -> None:
+        async with serving(answering(answer)) as site, Client() as client:
+            bodies = await _bodies(client, site.url("/1"), site.url("/2"))
+            assert [body[:2] for body in bodies if isinstance(body, bytes)] == [b"ok", b"ok"]
+            assert site.connections == connections
+
+    run(test(), loop)
+
+
+def _closing_after(requests: int) -> Behaviour:
+    """Answer so many requests on the first connection and take one more before closing; then behave well."""
+
+    async def behave(peer: Peer) -> None:
+        if peer.number == 1:
+            for _ in range(requests):
+                await peer.request()
+                await peer.send(OK)
+            await peer.request()
+            return
+        await answering(OK)(peer)
+
+    return behave
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_request_that_met_a_closing_connection_is_sent_again_on_a_fresh_one(loop: str) -> None:
+    async def test() -> None:
+        async with serving(_closing_after(1)) as site, Client() as client:
+            assert await _bodies(client, site.url(), site.url()) == [b"ok", b"ok"]
+            assert site.connections == 2
+
+    run(test(), loop)
+
+
+def test_a_request_that_changes_something_is_not_sent_twice() -> None:
+    async def test() -> None:
+        async with serving(_closing_after(1)) as site, Client() as client:
+            assert await _bodies(client, site.url(), site.url(), method="POST") == [b"ok", "empty"]
+            assert site.connections == 1
+
+    run(test())
+
+
+def test_a_connection_that_the_server_closed_while_idle_is_not_used() -> None:
+    async def behave(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(OK)
+
+    async def test() -> None:
+        async with serving(behave) as site, Client() as client:
+            assert await _bodies(client, site.url()) == [b"ok"]
+            await asyncio.sleep(0.05)
+            assert network_of(client.crawler).idle_connections == 0
+            assert await _bodies(client, site.url(), method="POST") == [b"ok"]
+            assert site.connections == 2
+
+    run(test())
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_bytes_nobody_asked_for_end_an_idle_connection(loop: str) -> None:
+    async def behave(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(OK)
+        await asyncio.sleep(0.02)
+        await peer.send(b"HTTP/1.1 408 Too Slow\r\n\r\n")
+        await peer.gone()
+
+    async def test() -> None:
+        async with serving(behave) as site, Client() as client:
+            assert await _bodies(client, site.url()) == [b"ok"]
+            await asyncio.sleep(0.1)
+            assert network_of(client.crawler).idle_connections == 0
+            assert await _bodies(client, site.url()) == [b"ok"]
+            assert site.connections == 2
+
+    run(test(), loop)
+
+
+def test_no_more_idle_connections_are_kept_than_allowed() -> None:
+    async def test() -> None:
+        async with serving(answering(OK)) as site, Client(DOWNLOAD_IDLE_CONNECTIONS=2) as client:
+            urls = [site.url(host=f"127.0.0.{number}") for number in (1, 1, 1)]
+            hosts = [site.url(host=f"name{number}.localhost") for number in range(4)]
+            await _bodies(client, *urls, *hosts)
+            assert network_of(client.crawler).idle_connections == 2
+            before = site.connections
+            await _bodies(client, site.url())
+            assert site.connections == before
+            assert network_of(client.crawler).idle_connections == 2
+
+    run(test())
+
+
+def test_a_sent_connection_header_is_obeyed_by_both_sides() -> None:
+    async def behave(peer: Peer) -> None:
+        head = await peer.request()
+        assert b"Connection: close" in head
+        await peer.send(OK)
+
+    async def test() -> None:
+        async with serving(behave) as site, Client() as client:
+            for _ in range(2):
+                fetched = await client.fetch(site.url(), headers={"Connection": "close"})
+                assert fetched.response is not None
+            assert network_of(client.crawler).idle_connections == 0
+
+    run(test())
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_thousands_of_requests_leave_nothing_behind(loop: str) -> None:
+    bad = [
+        b"garbage\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    ]
+
+    async def behave(peer: Peer) -> None:
+        while True:
+            head = await peer.request()
+            number = int(head.split(b" ")[1][1:])
+            if number % 5 == 0:
+                await peer.send(bad[number // 5 % len(bad)])
+                return
+            await peer.send(OK)
+
+    async def test() -> None:
+        async with serving(behave) as site, Client() as client:
+            await _bodies(client, *(site.url(f"/{number}") for number in range(1, 20)))
+            tasks = len(asyncio.all_tasks())
+            await _bodies(client, *(site.url(f"/{number}") for number in range(2000)))
+            await asyncio.sleep(0.02)
+            network = network_of(client.crawler)
+            assert network.idle_connections <= 1
+            assert len(asyncio.all_tasks()) <= tasks
+            gc.collect()
+            assert sum(isinstance(found, PageProtocol) for found in gc.get_objects()) <= 3
+
+    run(test(), loop)
+
+
+def test_a_bind_address_is_used() -> None:
+    peers: list[str] = []
+
+    async def behave(peer: Peer) -> None:
+        peers.append(peer.writer.get_extra_info("peername")[0])
+        await answering(OK)(peer)
+
+    async def test(value: object) -> None:
+        async with serving(behave) as site, Client(DOWNLOAD_BIND_ADDRESS=value) as client:
+            assert await _bodies(client, site.url()) == [b"ok"]
+
+    run(test("127.0.0.7"))
+    run(test(("127.0.0.8", 0)))
+    assert peers == ["127.0.0.7", "127.0.0.8"]

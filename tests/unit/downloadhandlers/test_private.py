@@ -1,0 +1,122 @@
+"""Private addresses are not connected to unless the operator allows it, whatever URL or name says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.downloadhandlers.lab import LOOPS, Client, answering, run, serving
+from tests.unit.downloadhandlers.nameserver import name_server
+from webcrawl.downloadhandlers.addresses import address_rule
+from webcrawl.downloadhandlers.failures import PrivateAddressError
+from webcrawl.downloadhandlers.network import private_addresses
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "localhost",
+        "a.localhost",
+        "inside.example",
+        "both.example",
+    ],
+)
+def test_a_private_address_is_refused_before_anything_is_sent(host: str, loop: str) -> None:
+    names = {"inside.example": ["127.0.0.1"], "both.example": ["127.0.0.1", "::1", "10.1.2.3"]}
+
+    async def test() -> None:
+        async with (
+            name_server(names.get) as dns,
+            serving(answering(OK)) as site,
+            Client(FETCH_PRIVATE_ADDRESSES=False, DNS_NAMESERVERS=[f"127.0.0.1:{dns.port}"]) as client,
+        ):
+            fetched = await client.fetch(site.url(host=host))
+            assert fetched.word == "private"
+            assert isinstance(fetched.error, PrivateAddressError)
+            assert "FETCH_PRIVATE_ADDRESSES" in str(fetched.error)
+            assert site.connections == 0
+
+    run(test(), loop)
+
+
+def test_a_name_that_changes_its_address_to_a_private_one_is_refused() -> None:
+    answers = [["127.0.0.1"]]
+
+    async def test() -> None:
+        async with (
+            name_server(lambda name: answers[0], ttl=0) as dns,
+            serving(answering(OK)) as site,
+            Client(FETCH_PRIVATE_ADDRESSES="127.0.0.1", DNS_NAMESERVERS=f"127.0.0.1:{dns.port}") as client,
+        ):
+            assert (await client.fetch(site.url(host="first.example"))).response is not None
+            answers[0] = ["127.0.0.2"]
+            assert (await client.fetch(site.url(host="second.example"))).word == "private"
+
+    run(test())
+
+
+@pytest.mark.parametrize(
+    ("setting", "host", "word"),
+    [
+        (True, "127.0.0.1", None),
+        ("True", "127.0.0.1", None),
+        ("1", "127.0.0.1", None),
+        (False, "127.0.0.1", "private"),
+        ("False", "127.0.0.1", "private"),
+        ("", "127.0.0.1", "private"),
+        (None, "127.0.0.1", "private"),
+        (["127.0.0.0/8"], "127.0.0.1", None),
+        ("10.0.0.0/8, 127.0.0.1", "127.0.0.1", None),
+        ("10.0.0.0/8,192.168.0.0/16", "127.0.0.1", "private"),
+        ("inside.example", "inside.example", None),
+    ],
+)
+def test_the_setting_allows_all_or_networks(setting: Any, host: str, word: str | None) -> None:
+    async def test() -> None:
+        async with (
+            name_server(lambda name: ["127.0.0.1"]) as dns,
+            serving(answering(OK)) as site,
+            Client(FETCH_PRIVATE_ADDRESSES=setting, DNS_NAMESERVERS=[f"127.0.0.1:{dns.port}"]) as client,
+        ):
+            assert (await client.fetch(site.url(host=host))).word == word
+
+    run(test())
+
+
+@pytest.mark.parametrize("value", ["10.0.0.0/99", "nonsense/", 1.5, {"a": 1}])
+def test_a_wrong_setting_is_named(value: object) -> None:
+    with pytest.raises(ValueError, match="FETCH_PRIVATE_ADDRESSES"):
+        address_rule(value)
+
+
+def test_a_seeded_host_may_be_private_and_others_stay_refused() -> None:
+    async def test() -> None:
+        async with serving(answering(OK)) as site, Client(FETCH_PRIVATE_ADDRESSES=False) as client:
+            client.handler.allow_host("seed.localhost")
+            private_addresses(client.crawler).allow("127.0.0.1")
+            for host in ("seed.localhost", "127.0.0.1"):
+                assert (await client.fetch(site.url(host=host))).word is None
+            client_of_others = Client(FETCH_PRIVATE_ADDRESSES=False)
+            assert (await client_of_others.fetch(site.url(host="other.localhost"))).word == "private"
+            await client_of_others.handler.close()
+
+    run(test())
+
+
+def test_a_proxy_may_be_private_but_not_an_address_asked_of_it() -> None:
+    async def test() -> None:
+        async with serving(answering(OK)) as proxy, Client(FETCH_PRIVATE_ADDRESSES=False) as client:
+            meta = {"proxy": proxy.url()}
+            assert (await client.fetch("http://a.example/", meta=dict(meta))).word is None
+            assert (await client.fetch("http://127.0.0.1:1/", meta=dict(meta))).word == "private"
+            assert (await client.fetch("https://[::1]:1/", meta=dict(meta))).word == "private"
+            assert proxy.connections == 1
+
+    run(test())
