@@ -74,8 +74,7 @@ _PENDING = RobotsVerdict(False, "robots.txt redirects and its target is not fetc
 _UNREACHABLE = RobotsVerdict(False, "robots.txt is unreachable")
 _OTHER_ORIGIN = RobotsVerdict(False, "the URL is not of the origin of this robots.txt")
 _NONE = RobotsVerdict(True, "there is no robots.txt")
-_ALLOWED = RobotsVerdict(True, "robots.txt allows it")
-_DISALLOWED = RobotsVerdict(False, "robots.txt disallows it")
+_NO_RULE = RobotsVerdict(True, "robots.txt has no rule for it")
 
 
 def answered(
@@ -174,9 +173,14 @@ def may_fetch(record: RobotsRecord | None, rules: RobotsRules | None, url: str, 
         case RobotsState.ALLOWED_ALL:
             return _NONE
         case RobotsState.RULES:
-            if rules is None:
-                return _UNKNOWN
-            return _ALLOWED if rules.allows(url) else _DISALLOWED
+            return _UNKNOWN if rules is None else _by_rules(rules, url)
+
+
+def _by_rules(rules: RobotsRules, url: str) -> RobotsVerdict:
+    decisive = rules.line_for(url)
+    if decisive is None:
+        return _NO_RULE
+    return RobotsVerdict(decisive.allow, f"robots.txt line {decisive.line}: {decisive}")
 
 
 def _has_copy(record: RobotsRecord) -> bool:

@@ -53,21 +53,6 @@ class Rule(NamedTuple):
         return f"{'Allow' if self.allow else 'Disallow'}: {self.pattern}"
 
 
-@dataclass(slots=True, eq=False)
-class Group:
-    """All groups of a file that name one agent, merged into one."""
-
-    rules: dict[tuple[bool, str], Rule] = field(default_factory=dict)
-    crawl_delay_seconds: float | None = None
-
-    def add_delay(self, value: str) -> None:
-        """Take a Crawl-delay if it is a number of seconds and the largest so far."""
-        number = _CRAWL_DELAY.fullmatch(value)
-        if number:
-            seconds = min(float(number[1].replace(",", ".")), MAX_CRAWL_DELAY_SECONDS)
-            self.crawl_delay_seconds = max(seconds, self.crawl_delay_seconds or 0.0)
-
-
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What a robots.txt says to one agent."""
@@ -113,46 +98,83 @@ def decode(body: bytes, max_bytes: int = MAX_BYTES) -> str:
 
 
 def read(text: str, agent: str) -> Reading:
-    """Gather the rules, the Crawl-delay and the sitemaps that a text has for ``agent``, a product token.
+    """Gather the rules, the Crawl-delay and the sitemaps that a text has for ``agent``, a product token."""
+    reader = _Reader(agent)
+    for number, line in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), 1):
+        if line:
+            kind, value = _field(line)
+            if kind:
+                reader.take(kind, value, number)
+    return reader.reading()
+
+
+@dataclass(slots=True, eq=False)
+class _Group:
+    """All groups of a file that name one agent, merged into one."""
+
+    rules: dict[tuple[bool, str], Rule] = field(default_factory=dict)
+    crawl_delay_seconds: float | None = None
+
+
+class _Reader:
+    """Goes through the lines of a file and keeps what is said to one agent or to ``*``.
 
     A group is one or more User-agent lines and the rules after them; only a rule ends the row of User-agent
     lines, no other line does (RFC 9309, section 2.2.4). Groups of the same agent are merged; rules before any
     User-agent line are ignored. A Crawl-delay, which is not in the RFC, holds for the agents named before it
-    in its group.
+    in its group; of several the largest.
     """
-    token = agent.lower()
-    own, everyone = Group(), Group()
-    ever_named = rules_seen = False
-    current: list[Group] = []
-    sitemaps: dict[str, None] = {}
-    for number, line in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), 1):
-        kind, value = _field(line)
+
+    def __init__(self, agent: str) -> None:
+        self._token = agent.lower()
+        self._own = _Group()
+        self._everyone = _Group()
+        self._named = False
+        self._current: list[_Group] = []
+        self._in_rules = False
+        self._sitemaps: dict[str, None] = {}
+
+    def take(self, kind: str, value: str, number: int) -> None:
+        """Take the next line that has a known field."""
         if kind == "user-agent":
-            if rules_seen:
-                current, rules_seen = [], False
-            group = _group_of(value, token, own, everyone)
-            ever_named = ever_named or group is own
-            if group is not None and group not in current:
-                current.append(group)
-        elif kind == "allow" or kind == "disallow":
-            rules_seen = True
-            for group in current if value else ():
-                group.rules.setdefault((kind == "allow", value), Rule(kind == "allow", value, number))
+            self._agent(value)
+        elif kind == "sitemap":
+            if value and len(self._sitemaps) < MAX_SITEMAPS:
+                self._sitemaps[value] = None
         elif kind == "crawl-delay":
-            for group in current:
-                group.add_delay(value)
-        elif kind == "sitemap" and value and len(sitemaps) < MAX_SITEMAPS:
-            sitemaps[value] = None
-    chosen = own if ever_named else everyone
-    return Reading(tuple(chosen.rules.values()), chosen.crawl_delay_seconds, tuple(sitemaps))
+            self._crawl_delay(value)
+        else:
+            self._in_rules = True
+            if value:
+                rule = Rule(kind == "allow", value, number)
+                for group in self._current:
+                    group.rules.setdefault((rule.allow, value), rule)
 
+    def reading(self) -> Reading:
+        chosen = self._own if self._named else self._everyone
+        return Reading(tuple(chosen.rules.values()), chosen.crawl_delay_seconds, tuple(self._sitemaps))
 
-def _group_of(value: str, token: str, own: Group, everyone: Group) -> Group | None:
-    """The group a User-agent line opens for us: the name up to the first character no token has decides."""
-    if value.startswith("*") and not value[1:2].strip():
-        return everyone
-    name = _TOKEN.match(value)
-    return own if name and name[0].lower() == token else None
+    def _agent(self, value: str) -> None:
+        if self._in_rules:
+            self._current, self._in_rules = [], False
+        group = self._group_of(value)
+        if group is not None and group not in self._current:
+            self._current.append(group)
+            self._named = self._named or group is self._own
+
+    def _group_of(self, value: str) -> _Group | None:
+        """The group a User-agent line opens for us; its name ends at the first character no token has."""
+        if value.startswith("*") and not value[1:2].strip():
+            return self._everyone
+        name = _TOKEN.match(value)
+        return self._own if name and name[0].lower() == self._token else None
+
+    def _crawl_delay(self, value: str) -> None:
+        number = _CRAWL_DELAY.fullmatch(value) if self._current else None
+        if number:
+            seconds = min(float(number[1].replace(",", ".")), MAX_CRAWL_DELAY_SECONDS)
+            for group in self._current:
+                group.crawl_delay_seconds = max(seconds, group.crawl_delay_seconds or 0.0)
 
 
 def _field(line: str) -> tuple[str, str]:
