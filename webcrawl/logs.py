@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 _SCRAPER = "scrapy.core.scraper"
 """The logger to which Scrapy gives download errors, with a traceback in any case."""
 _INVENTORY = ("scrapy.addons", "scrapy.crawler", "scrapy.middleware", "scrapy.utils.log")
-"""Those that say nothing but what the crawl is made of, at INFO."""
+_LISTS = ("Scrapy %", "Versions:", "Overridden settings:", "Enabled ")
+"""How the messages of these loggers begin that say what a crawl is made of."""
 
 
 class OneLine(str):
@@ -45,11 +46,11 @@ class WithoutTraceback(logging.Filter):
         return True
 
 
-class Warnings(logging.Filter):
-    """Passes warnings and worse."""
+class WithoutInventory(logging.Filter):
+    """Drops the lists of what a crawl is made of."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        return record.levelno >= logging.WARNING
+        return record.levelno != logging.INFO or not str(record.msg).startswith(_LISTS)
 
 
 def hush_inventory(level: int) -> None:
@@ -60,7 +61,7 @@ def hush_inventory(level: int) -> None:
         return
     for name in _INVENTORY:
         # A filter, since Scrapy's set-up of the logging resets levels.
-        _add_once(logging.getLogger(name), Warnings())
+        _add_once(logging.getLogger(name), WithoutInventory())
 
 
 def _add_once(target: logging.Logger, found: logging.Filter) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 from scrapy.commands import parse
+from scrapy.exceptions import ScrapyDeprecationWarning
 
 from webcrawl.commands import looking
 from webcrawl.commands.arguments import BROAD
@@ -25,4 +27,6 @@ class Command(parse.Command):
         known = frozenset(self.settings)
         super().process_options(args, opts)
         opts.spider = opts.spider or BROAD
+        # Scrapy's command itself makes a Deferred of an asynchronous callback, and warns of it.
+        warnings.filterwarnings("ignore", ".* returned a Deferred", ScrapyDeprecationWarning)
         looking.detach("parse", self.settings, opts, known)

@@ -49,4 +49,5 @@ class Gauge:
 
     def read(self) -> Reading:
         """The figures of this moment; a few attribute look-ups and one Snapshot."""
-        return self._pace.read(time.monotonic(), self._frontier.tally, self._frontier.snapshot())
+        frontier = self._frontier
+        return self._pace.read(time.monotonic(), frontier.tally, frontier.snapshot(), time.time())

@@ -150,6 +150,8 @@ def rows(reading: Reading) -> list[tuple[str, str]]:
         ("errors", units.count(reading.errors)),
         ("elapsed", units.duration(reading.elapsed_seconds)),
     ]
+    if reading.next_seconds is not None:
+        found.append(("waiting", f"next host in {units.duration(reading.next_seconds)}"))
     if reading.left_seconds is not None:
         found.append(("left", units.duration(reading.left_seconds)))
     if f.stalled:

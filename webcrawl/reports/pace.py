@@ -33,10 +33,12 @@ class Reading:
     bytes: int
     bytes_rate: float
     errors: int
-    """Requests that failed for good."""
+    """Requests that got no response, each try counted."""
     elapsed_seconds: float
     left_seconds: float | None
     """Until the nearest limit, at the present rate; None without a limit or a rate."""
+    next_seconds: float | None
+    """Until the next host may be contacted, if nothing is in flight and that is a second or more."""
     frontier: Snapshot
 
     def line(self) -> str:
@@ -53,6 +55,8 @@ class Reading:
             f"errors {units.count(self.errors)}",
             f"elapsed {units.duration(self.elapsed_seconds)}",
         ]
+        if self.next_seconds is not None:
+            parts.append(f"next host in {units.duration(self.next_seconds)}")
         if self.left_seconds is not None:
             parts.append(f"left {units.duration(self.left_seconds)}")
         if f.stalled:
@@ -71,8 +75,8 @@ class Pace:
         self._limits = limits
         self._looks: deque[tuple[float, int, int]] = deque([(started_at, 0, 0)])
 
-    def read(self, now: float, tally: Tally, frontier: Snapshot) -> Reading:
-        """The figures at ``now``."""
+    def read(self, now: float, tally: Tally, frontier: Snapshot, epoch_seconds: float = 0.0) -> Reading:
+        """The figures at ``now``, which is ``epoch_seconds`` by the clock of the frontier."""
         looks = self._looks
         while len(looks) > 1 and looks[1][0] <= now - WINDOW_SECONDS:
             looks.popleft()
@@ -87,9 +91,10 @@ class Pace:
             pages_rate_mean=_per(tally.pages, elapsed),
             bytes=tally.bytes,
             bytes_rate=_per(tally.bytes - bytes_then, span),
-            errors=tally.failures,
+            errors=tally.errors.total(),
             elapsed_seconds=elapsed,
             left_seconds=self._left(tally.pages, pages_rate, elapsed),
+            next_seconds=_until_next(frontier, epoch_seconds),
             frontier=frontier,
         )
 
@@ -100,6 +105,13 @@ class Pace:
         if self._limits.pages and pages_rate > 0:
             left.append(max(self._limits.pages - pages, 0) / pages_rate)
         return min(left, default=None)
+
+
+def _until_next(frontier: Snapshot, now: float) -> float | None:
+    if frontier.in_flight or frontier.ready_hosts or frontier.next_ready_at is None:
+        return None
+    wait = frontier.next_ready_at - now
+    return wait if wait >= 1 else None
 
 
 def _per(amount: float, seconds: float) -> float:

@@ -61,6 +61,7 @@ def summary(ending: Ending) -> str:
         _row(
             "failed", tally.failures, f"and {units.count(tally.retries)} tried again" if tally.retries else ""
         ),
+        _row("errors met", tally.errors.total(), "with all tries and robots.txt" if tally.errors else ""),
         *_breakdown(tally.errors),
         _row("refused", tally.refusals),
         *_breakdown(tally.refused_by_rule),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from tests.unit.reports.figures import snapshot
@@ -43,7 +45,7 @@ def test_only_the_looks_of_the_window_are_kept() -> None:
 
 
 def test_the_line_names_what_stalls_the_crawl() -> None:
-    tally = Tally(pages=12_345, failures=7)
+    tally = Tally(pages=12_345, errors=Counter(dns=4, timeout=3))
     reading = Pace(0.0, Limits(seconds=100)).read(10.0, tally, snapshot(queued=9, stalled="disk full"))
     line = reading.line()
     assert "pages 12,345" in line
@@ -52,3 +54,12 @@ def test_the_line_names_what_stalls_the_crawl() -> None:
     assert "left 1 min 30 s" in line
     assert line.endswith("STALLED: disk full")
     assert "\n" not in line
+
+
+def test_a_crawl_that_waits_says_for_how_long() -> None:
+    pace, tally = Pace(0.0, Limits()), Tally()
+    assert pace.read(1.0, tally, snapshot(next_ready_at=130.0), 100.0).next_seconds == 30
+    assert pace.read(2.0, tally, snapshot(next_ready_at=100.5), 100.0).next_seconds is None
+    assert pace.read(3.0, tally, snapshot(next_ready_at=130.0, in_flight=1), 100.0).next_seconds is None
+    assert pace.read(4.0, tally, snapshot(next_ready_at=130.0, ready_hosts=1), 100.0).next_seconds is None
+    assert pace.read(5.0, tally, snapshot(), 100.0).next_seconds is None

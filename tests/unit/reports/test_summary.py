@@ -31,7 +31,7 @@ def test_outcomes_are_listed_with_their_breakdown() -> None:
     tally = Tally(
         pages=1000,
         bytes=29_000_000,
-        failures=5,
+        failures=3,
         retries=2,
         refusals=70,
         statuses=Counter({200: 900, 404: 100}),
@@ -45,7 +45,8 @@ def test_outcomes_are_listed_with_their_breakdown() -> None:
         "pages 1,000 100/s, 29.0 MB received",
         "status 200 900",
         "status 404 100",
-        "failed 5 and 2 tried again timeout 4 dns 1",
+        "failed 3 and 2 tried again",
+        "errors met 5 with all tries and robots.txt timeout 4 dns 1",
         "refused 70 extension 60 robots 10",
         "left in queues 0",
     ):
