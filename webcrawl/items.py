@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 class Page:
     """One fetched HTML page. Its ``links`` go to the frontier as they are, without a Request each.
 
-    A spider of one's own yields a Page for the same fast path, and ordinary Requests beside it where a link needs
-    a callback, headers or a priority.
+    A spider of one's own yields a Page for the same fast path, and ordinary Requests beside it where a link
+    needs a callback, headers or a priority.
     """
 
     url: str

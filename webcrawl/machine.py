@@ -1,7 +1,7 @@
 """The machine of one crawl, put together from its settings: the one place that knows all the parts.
 
-Scrapy builds the downloader middlewares, the scheduler and the extensions at different moments; all of them find
-the same parts here.
+Scrapy builds the downloader middlewares, the scheduler and the extensions at different moments; all of them
+find the same parts here.
 """
 
 from __future__ import annotations

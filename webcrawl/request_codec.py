@@ -1,8 +1,9 @@
 """Ordinary Requests as text, so that they survive a restart without pickle.
 
-A Request that says no more than its URL needs no text at all. Of any other, everything that is plain data is kept:
-the names of callback and errback (methods of the spider), cb_kwargs, meta, headers, method, body, cookies, flags.
-What is no plain data (an open file in meta, a lambda as callback) can be carried only in this process's memory.
+A Request that says no more than its URL needs no text at all. Of any other, everything that is plain data is
+kept: the names of callback and errback (methods of the spider), cb_kwargs, meta, headers, method, body,
+cookies, flags. What is no plain data (an open file in meta, a lambda as callback) can be carried only in this
+process's memory.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ _TAG = "$"
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A Request as text. ``lost`` names what could not be written, e.g. ``meta['file']``; empty when all could."""
+    """A Request as text. ``lost`` names what could not be written, e.g. ``meta['file']``; empty when all
+    could.
+    """
 
     payload: str | None
     lost: tuple[str, ...] = ()

@@ -1,9 +1,9 @@
 """The scheduler: the only file that knows both Scrapy's engine and the frontier.
 
-The engine asks ``next_request`` whenever a slot may be free; the answer comes from memory. Between two answers the
-engine sleeps and wakes by itself only every five seconds, so it is woken here when the heap's top becomes ready,
-when something was queued, and when the crawl may be over. A request counts as processed when the engine lets go of
-it: then everything its callback gave is known, and its URL is settled together with it.
+The engine asks ``next_request`` whenever a slot may be free; the answer comes from memory. Between two
+answers the engine sleeps and wakes by itself only every five seconds, so it is woken here when the heap's top
+becomes ready, when something was queued, and when the crawl may be over. A request counts as processed when
+the engine lets go of it: then everything its callback gave is known, and its URL is settled together with it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from scrapy.core.scheduler import BaseScheduler
 from scrapy.http import Request
 from scrapy.utils.defer import deferred_from_coro
 
@@ -55,7 +56,7 @@ def flight_of(crawler: Crawler, request: Request | None) -> Flight | None:
     return scheduler.flight_of(request) if request is not None and isinstance(scheduler, Scheduler) else None
 
 
-class Scheduler:
+class Scheduler(BaseScheduler):
     """Scrapy's scheduler interface on the frontier."""
 
     def __init__(self, crawler: Crawler, machine: Machine) -> None:
@@ -82,7 +83,7 @@ class Scheduler:
     def from_crawler(cls, crawler: Crawler) -> Scheduler:
         return cls(crawler, machine_of(crawler))
 
-    # -- life, as the engine sees it --------------------------------------------------------------------------------
+    # -- life, as the engine sees it -------------------------------------------------------------------------
 
     def open(self, spider: Spider) -> Deferred[None]:
         self._spider = spider
@@ -126,7 +127,7 @@ class Scheduler:
             if machine.jobdir is not None:
                 machine.jobdir.leave()
 
-    # -- requests out -----------------------------------------------------------------------------------------------
+    # -- requests out ----------------------------------------------------------------------------------------
 
     def has_pending_requests(self) -> bool:
         return not self.frontier.is_finished()
@@ -171,7 +172,7 @@ class Scheduler:
         self.frontier.ended(lease, Ending(None, self._machine.clock()))
         self.frontier.settle(lease, Outcome(Result.FAILED, "request"))
 
-    # -- requests in ------------------------------------------------------------------------------------------------
+    # -- requests in -----------------------------------------------------------------------------------------
 
     def enqueue_request(self, request: Request) -> bool:
         """Queue an ordinary Request. False: it is out of scope (a duplicate is dropped later, and silently)."""
@@ -189,7 +190,8 @@ class Scheduler:
         found = flight.outcome.discovered if flight is not None else []
         found.append(entry)
         if flight is None or len(found) >= GIVEN_AT_ONCE:
-            # Of a callback that gives very many, most are queued before its page is done: once too often, never lost.
+            # Of a callback that gives very many, most are queued before its page is done: once too often,
+            # never lost.
             self.frontier.add(list(found))
             found.clear()
         return True
@@ -234,7 +236,7 @@ class Scheduler:
         self.frontier.tally.refused_by_rule[rule] += 1
         logger.debug("Refused %s: %s", url, rule)
 
-    # -- what the middlewares tell ------------------------------------------------------------------------------------
+    # -- what the middlewares tell ---------------------------------------------------------------------------
 
     def flight_of(self, request: Request) -> Flight | None:
         known = request.meta.get(KEY)
@@ -256,10 +258,15 @@ class Scheduler:
         if flight is None or flight.request is not request:
             return
         del self._flights[flight.lease.id]
-        self.ended(flight, Ending(None, self._machine.clock()))
-        self.frontier.settle(flight.lease, flight.outcome)
+        try:
+            self.ended(flight, Ending(None, self._machine.clock()))
+            self.frontier.settle(flight.lease, flight.outcome)
+        except Exception:
+            # A fault of ours must cost this URL, not the slot it came through.
+            logger.exception("Could not settle %s", request)
+            self.frontier.settle(flight.lease, Outcome(Result.FAILED, "internal"))
 
-    # -- the engine's private side: tests/crawl/test_engine_hooks.py is the canary -------------------------------------
+    # -- the engine's private side: tests/crawl/test_engine_hooks.py is the canary ---------------------------
 
     def _watch_engine(self) -> None:
         """Hear of every request that the engine lets go of, whichever way it went."""
@@ -296,4 +303,4 @@ class Scheduler:
 
     def _broken(self, error: BaseException) -> None:
         logger.error("The crawl's state can no longer be kept: %s", error, exc_info=error)
-        asyncio.ensure_future(self._crawler.engine.close_spider_async(reason="storage_lost"))
+        deferred_from_coro(self._crawler.engine.close_spider_async(reason="storage_lost"))

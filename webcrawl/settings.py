@@ -89,7 +89,7 @@ DOWNLOAD_ANNOUNCED_MAXSIZE = 32 * 1024 * 1024  # bytes; what is announced longer
 MIME_TYPES_WANTED = ["text/*", "application/xhtml+xml"]  # of other types the body is not read
 REDIRECT_MAX_TIMES = 3
 RETRY_TIMES = 2
-DNS_NAMESERVERS = []  # HOST or HOST:PORT; empty: the system's
+DNS_NAMESERVERS: list[str] = []  # HOST or HOST:PORT; empty: the system's
 COOKIES_ENABLED = False
 HTTPPROXY_ENABLED = False
 DEFAULT_REQUEST_HEADERS = {
@@ -114,7 +114,7 @@ FETCH_LOG_ROLL_BYTES = 1_000_000_000
 # What a person sees ----------------------------------------------------------------------------------------------
 LOG_LEVEL = "INFO"
 LOG_FORMATTER = "webcrawl.logs.QuietLogFormatter"
-LOG_VERSIONS = []
+LOG_VERSIONS: list[str] = []
 STATS_DUMP = False
 STATISTICS_INTERVAL_SECONDS = 10
 PROGRESS_DISPLAY = "auto"  # auto, on, off

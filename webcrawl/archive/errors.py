@@ -13,13 +13,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from webcrawl import errors
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
-class ArchiveError(Exception):
+class ArchiveError(errors.StorageLost):
     """A file of the archive could not be written, closed or repaired. Names the file and the reason."""
 
     def __init__(self, path: Path, reason: str) -> None:
@@ -28,7 +30,7 @@ class ArchiveError(Exception):
         self.reason = reason
 
 
-class StorageFull(ArchiveError):  # noqa: N818 - a state of the disk, not a mistake
+class StorageFull(ArchiveError, errors.StorageFull):  # noqa: N818 - a state of the disk, not a mistake
     """There is no room for the group, on the disk or in the quota. What was kept before is whole."""
 
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 class DecodingMiddleware:
-    """The archive keeps the payload as it was received; from here on the body is what the page's author wrote.
+    """The archive keeps the payload as it was received; from here on the body is what the page's author
+    wrote.
 
     A damaged stream gives what could be read of it, a bomb what fits into the limit; both are flagged.
     """

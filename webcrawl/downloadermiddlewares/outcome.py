@@ -1,4 +1,6 @@
-"""Next to the network: how each fetch ended, told to the frontier at once and kept for the log and the archive."""
+"""Next to the network: how each fetch ended, told to the frontier at once and kept for the log and the
+archive.
+"""
 
 from __future__ import annotations
 

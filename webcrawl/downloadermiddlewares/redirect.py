@@ -80,11 +80,11 @@ class RedirectMiddleware:
             return type(request)(target, meta=meta, dont_filter=request.dont_filter)
         urls = [*request.meta.get("redirect_urls", []), request.url]
         followed = request.replace(url=target, meta={**request.meta, **meta, "redirect_urls": urls})
-        if response.status == 303 or (response.status in (301, 302) and request.method == "POST"):
-            if request.method != "HEAD":
-                followed = followed.replace(method="GET", body=b"")
-                for name in ("Content-Type", "Content-Length"):
-                    followed.headers.pop(name, None)
+        becomes_get = response.status == 303 or (response.status in (301, 302) and request.method == "POST")
+        if becomes_get and request.method != "HEAD":
+            followed = followed.replace(method="GET", body=b"")
+            for name in ("Content-Type", "Content-Length"):
+                followed.headers.pop(name, None)
         if origin_of(target) != origin_of(resolve(request.url, request.url) or target):
             for name in _SECRETS:
                 followed.headers.pop(name, None)

@@ -1,4 +1,6 @@
-"""robots.txt: takes the answers to the frontier. That pages obey them the frontier sees to before it leases them."""
+"""robots.txt: takes the answers to the frontier. That pages obey them the frontier sees to before it leases
+them.
+"""
 
 from __future__ import annotations
 

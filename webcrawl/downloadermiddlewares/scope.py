@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class ScopeMiddleware:
     """Refuses what may not be fetched any more, and what was never given to the frontier.
 
-    A request made around the scheduler (``engine.download_async``, media pipelines) would be under nobody's clock
-    and under no robots.txt. Yield a Request instead: it is polite, leased and recorded like all.
+    A request made around the scheduler (``engine.download_async``, media pipelines) would be under nobody's
+    clock and under no robots.txt. Yield a Request instead: it is polite, leased and recorded like all.
     """
 
     def __init__(self, crawler: Crawler) -> None:

@@ -2,11 +2,11 @@
 
 A backend stores; it decides nothing. It keeps four things: a queue per politeness key, ordered by (level
 descending, position ascending); the set of URLs ever queued, with the state of each; a record per key; the
-robots.txt answers per origin. The memory backend is the executable specification, and one suite of tests and one
-state machine hold all backends to it (``tests/contract``, ``tests/properties``).
+robots.txt answers per origin. The memory backend is the executable specification, and one suite of tests and
+one state machine hold all backends to it (``tests/contract``, ``tests/properties``).
 
-All methods are coroutines: none may block the event loop. Calls are carried out in the order they were made, and
-each is atomic: after a crash it happened wholly or not at all.
+All methods are coroutines: none may block the event loop. Calls are carried out in the order they were made,
+and each is atomic: after a crash it happened wholly or not at all.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class Settled:
 
 @dataclass(slots=True)
 class Batch:
-    """What one commit changes. Discovered URLs that are known already are dropped, unless they say ``repeat``."""
+    """What one commit changes. Discovered URLs that are known already are dropped, unless they say
+    ``repeat``.
+    """
 
     discovered: list[UrlEntry] = field(default_factory=list)
     settled: list[Settled] = field(default_factory=list)
@@ -111,7 +113,8 @@ class Backend(Protocol):
     """Where a crawl's state lives."""
 
     async def open(self, now: float) -> Counts:
-        """Make ready. Keys left active by a crash rest their ``delay_seconds`` from ``now`` before they are idle.
+        """Make ready. Keys left active by a crash rest their ``delay_seconds`` from ``now`` before they are
+        idle.
 
         :raises webcrawl.errors.StartRefused: the state cannot be used; the message says what to do.
         """

@@ -1,9 +1,9 @@
 """The one place where what happened becomes lasting: archive first, then state, in groups.
 
-Changes are collected while a commit is under way and go together in the next one, so that the cost of a commit is
-shared by what happened during it, and nothing waits longer than that. A full disk stops the committer, not the
-crawl's memory: the group is kept and tried again, and since the frontier counts what is not durable as open, no
-new requests start meanwhile.
+Changes are collected while a commit is under way and go together in the next one, so that the cost of a
+commit is shared by what happened during it, and nothing waits longer than that. A full disk stops the
+committer, not the crawl's memory: the group is kept and tried again, and since the frontier counts what is
+not durable as open, no new requests start meanwhile.
 """
 
 from __future__ import annotations

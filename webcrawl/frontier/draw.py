@@ -12,7 +12,8 @@ LEVELS_CONSIDERED = 16
 class Draw:
     """A random draw of levels, biased to the high ones.
 
-    The highest level present has weight 1, the next ``1 / bias``, the one after ``1 / bias**2`` and so on: with
+    The highest level present has weight 1, the next ``1 / bias``, the one after ``1 / bias**2`` and so on:
+    with
     ``bias`` 1 all levels are alike, with a large one low levels are nearly starved, never quite.
     """
 

@@ -1,7 +1,7 @@
 """The way in: from a link as resolved to an entry for the frontier, a page's links at a time.
 
-What is done here is done for every link of every page, a hundred times a page, so a link that was met lately costs
-one hash and one look-up.
+What is done here is done for every link of every page, a hundred times a page, so a link that was met lately
+costs one hash and one look-up.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ class Intake:
     ) -> UrlEntry | str:
         """The entry of an ordinary Request, or the rule that refuses it.
 
-        Requests that differ in method or body are different URLs to the seen test, as Scrapy's fingerprints are.
+        Requests that differ in method or body are different URLs to the seen test, as Scrapy's fingerprints
+        are.
         """
         resolved = resolve(url, url)
         if resolved is None:
@@ -108,7 +109,9 @@ class Intake:
         return entry
 
     def _elsewhere(self, url: str, depth: int, via: str | None) -> UrlEntry | str:
-        """A URL of another scheme (data, file, ftp): one queue a scheme, no robots.txt, no scope but the scheme."""
+        """A URL of another scheme (data, file, ftp): one queue a scheme, no robots.txt, no scope but the
+        scheme.
+        """
         scheme, colon, _ = url.partition(":")
         if not colon or scheme.lower() in ("http", "https"):
             return "url"

@@ -14,8 +14,8 @@ from webcrawl.frontier.robots_desk import RobotsReply
 class Lease:
     """The right to fetch one URL, once. It ends when its outcome is durable.
 
-    ``ended_at`` is set when the response has ended and the key's clock has restarted; from then on another URL of the
-    same key may be leased while this one is still being parsed and committed.
+    ``ended_at`` is set when the response has ended and the key's clock has restarted; from then on another
+    URL of the same key may be leased while this one is still being parsed and committed.
     """
 
     id: int

@@ -29,8 +29,8 @@ class Order:
 
     ``breadth_first``: levels as asked for (0 unless a Request says otherwise), first come, first served.
     ``priority``: the prioritiser's levels, first come, first served within one.
-    ``random``: a random position, so that a queue gives a random one of its URLs each time: a random walk over
-    all that is known, which ends when all of it was visited.
+    ``random``: a random position, so that a queue gives a random one of its URLs each time: a random walk
+    over all that is known, which ends when all of it was visited.
     """
 
     def __init__(
@@ -39,7 +39,8 @@ class Order:
         self._name = name
         self._prioritiser = prioritiser or (by_path_depth if name == "priority" else None)
         self._random = random.Random(seed)
-        # A microsecond clock outruns any rate at which positions are given, so a restart starts above them all.
+        # A microsecond clock outruns any rate at which positions are given, so a restart starts above them
+        # all.
         self._positions = itertools.count(int(now * 1_000_000))
 
     def place(self, entry: UrlEntry) -> UrlEntry:

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from webcrawl.frontier.records import UrlEntry
 
 Place = tuple[int, int]
-"""Where an entry stands in its queue: (-level, position), so that sorting puts the first to be fetched first."""
+"""Where an entry stands in its queue: (-level, position), so that sorting puts the first to be fetched first.
+"""
 
 
 def place_of(entry: UrlEntry) -> Place:
@@ -18,8 +19,8 @@ def place_of(entry: UrlEntry) -> Place:
 class QueueHead:
     """A sorted prefix of a key's queue in the backend, less the entries that were taken.
 
-    Always true: every queued entry of the key that sorts before ``tail`` and was not taken is in here; ``more``
-    says whether there may be entries behind ``tail``.
+    Always true: every queued entry of the key that sorts before ``tail`` and was not taken is in here;
+    ``more`` says whether there may be entries behind ``tail``.
     """
 
     def __init__(self, entries: Iterable[UrlEntry], more: bool, limit: int) -> None:

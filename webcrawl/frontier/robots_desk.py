@@ -1,7 +1,7 @@
 """Where robots.txt is asked for and answered.
 
-An origin's robots.txt is the first entry of its key's own queue (BUbiNG does the same), so it is polite, leased
-and recorded like any page. It is not stored there: it follows from the origin having no fresh answer.
+An origin's robots.txt is the first entry of its key's own queue (BUbiNG does the same), so it is polite,
+leased and recorded like any page. It is not stored there: it follows from the origin having no fresh answer.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The URL-seen test with bounded memory: pybloom-live filters in layers.
 
-The exact test lives in the backends, beside the queues. This one is the choice for crawls that are too large for
-it: about 2.4 bytes a URL at an error rate of one in ten thousand, at the price that this share of new URLs is
-taken for known and never fetched, and that a URL's state can no longer be asked for.
+The exact test lives in the backends, beside the queues. This one is the choice for crawls that are too large
+for it: about 2.4 bytes a URL at an error rate of one in ten thousand, at the price that this share of new
+URLs is taken for known and never fetched, and that a URL's state can no longer be asked for.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _HEADER_BYTES = struct.calcsize(BloomFilter.FILE_FMT)
 class Seen:
     """Fixed Bloom filters, each twice as large as the one before, with half its error.
 
-    The errors of the layers add up to at most ``error_rate`` (1/2 + 1/4 + ...), which pybloom-live's own scalable
-    filter misses by a factor of three to four.
+    The errors of the layers add up to at most ``error_rate`` (1/2 + 1/4 + ...), which pybloom-live's own
+    scalable filter misses by a factor of three to four.
     """
 
     def __init__(self, capacity: int, error_rate: float) -> None:

@@ -44,7 +44,9 @@ class PageMiddleware:
             yield output
 
     def _found(self, request: Request, response: Response) -> None:
-        """An ordinary Request of a callback, often with a copy of its response's meta: it is a link of its own."""
+        """An ordinary Request of a callback, often with a copy of its response's meta: it is a link of its
+        own.
+        """
         flight = flight_of(self._crawler, response.request)
         facts = detach(request)
         facts.via = response.url

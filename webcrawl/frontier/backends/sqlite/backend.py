@@ -47,8 +47,8 @@ class SqliteOptions:
 class SqliteBackend:
     """All state in ``directory/frontier.db``. One thread holds the only connection that writes.
 
-    Nothing here runs on the event loop but the hand-over, so a commit or a checkpoint of the write-ahead log that
-    takes its time delays only what waits for it.
+    Nothing here runs on the event loop but the hand-over, so a commit or a checkpoint of the write-ahead log
+    that takes its time delays only what waits for it.
     """
 
     def __init__(self, directory: Path, options: SqliteOptions, identity: Mapping[str, str]) -> None:

@@ -117,7 +117,8 @@ class Keys:
     def idle(self) -> Idle:
         at, parked_at = (
             self._cursor.execute(
-                "SELECT next_fetch_at FROM hosts WHERE idle = 1 AND parked = ? ORDER BY next_fetch_at LIMIT 1",
+                "SELECT next_fetch_at FROM hosts WHERE idle = 1 AND parked = ? "
+                "ORDER BY next_fetch_at LIMIT 1",
                 (parked,),
             ).fetchone()
             for parked in (0, 1)

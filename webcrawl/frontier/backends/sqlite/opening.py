@@ -17,7 +17,8 @@ def connect(path: Path, cache_bytes: int) -> sqlite3.Connection:
     """A connection for the store's thread, with the pragmas a crawl needs."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
     connection.execute("PRAGMA journal_mode = WAL")
-    # What a page gave is made durable by the archive first; FULL makes the state follow it through a power cut.
+    # What a page gave is made durable by the archive first; FULL makes the state follow it through a power
+    # cut.
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute(f"PRAGMA cache_size = -{max(cache_bytes // 1024, 1024)}")
     connection.execute("PRAGMA temp_store = MEMORY")

@@ -79,7 +79,9 @@ class Queues:
         return Loaded(entries, more=len(rows) > count, robots=self._robots_of(entries))
 
     def prune(self, host_id: int, queue_max: int) -> list[tuple[int, bool]]:
-        """Cut the queue to ``queue_max``, lowest level and last come first; (fingerprint, repeat) of what went."""
+        """Cut the queue to ``queue_max``, lowest level and last come first; (fingerprint, repeat) of what
+        went.
+        """
         row = self._cursor.execute("SELECT queued FROM hosts WHERE id = ?", (host_id,)).fetchone()
         if row is None or row[0] <= queue_max:
             return []

@@ -1,0 +1,68 @@
+# `make crawl` crawls, `make test` tests; each sets up what it needs in .venv first. `make help` lists the rest.
+
+PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3; do \
+	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& { echo $$p; break; }; done)
+VENV := .venv
+BIN := $(VENV)/bin
+SEEDS ?=
+JOBDIR ?=
+ARGS ?=
+
+.PHONY: help crawl test check lint format types bench soak clean
+
+help:
+	@echo "make crawl                  crawl a small web that is served on this machine"
+	@echo "make crawl SEEDS=FILE|URL   crawl the real one; add CONTACT=you@your.site, JOBDIR=DIR, ARGS='-s NAME=VALUE'"
+	@echo "make test                   everything that CI runs: checkers and all tests"
+	@echo "make bench                  this crawler and a plain Scrapy broad crawl side by side"
+	@echo "make soak                   the long runs: scale, memory, many kills"
+	@echo "make lint types format      the checkers alone; format rewrites"
+
+crawl: $(VENV)/.crawl
+	@SEEDS="$(SEEDS)" JOBDIR="$(JOBDIR)" CONTACT="$(CONTACT)" $(BIN)/python -m tests.demo $(ARGS)
+
+test: lint types
+	$(BIN)/python -m pytest -q
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check webcrawl tests
+	$(BIN)/ruff format --check webcrawl tests
+
+types: $(VENV)/.test
+	$(BIN)/mypy
+
+format: $(VENV)/.test
+	$(BIN)/ruff check --fix webcrawl tests
+	$(BIN)/ruff format webcrawl tests
+
+bench: $(VENV)/.test
+	$(BIN)/python -m tests.bench $(ARGS)
+
+soak: $(VENV)/.test
+	$(BIN)/python -m pytest -q -m soak
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# Set-up ---------------------------------------------------------------------------------------------------------
+
+$(BIN)/python:
+	@if [ -z "$(PYTHON)" ]; then \
+		echo "webcrawl needs Python 3.11 or newer; none was found on the PATH."; \
+		echo "Install one, or say where it is: make $(MAKECMDGOALS) PYTHON=/path/to/python3.12"; exit 1; fi
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "$(PYTHON) comes without venv; install it (Debian, Ubuntu: apt install python3-venv)."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.crawl: requirements.txt | $(BIN)/python
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt || { \
+		echo "The packages of requirements.txt could not be installed; see above. Without wheels for this"; \
+		echo "machine, a C compiler and the Python headers are needed (Debian: apt install build-essential python3-dev)."; \
+		exit 1; }
+	@touch $@
+
+$(VENV)/.test: requirements.txt requirements-dev.txt | $(BIN)/python
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt || { \
+		echo "The packages of requirements-dev.txt could not be installed; see above."; exit 1; }
+	@touch $(VENV)/.crawl $@

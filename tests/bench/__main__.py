@@ -1,0 +1,35 @@
+"""``make bench``: every figure of the README and of docs/performance.md, measured now, on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.bench import crawls, scale
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("only", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all without any")
+    parser.add_argument("--seconds", type=float, default=20.0, help="how long each crawl is measured (20)")
+    options = parser.parse_args()
+    unknown = [name for name in options.only if name not in PARTS]
+    if unknown:
+        parser.error(f"no part is called {unknown[0]}; there are {', '.join(PARTS)}")
+    with tempfile.TemporaryDirectory(prefix="webcrawl-bench-") as folder:
+        for name in options.only or PARTS:
+            PARTS[name](Path(folder) / name, options.seconds)
+    return 0
+
+
+PARTS = {
+    "pages": crawls.pages_per_second,
+    "polite": crawls.with_a_delay,
+    "queue": scale.a_million_queued,
+    "start": scale.ten_million_queued,
+}
+
+if __name__ == "__main__":
+    sys.exit(main())

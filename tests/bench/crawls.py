@@ -1,0 +1,99 @@
+"""Crawls of the benchmarks' web: as fast as it goes, and with a delay."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.fakeweb.config import Config
+from tests.fakeweb.process import Served, serve_in_process
+from tests.fakeweb.witness import violations
+
+SCRAPY = str(Path(sys.executable).with_name("scrapy"))
+ROOT = Path(__file__).resolve().parents[2]
+HOSTS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a Meter wrote."""
+
+    pages: int
+    wall: float
+    cpu: float
+
+    @property
+    def per_second(self) -> float:
+        return self.pages / self.wall
+
+    @property
+    def cpu_ms(self) -> float:
+        return self.cpu / self.pages * 1000
+
+    def __str__(self) -> str:
+        return f"{self.per_second:7.0f} pages/s {self.cpu_ms:7.2f} CPU-ms a page  ({self.pages} pages)"
+
+
+def pages_per_second(folder: Path, seconds: float) -> None:
+    """This crawler with everything on, and plain Scrapy, one after the other on the same pages."""
+    print(f"As fast as it goes, {HOSTS} hosts, 29 KB and 100 links a page, {seconds:g} s each:")
+    with serve_in_process(Config(kind="bench", hosts=HOSTS)) as web:
+        seeds = _seeds(folder, web)
+        plain = _scrapy(
+            folder / "plain", ["plain", "-a", f"seeds={seeds}"], seconds, "tests.bench.plain_settings"
+        )
+        print(f"  plain Scrapy {plain}")
+        ours = _ours(folder / "ours", seeds, seconds, "POLITENESS_MIN_DELAY=0", "POLITENESS_FACTOR=0")
+        print(f"  webcrawl     {ours}")
+    print(f"  webcrawl / plain Scrapy: {ours.per_second / plain.per_second:.1f} times the pages/s, ", end="")
+    print(f"{plain.cpu_ms / ours.cpu_ms:.1f} times less CPU a page")
+
+
+def with_a_delay(folder: Path, seconds: float) -> None:
+    """A delay of one second on every host: how much of what politeness permits is used, and no violation."""
+    print(f"With a delay of 1 s on {HOSTS} hosts ({HOSTS} pages/s are permitted):")
+    folder.mkdir(parents=True, exist_ok=True)
+    with serve_in_process(Config(kind="bench", hosts=HOSTS), folder / "access.log") as web:
+        seeds = _seeds(folder, web)
+        settings = ("POLITENESS_MIN_DELAY=1", "POLITENESS_FACTOR=0", "CONCURRENT_REQUESTS=128")
+        ours = _ours(folder / "ours", seeds, seconds, *settings, warm_up=3000)
+        wrong = violations(web.hits(), lambda hit: 1.0)
+        print(f"  webcrawl     {ours}")
+        print(
+            f"  {ours.per_second / HOSTS:.1%} of what is permitted, {len(wrong)} violations in the server's log"
+        )
+
+
+def _seeds(folder: Path, web: Served) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "seeds.txt"
+    path.write_text("\n".join(web.seeds) + "\n")
+    return path
+
+
+def _ours(folder: Path, seeds: Path, seconds: float, *settings: str, warm_up: int = 2000) -> Figures:
+    arguments = ["broad", "-a", f"seeds={seeds}", "-s", f"JOBDIR={folder / 'job'}"]
+    for setting in ("FETCH_PRIVATE_ADDRESSES=1", f"METER_WARM_UP={warm_up}", *settings):
+        arguments += ["-s", setting]
+    return _scrapy(folder, arguments, seconds, "tests.bench.our_settings")
+
+
+def _scrapy(folder: Path, arguments: list[str], seconds: float, settings: str) -> Figures:
+    folder.mkdir(parents=True, exist_ok=True)
+    result = folder / "meter.json"
+    command = [SCRAPY, "crawl", *arguments, "-s", f"METER_FILE={result}", "-s", f"METER_SECONDS={seconds}"]
+    environment = {
+        **os.environ,
+        "SCRAPY_SETTINGS_MODULE": settings,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+    }
+    with (folder / "output.txt").open("wb") as output:
+        done = subprocess.run(command, cwd=ROOT, env=environment, stdout=output, stderr=output, check=False)
+    if not result.exists():
+        tail = (folder / "output.txt").read_text(errors="replace")[-2000:]
+        raise SystemExit(f"the crawl ended with status {done.returncode} and no figures:\n{tail}")
+    return Figures(**json.loads(result.read_text()))

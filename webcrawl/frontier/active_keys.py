@@ -1,0 +1,217 @@
+"""The back end: the keys that are active, and the heap that says whose turn it is (Mercator, section 4.2)."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from webcrawl.frontier.active_key import ActiveKey, Want
+from webcrawl.frontier.backend import HEAD, Backend, Counts, Idle
+from webcrawl.frontier.draw import Draw
+from webcrawl.frontier.heap import KeyHeap
+from webcrawl.frontier.policies import Limits
+from webcrawl.frontier.records import UrlEntry
+
+LONG_SECONDS = 30.0
+"""A key that waits longer than this, and not because of its delay, is parked."""
+
+
+class ActiveKeys:
+    """Keys that are ours to contact, each in exactly one place.
+
+    An active key is open (a request of it is), in the heap (it has URLs and waits for its time), loading (its
+    next URLs are on their way from the backend), waiting for its robots.txt to become durable, or dry
+    (nothing is queued; it is kept a while, since the next page often brings more). A key that is none of
+    these is idle, in the backend, where it costs no memory.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        draw: Draw,
+        limits: Limits,
+        clock: Callable[[], float],
+        drain: Callable[[], Coroutine[Any, Any, None]],
+        changed: Callable[[], None],
+        broken: Callable[[BaseException], None],
+    ) -> None:
+        """``drain`` waits until every change so far is durable; the rest is as for the frontier."""
+        self._backend = backend
+        self._draw = draw
+        self._limits = limits
+        self._dry_max = min(limits.dry_max, limits.active_max // 2)
+        self._clock = clock
+        self._drain = drain
+        self._changed = changed
+        self._broken = broken
+        self._keys: dict[str, ActiveKey] = {}
+        self._heap = KeyHeap()
+        self._dry: dict[str, None] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._activating = False
+        self._idle: Idle | None = None
+        """What is known of idle keys; None when it may have changed."""
+        self.counts = Counts()
+
+    def get(self, key: str) -> ActiveKey | None:
+        return self._keys.get(key)
+
+    def pop_ready(self, now: float) -> ActiveKey | None:
+        """The key whose turn it is, taken out of the heap; None when no key's time has come."""
+        key = self._heap.pop_ready(now)
+        return None if key is None else self._keys[key]
+
+    def next_at(self) -> float | None:
+        """When the next key may be contacted, as far as time alone decides."""
+        times = [self._heap.next_at()]
+        if self._idle is not None and len(self._keys) < self._limits.active_max:
+            times += [self._idle.at, self._idle.parked_at]
+        return min((time for time in times if time is not None), default=None)
+
+    def is_exhausted(self) -> bool:
+        """Whether no key has a URL that can be had within the crawl's patience. Looks for more if that is
+        unknown.
+        """
+        if self._tasks or len(self._heap):
+            return False
+        if self._idle is None:
+            self.activate(1)
+            return False
+        if self._idle.at is not None:
+            return False
+        parked_at = self._idle.parked_at
+        return parked_at is None or parked_at - self._clock() > self._limits.patience_seconds
+
+    def figures(self) -> tuple[int, int, int]:
+        """Active keys that are not dry, ready ones, and those in the heap."""
+        return len(self._keys) - len(self._dry), self._heap.count_ready(self._clock()), len(self._heap)
+
+    # -- where a key goes ------------------------------------------------------------------------------------
+
+    def arm(self, active: ActiveKey) -> None:
+        """Put a key that is not open where it belongs now; nothing happens when it is there already."""
+        key, record = active.key, active.record
+        if active.open or active.head.loading or key in self._heap or self._keys.get(key) is not active:
+            return
+        if record.given_up:
+            self._release([active])
+        elif record.next_fetch_at - self._clock() > max(record.delay_seconds, LONG_SECONDS):
+            self._park(active)
+        elif active.has_work():
+            self._dry.pop(key, None)
+            self._heap.push(key, record.next_fetch_at)
+            self._changed()
+        else:
+            self._dry[key] = None
+
+    def rest(self, active: ActiveKey, want: Want) -> None:
+        """The key has no URL to give now: what it waits for instead of its turn."""
+        match want:
+            case Want.LOAD:
+                self.load(active)
+            case Want.TIME:
+                active.record.next_fetch_at = max(active.record.next_fetch_at, active.blocked_until())
+                self._park(active)
+            case Want.NOTHING:
+                self._dry[active.key] = None
+                self._release_dry()
+
+    def load(self, active: ActiveKey) -> None:
+        """Have the next stretch of its queue brought; until then it keeps what it has."""
+        if not active.head.loading:
+            active.head.loading = True
+            self._dry.pop(active.key, None)
+            self._start(self._load_more(active))
+
+    async def _load_more(self, active: ActiveKey) -> None:
+        loaded = await self._backend.load(active.key, active.head.tail, HEAD)
+        active.loaded(loaded)
+        self.arm(active)
+
+    def _release_dry(self) -> None:
+        if len(self._dry) > self._dry_max:
+            oldest = list(itertools.islice(self._dry, max(self._dry_max // 2, 1)))
+            self._release([self._keys[key] for key in oldest])
+
+    def _park(self, active: ActiveKey) -> None:
+        """What waits long and not for its delay waits in the backend."""
+        active.record.parked = True
+        self._release([active])
+
+    def _release(self, keys: list[ActiveKey]) -> None:
+        for active in keys:
+            del self._keys[active.key]
+            self._dry.pop(active.key, None)
+            self._heap.remove(active.key)
+        self._idle = None
+        self._start(self._give_back(keys))
+
+    async def _give_back(self, keys: list[ActiveKey]) -> None:
+        # Behind every change of theirs, so that the backend hears their last words last.
+        await self._drain()
+        await self._backend.release([active.record for active in keys])
+        self._idle = None
+
+    # -- where keys come from --------------------------------------------------------------------------------
+
+    def queued(self, entries: list[UrlEntry]) -> None:
+        """URLs were queued: active keys hold them, or know that there is more; others may become active."""
+        for entry in entries:
+            active = self._keys.get(entry.key)
+            if active is None:
+                self._idle = None
+            else:
+                active.offer(entry)
+                self.arm(active)
+
+    def activate(self, wanted: int) -> None:
+        """Nothing is ready: make about ``wanted`` idle keys active, unless it is known that none can be yet."""
+        room = self._limits.active_max - len(self._keys)
+        if self._activating or room <= 0 or not self._idle_may_be_ready():
+            return
+        self._activating = True
+        self._start(self._activate(min(room, max(16, wanted))))
+
+    def _idle_may_be_ready(self) -> bool:
+        if self._idle is None:
+            return True
+        now = self._clock()
+        return any(at is not None and at <= now for at in (self._idle.at, self._idle.parked_at))
+
+    async def _activate(self, count: int) -> None:
+        try:
+            self._idle = Idle(None, None)
+            activated = await self._backend.activate(count, self._clock(), self._draw)
+            for one in activated:
+                active = ActiveKey(one)
+                self._keys[active.key] = active
+                self.arm(active)
+            idle = await self._backend.idle() if len(activated) < count else None
+            counts = await self._backend.counts()
+            # Queued or released meanwhile: what was just learned may be out of date.
+            self._idle = None if self._idle is None else idle
+            self.counts = counts
+        finally:
+            self._activating = False
+
+    async def close(self) -> None:
+        """Give all keys back; what was to become durable before has to be so."""
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
+        records = [active.record for active in self._keys.values()]
+        self._keys.clear()
+        if records:
+            await self._backend.release(records)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finish)
+
+    def _finish(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._broken(error)
+        self._changed()
