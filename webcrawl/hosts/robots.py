@@ -117,7 +117,7 @@ def unreachable(
     """The record after robots.txt could not be had: a network failure, too many redirects, 5xx, 429.
 
     It is tried again after ``base`` seconds, doubling up to ``longest``, or later if ``retry_after`` says so.
-    The text of ``previous`` stays in force until then if it is not older than ``copy_max_age``; "there is
+    The text of ``previous`` stays in force until then if it is younger than ``copy_max_age``; "there is
     none" does not. Without a text ``fetched_at`` is when the origin was first found unreachable.
     """
     attempts = previous.attempts if previous is not None else 0
@@ -125,7 +125,8 @@ def unreachable(
     if retry_after is not None and retry_after > wait:
         wait = min(retry_after, max(longest, wait))
     expires_at = now + wait
-    if previous is not None and _has_copy(previous) and now - previous.fetched_at <= copy_max_age:
+    if previous is not None and _has_copy(previous) and now < previous.fetched_at + copy_max_age:
+        expires_at = min(expires_at, previous.fetched_at + copy_max_age)
         return dataclasses.replace(
             previous, state=RobotsState.RULES, expires_at=expires_at, attempts=attempts + 1
         )

@@ -231,7 +231,7 @@ def _spelled(rules: Iterable[Rule]) -> list[tuple[str, int, int]]:
 def _readings(rule: Rule) -> list[tuple[str, int]]:
     """A rule's pattern as it will be matched, and its octets.
 
-    A ``*`` may stand for the ``?`` too, and behind it, in the query, ``%2F`` and ``%3F`` are no different from
+    A ``*`` may stand for the ``?`` too, and behind that, in the query, ``%2F`` and ``%3F`` are the same as
     ``/`` and ``?``. A Disallow with such an escape behind a ``*`` is read both ways.
     """
     if rule.allow:

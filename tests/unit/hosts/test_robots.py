@@ -1,0 +1,231 @@
+"""What a fetch of robots.txt means for the pages of its origin."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from webcrawl.hosts import robots
+from webcrawl.hosts.record import RobotsRecord
+from webcrawl.hosts.robots import RobotsRules, RobotsState, RobotsVerdict, may_fetch
+
+ROOT = Path(__file__).parents[3]
+ROWS: list[dict[str, Any]] = tomllib.loads((ROOT / "tests/data/robots/states.toml").read_text("utf-8"))["row"]
+DECISION = (ROOT / "docs/decisions/0005-politeness.md").read_text("utf-8")
+
+ORIGIN = "https://example.com"
+NOW = 1_700_000_000.0
+DAY = 86_400.0
+BODY = b"User-agent: *\nDisallow: /private\nCrawl-delay: 2.5\n"
+
+CASES = [
+    (row, status, failure)
+    for row in ROWS
+    for status, failure in (
+        [(status, None) for status in row.get("statuses", ())]
+        + [(None, failure) for failure in row.get("failures", ())]
+        + ([(None, None)] if row.get("redirected") else [])
+    )
+]
+
+
+def answered(status: int, body: bytes = BODY, now: float = NOW, **more: Any) -> RobotsRecord:
+    return robots.answered(ORIGIN, status, body, now, agent="foobot", **more)
+
+
+def verdict(record: RobotsRecord | None, path: str = "/page", now: float = NOW) -> RobotsVerdict:
+    rules = RobotsRules(record.text, "foobot") if record is not None else None
+    return may_fetch(record, rules, ORIGIN + path, now)
+
+
+@pytest.mark.parametrize(("row", "status", "failure"), CASES)
+def test_every_outcome_has_the_answer_of_the_table(
+    row: dict[str, Any], status: int | None, failure: str | None
+) -> None:
+    if status is not None:
+        record = answered(status)
+    elif failure is not None:
+        record = robots.unreachable(ORIGIN, None, NOW)
+    else:
+        record = robots.redirected(ORIGIN, None, NOW)
+    assert record.origin == ORIGIN
+    assert record.state == row["state"]
+    assert verdict(record).allowed is row["fetched"]
+    assert row["seconds"] <= record.expires_at - NOW <= row["seconds"] * 1.1
+    assert verdict(record, "/private").allowed is (row["state"] == "allowed_all")
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["came"])
+def test_the_table_of_outcomes_is_in_the_documentation(row: dict[str, Any]) -> None:
+    assert f"| {row['came']} | `{row['state']}` | {row['pages']} | {row['again']} |" in DECISION
+
+
+def test_every_state_is_in_the_table() -> None:
+    assert {row["state"] for row in ROWS} == set(RobotsState)
+
+
+def test_the_rules_and_the_crawl_delay_are_read_from_the_body() -> None:
+    record = answered(200, ttl=100.0)
+    assert record.crawl_delay_seconds == 2.5
+    assert (record.fetched_at, record.expires_at) == (NOW, NOW + 100)
+    assert record.text == BODY.decode()
+
+
+def test_a_long_body_is_read_up_to_the_limit() -> None:
+    assert answered(200, max_bytes=20).text == "User-agent: *\n"
+
+
+def test_a_verdict_names_the_line_that_decided() -> None:
+    assert verdict(answered(200), "/private/x") == RobotsVerdict(
+        False, "robots.txt line 2: Disallow: /private"
+    )
+    assert verdict(answered(200), "/").reason == "robots.txt has no rule for it"
+    assert verdict(answered(404), "/").reason == "there is no robots.txt"
+
+
+@pytest.mark.parametrize("status", [200, 404])
+def test_an_answer_that_has_expired_allows_nothing(status: int) -> None:
+    record = answered(status)
+    assert robots.is_fresh(record, NOW + DAY - 1)
+    assert verdict(record, now=NOW + DAY - 1).allowed
+    assert not robots.is_fresh(record, NOW + DAY)
+    assert not verdict(record, now=NOW + DAY).allowed
+
+
+def test_an_origin_that_was_never_asked_allows_nothing() -> None:
+    assert not verdict(None).allowed
+    assert not robots.is_fresh(None, NOW)
+
+
+def test_rules_that_are_not_at_hand_allow_nothing() -> None:
+    assert not may_fetch(answered(200), None, ORIGIN + "/", NOW).allowed
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.com/page",
+        "https://example.com:8443/page",
+        "https://example.com.evil.test/page",
+        "https://www.example.com/page",
+        "https://example.co/page",
+        "/page",
+    ],
+)
+def test_an_answer_holds_for_its_own_origin_only(url: str) -> None:
+    for status in (200, 404):
+        record = answered(status)
+        assert not may_fetch(record, RobotsRules(record.text, "foobot"), url, NOW).allowed
+
+
+def test_the_last_text_stays_in_force_while_robots_txt_is_unreachable() -> None:
+    record = robots.unreachable(ORIGIN, answered(200), NOW + DAY)
+    assert record.state == RobotsState.RULES
+    assert record.fetched_at == NOW
+    assert (record.attempts, record.crawl_delay_seconds) == (1, 2.5)
+    assert verdict(record, "/page", NOW + DAY + 1).allowed
+    assert not verdict(record, "/private", NOW + DAY + 1).allowed
+    assert not verdict(record, "/page", NOW + DAY + 120).allowed
+
+
+def test_the_last_text_is_not_in_force_for_ever() -> None:
+    record = answered(200)
+    at = NOW
+    while at <= NOW + robots.COPY_MAX_SECONDS:
+        at = record.expires_at
+        record = robots.unreachable(ORIGIN, record, at)
+    assert record.state == RobotsState.UNREACHABLE
+    assert not verdict(record, now=at + 1).allowed
+    assert record.text == ""
+
+
+def test_there_is_none_does_not_stay_in_force() -> None:
+    assert robots.unreachable(ORIGIN, answered(404), NOW).state == RobotsState.UNREACHABLE
+
+
+def test_an_unreachable_robots_txt_is_asked_for_at_growing_intervals() -> None:
+    record: RobotsRecord | None = None
+    waits = []
+    now = NOW
+    for _ in range(15):
+        record = robots.unreachable(ORIGIN, record, now)
+        waits.append(record.expires_at - now)
+        assert robots.is_fresh(record, record.expires_at - 1)
+        now = record.expires_at
+    assert record is not None
+    assert (record.attempts, record.fetched_at) == (15, NOW)
+    assert waits == sorted(waits)
+    assert 60 <= waits[0] <= 66
+    assert waits[3] == pytest.approx(8 * waits[0])
+    assert DAY <= waits[-1] <= DAY * 1.1
+
+
+def test_an_answer_ends_the_back_off() -> None:
+    record = robots.unreachable(ORIGIN, robots.unreachable(ORIGIN, None, NOW), NOW + 60)
+    assert answered(200, previous=record).attempts == 0
+    assert answered(503, previous=record).attempts == 3
+
+
+@pytest.mark.parametrize(("asked", "wait"), [(None, 60), (5.0, 60), (3600.0, 3600), (1e9, DAY)])
+def test_retry_after_delays_the_next_try_up_to_a_day(asked: float | None, wait: float) -> None:
+    record = answered(429, retry_after=asked)
+    assert wait <= record.expires_at - NOW <= wait * 1.1
+
+
+def test_a_redirect_keeps_the_last_text_for_the_case_that_its_target_fails() -> None:
+    pending = robots.redirected(ORIGIN, answered(200), NOW + DAY)
+    assert pending.state == RobotsState.PENDING
+    assert not verdict(pending, now=NOW + DAY).allowed
+    after = robots.unreachable(ORIGIN, pending, NOW + DAY + 1)
+    assert after.state == RobotsState.RULES
+    assert (after.fetched_at, after.text) == (NOW, BODY.decode())
+
+
+def test_a_redirect_keeps_the_back_off() -> None:
+    failed = robots.unreachable(ORIGIN, None, NOW)
+    pending = robots.redirected(ORIGIN, failed, NOW + 60)
+    assert robots.unreachable(ORIGIN, pending, NOW + 61).attempts == 2
+    assert robots.unreachable(ORIGIN, pending, NOW + 61).fetched_at == NOW
+
+
+def test_a_redirect_of_an_origin_without_robots_txt_starts_afresh() -> None:
+    pending = robots.redirected(ORIGIN, answered(404), NOW + DAY)
+    assert (pending.fetched_at, pending.text) == (NOW + DAY, "")
+
+
+steps = st.lists(
+    st.tuples(
+        st.integers(-1, 700) | st.sampled_from(["unreachable", "redirected"]),
+        st.binary(max_size=40),
+        st.floats(min_value=0, max_value=1e7),
+    ),
+    max_size=12,
+)
+
+
+@settings(deadline=None)
+@given(steps)
+def test_no_page_is_ever_allowed_but_by_a_fresh_answer(
+    steps: list[tuple[int | str, bytes, float]],
+) -> None:
+    record: RobotsRecord | None = None
+    now = NOW
+    for step, body, later in steps:
+        now += later
+        if step == "unreachable":
+            record = robots.unreachable(ORIGIN, record, now)
+        elif step == "redirected":
+            record = robots.redirected(ORIGIN, record, now)
+        else:
+            record = answered(int(step), body, now, previous=record)
+        assert record.expires_at > now
+        for at in (now, record.expires_at - 1e-3, record.expires_at, record.expires_at + DAY):
+            if verdict(record, now=at).allowed:
+                assert robots.is_fresh(record, at)
+                assert record.state in (RobotsState.RULES, RobotsState.ALLOWED_ALL)
+                assert at - record.fetched_at <= robots.COPY_MAX_SECONDS

@@ -1,0 +1,210 @@
+"""Which URLs a robots.txt allows."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from protego import Protego
+
+from webcrawl.hosts import robots_rules
+from webcrawl.hosts.record import RobotsRecord
+from webcrawl.hosts.robots_rules import RobotsRules, RulesCache, path_to_match
+
+DATA = Path(__file__).parents[2] / "data" / "robots"
+CASES: list[dict[str, Any]] = tomllib.loads((DATA / "rules.toml").read_text("utf-8"))["case"]
+PATHS: list[dict[str, str]] = tomllib.loads((DATA / "paths.toml").read_text("utf-8"))["path"]
+ASKED = [
+    (case, url, allowed)
+    for case in CASES
+    for allowed, urls in ((True, case.get("allowed", [])), (False, case.get("refused", [])))
+    for url in urls
+]
+
+patterns = st.lists(st.sampled_from(["/", "a", "b", "*", "ab", "/a"]), max_size=6).map("".join)
+rule_lists = st.lists(st.tuples(st.booleans(), patterns, st.sampled_from(["", "", "$"])), max_size=6)
+paths = st.lists(st.sampled_from(["/", "a", "b", "ab", "c"]), max_size=8).map(
+    lambda parts: "/" + "".join(parts)
+)
+
+
+def rules_of(case: dict[str, Any]) -> RobotsRules:
+    return RobotsRules(case["robots"], case.get("agent", "foobot"))
+
+
+def text_of(rules: list[tuple[bool, str, str]]) -> str:
+    lines = [f"{'Allow' if allow else 'Disallow'}: {pattern}{end}" for allow, pattern, end in rules]
+    return "\n".join(["User-agent: *", *lines])
+
+
+@pytest.mark.parametrize(
+    ("case", "url", "allowed"), ASKED, ids=[f"{case['name']} {url!r}" for case, url, _ in ASKED]
+)
+def test_the_case_table_holds(case: dict[str, Any], url: str, allowed: bool) -> None:
+    rules = rules_of(case)
+    for address in {url, f"https://www.example.com:8080{url}"} if url.startswith("/") else {url}:
+        assert rules.allows(address) is allowed
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_crawl_delay_and_sitemaps_are_those_of_the_case_table(case: dict[str, Any]) -> None:
+    rules = rules_of(case)
+    assert rules.crawl_delay_seconds == case.get("crawl_delay")
+    assert list(rules.sitemaps) == case.get("sitemaps", []) or case["source"] == "2.2.4"
+    if "sitemaps" in case:
+        assert list(rules.sitemaps) == case["sitemaps"]
+
+
+def test_the_case_table_is_large() -> None:
+    assert len(ASKED) >= 120
+
+
+@pytest.mark.parametrize("case", PATHS, ids=lambda case: ascii(case["written"]))
+def test_paths_are_compared_in_one_form(case: dict[str, str]) -> None:
+    assert path_to_match(case["written"]) == case["compared"]
+
+
+@settings(deadline=None)
+@given(st.text(max_size=60))
+def test_the_form_of_a_path_is_final_and_printable(path: str) -> None:
+    form = path_to_match(path)
+    assert path_to_match(form) == form
+    assert re.fullmatch(r"[\x21-\x7e]*", form)
+
+
+@settings(deadline=None)
+@given(rule_lists, paths)
+def test_the_decision_is_that_of_a_plain_reading_of_the_rfc(
+    rules: list[tuple[bool, str, str]], path: str
+) -> None:
+    """RFC 9309, section 2.2.2, by regular expressions: the most octets decide, Allow wins a tie."""
+    matching = [(0, True)]
+    for allow, pattern, end in rules:
+        expression = "".join(".*" if char == "*" else re.escape(char) for char in pattern)
+        if pattern + end and re.match(expression + ("$" if end else ""), path):
+            matching.append((len(pattern + end), allow))
+    assert RobotsRules(text_of(rules), "foobot").allows(path) is max(matching)[1]
+
+
+@settings(deadline=None)
+@given(rule_lists.map(lambda rules: [rule for rule in rules if not rule[2]]), paths)
+def test_protego_agrees_on_plain_files(rules: list[tuple[bool, str, str]], path: str) -> None:
+    url = "https://example.com" + path
+    assert RobotsRules(text_of(rules), "foobot").allows(url) is Protego.parse(text_of(rules)).can_fetch(
+        url, "foobot"
+    )
+
+
+@settings(deadline=None)
+@given(st.text(max_size=200), st.text(max_size=100), st.text(max_size=20))
+def test_nothing_raises_whatever_the_text_the_url_and_the_agent(text: str, url: str, agent: str) -> None:
+    rules = RobotsRules(text, agent)
+    assert rules.allows(url) in (True, False)
+    rules.line_for(url)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(["Allow", "Disallow", ":", " ", "/", "*", "$", "%", "2F", "?", "é", "\n", "#"])
+    ).map(lambda parts: "User-agent: *\n" + "".join(parts)),
+    st.lists(st.sampled_from(["/", "%", "2F", "?", "a", "é", "$", "*", "#", "\ud800"])).map("".join),
+)
+def test_nothing_raises_near_the_grammar(text: str, url: str) -> None:
+    RobotsRules(text, "foobot").allows(f"https://example.com/{url}")
+
+
+def test_the_deciding_line_can_be_told() -> None:
+    rules = RobotsRules("User-agent: *\nDisallow: /x\nAllow: /x/*.html$\nDisallow: /y", "foobot")
+    line = rules.line_for("https://example.com/x/a.html")
+    assert line is not None
+    assert (str(line), line.line, line.allow) == ("Allow: /x/*.html$", 3, True)
+    assert str(rules.line_for("https://example.com/x")) == "Disallow: /x"
+    assert rules.line_for("https://example.com/z") is None
+    assert rules.line_for("https://example.com/robots.txt") is None
+
+
+def test_beyond_the_bound_on_wildcards_doubt_means_no(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(robots_rules, "MAX_WILDCARD_RULES", 2)
+    text = (
+        "User-agent: *\nDisallow: /a*b\nAllow: /c*d\nDisallow: /e*f\nAllow: /e*g\nDisallow: /h\nDisallow: /i*"
+    )
+    rules = RobotsRules(text, "foobot")
+    assert rules.allows("/a")
+    assert not rules.allows("/ab")
+    assert not rules.allows("/e")
+    assert not rules.allows("/eeeeeg")
+    assert not rules.allows("/h")
+    assert not rules.allows("/i")
+    assert rules.allows("/j")
+
+
+def test_beyond_the_bound_on_length_doubt_means_no(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(robots_rules, "MAX_PATTERN_LENGTH", 4)
+    rules = RobotsRules("User-agent: *\nDisallow: /abcdef\nDisallow: /x\nAllow: /xyzxyz", "foobot")
+    assert not rules.allows("/abcx")
+    assert not rules.allows("/xyzxyz")
+    assert rules.allows("/ab")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["Disallow: /" + "*a" * 100_000 + "b", *(f"Disallow: /{'*a' * 20}{'a' * n}b" for n in (0, 1, 50))],
+    ids=["one long line", "periodic", "periodic 1", "periodic 50"],
+)
+def test_hostile_patterns_are_matched_without_backtracking(line: str) -> None:
+    rules = RobotsRules(f"User-agent: *\n{line}\n" * 50, "foobot")
+    rules.allows("https://example.com/" + "a" * 2000)
+
+
+def test_a_flood_of_agents_does_not_multiply_the_rules() -> None:
+    agents = "".join(f"User-agent: bot{n}\n" for n in range(5_000))
+    text = agents + "".join(f"Disallow: /{n}\n" for n in range(5_000))
+    assert len(RobotsRules(text, "bot7")) == 5_000
+    assert len(RobotsRules(text, "foobot")) == 0
+
+
+def record(origin: str, fetched_at: float = 1.0, text: str = "User-agent: *\nDisallow: /x\n") -> RobotsRecord:
+    return RobotsRecord(origin, "rules", fetched_at, fetched_at + 1, text)
+
+
+def test_the_cache_parses_a_version_once() -> None:
+    cache = RulesCache(2, "foobot")
+    first = cache.rules(record("https://a.test"))
+    assert cache.rules(record("https://a.test")) is first
+    assert cache.rules(record("https://a.test", fetched_at=2.0)) is not first
+    assert len(cache) == 1
+    assert cache.agent == "foobot"
+
+
+def test_the_cache_forgets_who_was_not_asked_for_longest() -> None:
+    cache = RulesCache(2, "foobot")
+    kept = cache.rules(record("https://a.test"))
+    gone = cache.rules(record("https://b.test"))
+    cache.rules(record("https://a.test"))
+    cache.rules(record("https://c.test"))
+    assert len(cache) == 2
+    assert cache.rules(record("https://a.test")) is kept
+    assert cache.rules(record("https://b.test")) is not gone
+
+
+def test_a_few_enormous_files_do_not_fill_the_cache() -> None:
+    cache = RulesCache(10, "foobot")
+    enormous = "User-agent: *\n" + "".join(f"Disallow: /{n}\n" for n in range(600))
+    for n in range(10):
+        cache.rules(record(f"https://{n}.test", text=enormous))
+    assert len(cache) == 1
+    for n in range(10):
+        cache.rules(record(f"https://small{n}.test"))
+    assert len(cache) == 10
+
+
+def test_origins_without_a_text_take_no_place_in_the_cache() -> None:
+    cache = RulesCache(2, "foobot")
+    assert cache.rules(record("https://a.test", text="")).allows("https://a.test/x")
+    assert len(cache) == 0
