@@ -2,12 +2,12 @@
 
     web                   a whole fake web: what a test builds and asks
     names, geography      the map: which hosts and pages exist and what they link to
-    content, dirt, dead   what pages say, how badly they write links, and links to hosts that cannot be reached
+    content, dirt, dead   what pages say, how badly they write links, and links to dead hosts
     truth                 what a perfect crawler would find there
     robots, behaviours/   hosts and pages that misbehave, each in one particular way; cast says which
     server, connection    bytes on the wire; answer is what they are made of
     log, witness          the server's own access log, and what it says of a crawler's politeness
-    dns, tls, ports       a name server for names other than *.localhost, a certificate, ports that lead nowhere
+    dns, tls, ports       a name server for other names than *.localhost, a certificate, dead ports
     process               the server as a process of its own, so that it shares no CPU time with the crawler
     bench                 the web of the benchmarks: 1,000 hosts, 29 KB and 100 links a page
 

@@ -145,7 +145,7 @@ class Connection(asyncio.Protocol):
         self._sent = len(wire)
         if wire:
             self._transport.write(wire)
-        if not self._blocked:
+        if not self._blocked and not self._transport.is_closing():
             self._advance()
 
     def _advance(self) -> None:
@@ -155,7 +155,7 @@ class Connection(asyncio.Protocol):
             if isinstance(step, bytes):
                 self._sent += len(step)
                 self._transport.write(step)
-                if self._blocked:
+                if self._blocked or self._transport.is_closing():
                     return
             elif isinstance(step, Pause):
                 self._timer = asyncio.get_running_loop().call_later(step.seconds, self._wake)

@@ -100,4 +100,4 @@ class Writer:
         for place, link in enumerate(links):
             text = f"{word(place)} {place}"
             anchors.append(dirty_link(origin, base, link.origin, link.path, text, draws[place + 2]))
-        return anchors + noise(draws[1])
+        return anchors + noise(draws[1], own_base=base != path)

@@ -9,12 +9,13 @@ _NOISE = (
     '<a href="mailto:someone@example.com">mail</a>',
     '<a href="javascript:void(0)">menu</a>',
     '<a href="tel:+123456">call</a>',
-    '<a href="#top">up</a>',
     '<a name="top">no link</a>',
     '<a href="http://[::1/">broken</a>',
     '<a href="data:text/plain,hello">data</a>',
     '<a href="http://">nothing</a>',
+    '<a href="#top">up</a>',
 )
+"""The last one leads nowhere only where the page has no base of its own."""
 
 
 def base_path(path: str, draw: int) -> str:
@@ -22,9 +23,10 @@ def base_path(path: str, draw: int) -> str:
     return "/base/of/links/" if draw % 5 == 0 else path
 
 
-def noise(draw: int) -> list[str]:
+def noise(draw: int, *, own_base: bool) -> list[str]:
     """Return a few elements that look like links and lead nowhere."""
-    return [_NOISE[draw % len(_NOISE)], _NOISE[(draw >> 8) % len(_NOISE)]]
+    kinds = _NOISE[:-1] if own_base else _NOISE
+    return [kinds[draw % len(kinds)], kinds[(draw >> 8) % len(kinds)]]
 
 
 def dirty_link(origin: str, base: str, to_origin: str, to_path: str, text: str, draw: int) -> str:

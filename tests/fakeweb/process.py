@@ -7,12 +7,13 @@ ready, and ends on SIGTERM, SIGINT, or when its standard input closes because th
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
 import os
 import signal
 import subprocess
 import sys
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from tests.fakeweb.config import Config
 
+_LOG_READER = "reader-of-the-log"
 _ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -99,10 +101,19 @@ class Served:
         return f"127.0.0.1:{self.ports.dns}"
 
     def hits(self) -> list[Hit]:
-        """Read the access log so far."""
+        """Read the access log so far: every request whose answer had ended before this call is in it."""
         if self.log_path is None:
             raise ValueError("this fake web was started without a log")
-        return read_log(self.log_path)
+        self._wait_for_log()
+        return [hit for hit in read_log(self.log_path) if hit.host != _LOG_READER]
+
+    def _wait_for_log(self) -> None:
+        """Ask for anything: what the server did before it answered this is in the log by then."""
+        with suppress(ConnectionError):
+            client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+            with closing(client):
+                client.request("GET", "/", headers={"Host": _LOG_READER})
+                client.getresponse().read()
 
     def cpu_seconds(self) -> float:
         """Return the processor time, user and system, that the server has used so far."""
@@ -178,7 +189,7 @@ async def _open(
         silent=stack.enter_context(silent_port()) if "dead-silent" in config.dead else None,
         dns=(await stack.enter_async_context(NameServer(zone))).port if config.dns else None,
     )
-    context, certificate = self_signed(config.suffix) if config.tls else (None, None)
+    context, certificate = self_signed(site.hosts) if config.tls else (None, None)
     addresses = ["127.0.0.1", *(address for (address,) in own.values() if config.own_addresses)]
     server = FakeWeb(site, log, port=config.port, tls=context, addresses=addresses, others=others)
     return await stack.enter_async_context(server), certificate

@@ -6,19 +6,26 @@ import datetime
 import ssl
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _VALID = datetime.timedelta(days=2)
 
 
-def self_signed(suffix: str) -> tuple[ssl.SSLContext, str]:
-    """Return a server's context and its certificate (PEM) for every name right below ``suffix``."""
+def self_signed(names: Sequence[str]) -> tuple[ssl.SSLContext, str]:
+    """Return a server's context and its certificate (PEM) for these names.
+
+    Each is listed, for OpenSSL takes no wildcard right below a top-level name such as localhost.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
-    certificate = _certificate(key, suffix).public_bytes(serialization.Encoding.PEM)
+    certificate = _certificate(key, names).public_bytes(serialization.Encoding.PEM)
     secret = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
@@ -30,9 +37,9 @@ def self_signed(suffix: str) -> tuple[ssl.SSLContext, str]:
     return context, certificate.decode()
 
 
-def _certificate(key: ec.EllipticCurvePrivateKey, suffix: str) -> x509.Certificate:
+def _certificate(key: ec.EllipticCurvePrivateKey, names: Sequence[str]) -> x509.Certificate:
     now = datetime.datetime.now(datetime.UTC)
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"*.{suffix}")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "fakeweb")])
     return (
         x509.CertificateBuilder()
         .subject_name(name)
@@ -41,7 +48,7 @@ def _certificate(key: ec.EllipticCurvePrivateKey, suffix: str) -> x509.Certifica
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - _VALID)
         .not_valid_after(now + _VALID)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(f"*.{suffix}")]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name) for name in names]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(key, hashes.SHA256())
     )

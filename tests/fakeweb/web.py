@@ -135,11 +135,14 @@ class Web:
         mime, body = self.html(page)
         return http_answer(200, body, mime=mime)
 
+    def exhibit_stage(self, host: int, path: str, request: Request | None = None) -> Stage:
+        """Set the stage for an exhibit, ``/x/NAME?option=value``."""
+        options: dict[str, Option] = dict(parse_qsl(path.partition("?")[2], keep_blank_values=True))
+        return self._stage(host, path, options, request, [Link(self.origin(host), "/")])
+
     def _exhibit(self, host: int, request: Request) -> Answer:
-        name, _, query = request.path.removeprefix("/x/").partition("?")
-        name = name.partition("/")[0]
-        options: dict[str, Option] = dict(parse_qsl(query, keep_blank_values=True))
-        stage = self._stage(host, request.path, options, request, [Link(self.origin(host), "/")])
+        name = request.path.removeprefix("/x/").partition("?")[0].partition("/")[0]
+        stage = self.exhibit_stage(host, request.path, request)
         if name in BEHAVIOURS:
             return BEHAVIOURS[name].play(stage)
         if name in ROBOTS:

@@ -55,8 +55,8 @@ def many(stage: Stage) -> Answer:
 
 @behaviour(HEADERS, "header-cookies")
 def cookies(stage: Stage) -> Answer:
-    """A hundred cookies."""
-    return _with_lines(stage, b"".join(b"Set-Cookie: c%d=v; Path=/\r\n" % number for number in range(100)))
+    """Fifty cookies."""
+    return _with_lines(stage, b"".join(b"Set-Cookie: c%d=v; Path=/\r\n" % number for number in range(50)))
 
 
 @behaviour(HEADERS, "bare-lf", _lenient)
