@@ -1,0 +1,14 @@
+"""Fetching: from a Scrapy Request to the bytes on the wire and back to a Response.
+
+::
+
+    Request -> http.HttpDownloadHandler
+                 |  request_head    what is sent, byte for byte
+                 |  network         a connection out of aiohttp's pool; with resolver and addresses
+                 |  exchange        what comes back: response_head, gate (is the body wanted?), body
+                 v
+    Response and FetchMeta.capture, or an exception that failures.failure_word has a word for
+
+It stands behind the downloader middlewares, after a URL was leased and before its body is decoded.
+``request_head``, ``response_head``, ``body`` and ``exchange`` do no input or output of their own.
+"""

@@ -38,6 +38,10 @@ class Exchange:
     ``gate`` is called with the head and answers None to go on, or a word for why the body is not to be read.
     ``listener``, where given, sees each piece of payload and answers whether to go on. ``limit`` is in bytes
     of payload, 0 for none.
+
+    ``refusal`` is the gate's word, or ``stopped`` by the listener; ``silent`` until a byte has come;
+    ``reusable`` when the connection may carry another request; ``head_at`` monotonic and ``ended_at`` epoch
+    seconds.
     """
 
     def __init__(
@@ -53,15 +57,10 @@ class Exchange:
         self.error: Exception | None = None
         self.truncated: Truncated | None = None
         self.refusal: str | None = None
-        """The gate's word, or ``stopped`` by the listener."""
         self.silent = True
-        """Nothing has been received yet."""
         self.reusable = False
-        """The connection may carry another request."""
         self.head_at = 0.0
-        """Monotonic seconds when the head was complete."""
         self.ended_at = 0.0
-        """Epoch seconds."""
         self._method = method
         self._limit = limit
         self._gate = gate
@@ -71,15 +70,16 @@ class Exchange:
         self._interim_bytes = 0
         """Length of the 1xx heads before it."""
         self._reader: BodyReader | None = None
-        self._pieces: list[bytes] = []
+        self._payload: bytes | bytearray = b""
+        """The bytes of the only read, or one buffer for those of several: many small reads stay small."""
         self._size = 0
 
     @property
     def payload(self) -> bytes:
         """What has come of the body, without its transfer coding."""
-        if len(self._pieces) > 1:
-            self._pieces = [b"".join(self._pieces)]
-        return self._pieces[0] if self._pieces else b""
+        if not isinstance(self._payload, bytes):
+            self._payload = bytes(self._payload)
+        return self._payload
 
     def feed(self, data: bytes) -> None:
         """Take what the connection received."""
@@ -160,7 +160,7 @@ class Exchange:
             self._size += len(payload)
             over = self._size - self._limit
             cut = self._limit and over > 0
-            self._pieces.append(payload[:-over] if cut else payload)
+            self._keep(payload[:-over] if cut else payload)
             if self._listener is not None and not self._listener(payload):
                 self.refusal = "stopped"
                 self._finish(None)
@@ -174,6 +174,14 @@ class Exchange:
             self._finish("unspecified")
         elif reader.broken is not None:
             self._fail(MalformedResponseError(reader.broken))
+
+    def _keep(self, payload: bytes) -> None:
+        if not self._payload:
+            self._payload = payload
+            return
+        if isinstance(self._payload, bytes):
+            self._payload = bytearray(self._payload)
+        self._payload += payload
 
     def _finish(self, truncated: Truncated | None) -> None:
         reader, head = self._reader, self.head

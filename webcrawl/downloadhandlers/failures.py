@@ -91,6 +91,7 @@ _ERRNO_WORDS = {
     errno.ENETDOWN: "unreachable",
     errno.EHOSTDOWN: "unreachable",
     errno.EADDRNOTAVAIL: "unreachable",
+    errno.EINVAL: "unreachable",  # a link-local IPv6 address without its interface
 }
 
 _SEVERAL = "Multiple exceptions: "
@@ -118,16 +119,19 @@ def translate(error: Exception, url: str) -> Exception:
     """
     if isinstance(error, _OURS) or not isinstance(error, (aiohttp.ClientError, OSError)):
         return error
-    text = str(error) or type(error).__name__
+    told = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    text = str(told) or type(told).__name__
+    if isinstance(told, OSError) and told.errno is None and told.strerror:
+        text = told.strerror
     match failure_word(error):
         case "dns":
-            return CannotResolveHostError(text)
+            return CannotResolveHostError(f"{url}: {text}")
         case "refused":
-            return DownloadConnectionRefusedError(text)
+            return DownloadConnectionRefusedError(f"{url}: {text}")
         case "timeout":
             return DownloadTimeoutError(f"{url}: {text}")
         case "unsupported":
-            return UnsupportedURLSchemeError(text)
+            return UnsupportedURLSchemeError(f"{url}: {text}")
         case _:
             return DownloadFailedError(f"{url}: {text}")
 

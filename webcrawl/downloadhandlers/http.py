@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from webcrawl.downloadhandlers.network import PageConnection
+    from webcrawl.downloadhandlers.connection import PageConnection
 
 ANNOUNCED_FACTOR = 10
 """Without ``DOWNLOAD_ANNOUNCED_MAXSIZE``: bodies announced this many times DOWNLOAD_MAXSIZE are not read."""

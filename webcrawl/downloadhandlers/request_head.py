@@ -76,16 +76,10 @@ def request_head(
     Content-Length are added where they are missing. Raises ValueError for a method or a header name that is
     no token; line breaks in a value become spaces.
     """
-    names = set()
-    fields = []
-    for name, values in headers:
-        if _TOKEN.fullmatch(name) is None:
-            raise ValueError(f"not a header name: {name!r}")
-        names.add(name.lower())
-        fields += [b"%b: %b\r\n" % (name, _LINE_BREAKS.sub(b" ", value)) for value in values]
     if _TOKEN.fullmatch(method.encode("latin-1", "replace")) is None:
         raise ValueError(f"not a method: {method!r}")
     lines = [f"{method} {request_target} HTTP/1.1\r\n".encode("ascii")]
+    names, fields = _fields(headers)
     if b"host" not in names:
         lines.append(b"Host: %b\r\n" % authority.encode("ascii"))
     lines += fields
@@ -97,3 +91,15 @@ def request_head(
         lines.append(b"Content-Length: %d\r\n" % length)
     lines.append(b"\r\n")
     return b"".join(lines)
+
+
+def _fields(headers: Iterable[tuple[bytes, list[bytes]]]) -> tuple[set[bytes], list[bytes]]:
+    """The names in lower case, and the lines."""
+    names = set()
+    lines: list[bytes] = []
+    for name, values in headers:
+        if _TOKEN.fullmatch(name) is None:
+            raise ValueError(f"not a header name: {name!r}")
+        names.add(name.lower())
+        lines += [b"%b: %b\r\n" % (name, _LINE_BREAKS.sub(b" ", value)) for value in values]
+    return names, lines

@@ -15,7 +15,7 @@ from scrapy.utils.ssl import _make_ssl_context
 from scrapy.utils.test import get_crawler
 
 from tests.unit.downloadhandlers.lab import run
-from webcrawl.downloadhandlers.network import PageProtocol
+from webcrawl.downloadhandlers.connection import PageProtocol
 
 
 def test_the_connector_makes_its_protocols_by_a_factory() -> None:

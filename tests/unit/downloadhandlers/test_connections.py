@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.unit.downloadhandlers.lab import LOOPS, Client, Peer, answering, run, serving
-from webcrawl.downloadhandlers.network import PageProtocol, network_of
+from webcrawl.downloadhandlers.connection import PageProtocol
+from webcrawl.downloadhandlers.network import network_of
 
 if TYPE_CHECKING:
     from tests.unit.downloadhandlers.lab import Behaviour

@@ -108,6 +108,28 @@ def test_a_connection_that_is_never_accepted() -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize(
+    ("settings", "meta"),
+    [({}, {"download_timeout": 0.1}), ({"DOWNLOAD_CONNECT_TIMEOUT": 0.1}, {"download_timeout": 9})],
+)
+def test_a_tls_handshake_that_does_not_end_in_time(
+    settings: dict[str, float], meta: dict[str, float], loop: str
+) -> None:
+    async def behave(peer: Peer) -> None:
+        await peer.gone()
+
+    async def test() -> None:
+        async with serving(behave) as site, Client(**settings) as client:
+            fetched = await client.fetch(f"https://127.0.0.1:{site.port}/", meta=meta)
+            assert fetched.word == "timeout"
+            assert fetched.meta.capture is not None
+            assert fetched.meta.capture.ip == "127.0.0.1"
+            assert fetched.meta.capture.request_head == b""
+
+    run(test(), loop)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
 def test_a_connection_closed_without_an_answer_is_not_tried_again_behind_our_back(loop: str) -> None:
     async def behave(peer: Peer) -> None:
         await peer.request()
