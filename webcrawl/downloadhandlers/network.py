@@ -2,8 +2,8 @@
 
 The connector brings the pool, TLS, proxies and happy eyeballs (RFC 8305). What is said on a connection is
 ours: ``PageProtocol`` hands the bytes to an ``Exchange``. aiohttp's own ClientSession is left out because it
-rewrites URLs (an empty query is lost), repeats requests that a server cut off without telling, and loses
-bodies that end early; see docs/decisions/0002-http-client.md.
+rewrites URLs (an empty query is lost), repeats requests without telling, and gives up pages that browsers
+show; see docs/decisions/0002-http-client.md.
 
 One ``Network`` serves both schemes of a crawl, so that a redirect from http to https resolves the host once.
 """
