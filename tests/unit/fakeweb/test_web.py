@@ -96,6 +96,14 @@ def test_a_web_is_the_same_in_another_process() -> None:
     assert there.stdout.strip() == here
 
 
+def test_a_web_is_the_same_in_every_python_and_on_every_machine() -> None:
+    web = Web(7, 10, 100, dirty=True, charsets=True)
+    web.bind(Ports(8080))
+    everything = "\n".join(f"{fact.url} {fact.size}" for fact in web.truth().values())
+
+    assert hashlib.sha256(everything.encode()).hexdigest()[:16] == "b503883407ab125b"
+
+
 def test_another_seed_is_another_web() -> None:
     assert set(Web(1, 5, 50).urls()) != set(Web(2, 5, 50).urls())
 
