@@ -69,7 +69,7 @@ def _pattern(text: str) -> Iterator[Problem]:
 
 def _places(given: Mapping[str, str], configuration: Configuration) -> Iterator[Problem]:
     """Problems of the seeds and the whitelist, and of the contact that crawling them takes."""
-    problems: list[Problem] = []
+    problems: dict[str, Problem] = {}
     for name, hosts_of in (("domains", _hosts_of_whitelist), ("seeds", _hosts_of_seeds)):
         if not given.get(name):
             continue
@@ -77,11 +77,11 @@ def _places(given: Mapping[str, str], configuration: Configuration) -> Iterator[
             hosts = hosts_of(given[name])
             # The first is always read, so that an empty file is noticed; the others only when they matter.
             first = [host for host in (next(hosts, None),) if host is not None]
-            problems += _contact(chain(first, hosts), configuration)
+            for problem in _contact(chain(first, hosts), configuration):
+                problems.setdefault(problem.name, problem)
         except (SeedsError, WhitelistError) as error:
-            problems.append(Problem(f"-a {name}", str(error)))
-    missing = [problem for problem in problems if problem.name == "CRAWLER_CONTACT"]
-    yield from (problem for problem in problems if problem not in missing[1:])
+            problems[name] = Problem(f"-a {name}", str(error))
+    yield from problems.values()
 
 
 def _contact(hosts: Iterator[str], configuration: Configuration) -> Iterator[Problem]:

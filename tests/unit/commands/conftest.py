@@ -1,0 +1,150 @@
+"""A project of its own for tests of the command line: a tiny spider on data URLs, our commands, no
+network.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = Path(__file__).parents[3]
+
+SETTINGS = """
+SPIDER_MODULES = ["tiny.spiders"]
+COMMANDS_MODULE = "webcrawl.commands"
+SCHEDULER = "tiny.scheduler.Scheduler"
+LOG_LEVEL = "INFO"
+LOG_FORMATTER = "webcrawl.logs.QuietLogFormatter"
+STATS_DUMP = False
+TELNETCONSOLE_ENABLED = False
+REMOTE_CONTROL_ENABLED = False
+STATISTICS_INTERVAL_SECONDS = 0.2
+EXTENSIONS = {
+    "webcrawl.extensions.errors.Errors": 10,
+    "webcrawl.extensions.statistics.Statistics": 20,
+    "webcrawl.extensions.progress.Progress": 30,
+    "webcrawl.extensions.summary.Summary": 40,
+    "scrapy.extensions.spiderstate.SpiderState": None,
+    "scrapy.extensions.logstats.LogStats": None,
+}
+"""
+
+SCHEDULER = '''
+from scrapy import signals
+from scrapy.core import scheduler
+
+from webcrawl import errors
+from webcrawl.extensions.gauge import directory_of
+from webcrawl.frontier.tally import Snapshot, Tally
+
+
+class Frontier:
+    def __init__(self):
+        self.tally = Tally()
+
+    def snapshot(self):
+        return Snapshot(5, 4, 3, 2, 1, 0, 0, 0, 0, None, None)
+
+    def count(self, response):
+        self.tally.pages += 1
+        self.tally.statuses[response.status] += 1
+
+
+class Scheduler(scheduler.Scheduler):
+    """Scrapy's own in memory, with numbers like the frontier's."""
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        made = super().from_crawler(crawler)
+        made.dqdir = None
+        made.frontier = Frontier()
+        made.directory = directory_of(crawler)
+        made.refusal = getattr(crawler.spider, "refusal", None)
+        crawler.signals.connect(made.frontier.count, signals.response_received)
+        return made
+
+    def open(self, spider):
+        if self.refusal:
+            raise getattr(errors, self.refusal)("the JOBDIR is refused; do this or that")
+        if self.directory:
+            self.directory.mkdir(parents=True, exist_ok=True)
+        return super().open(spider)
+'''
+
+SPIDER = '''
+import asyncio
+
+import scrapy
+
+from webcrawl import errors
+
+
+class Tiny(scrapy.Spider):
+    """-a pages=N, -a pause=SECONDS between them; -a bad=1: each callback raises; -a refusal, -a late: see there."""
+
+    name = "tiny"
+
+    async def start(self):
+        if getattr(self, "late", None):
+            raise errors.ContactMissing("nobody could be asked")
+        if getattr(self, "broken", None):
+            raise RuntimeError("broken start")
+        for number in range(int(getattr(self, "pages", 3))):
+            yield scrapy.Request(f"data:,page{number}", dont_filter=True)
+            await asyncio.sleep(float(getattr(self, "pause", 0)))
+
+    def parse(self, response):
+        if getattr(self, "bad", None):
+            raise RuntimeError("bad callback")
+        if getattr(self, "stop", None):
+            raise scrapy.exceptions.CloseSpider(self.stop)
+'''
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """The project's folder."""
+    package = tmp_path / "tiny"
+    (package / "spiders").mkdir(parents=True)
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = tiny.settings\n")
+    for name, text in {
+        "__init__.py": "",
+        "settings.py": SETTINGS,
+        "scheduler.py": SCHEDULER,
+        "spiders/__init__.py": "",
+        "spiders/tiny.py": SPIDER,
+    }.items():
+        (package / name).write_text(text)
+    return tmp_path
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    """So that the project finds this source tree, and no terminal is meant."""
+    return {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "dumb"}
+
+
+@pytest.fixture
+def scrapy(project: Path, environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs a command of the project."""
+
+    def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "scrapy", *arguments],
+            cwd=project,
+            env=environment | variables,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return run

@@ -1,0 +1,145 @@
+"""Before a crawl starts: all problems at once, a fresh JOBDIR, and the command that resumes it."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import scrapy
+from scrapy.exceptions import UsageError
+from scrapy.settings import Settings
+
+from webcrawl.commands import preparation
+from webcrawl.errors import Problem
+from webcrawl.extensions.summary import RESUME_COMMAND
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Broad(scrapy.Spider):
+    name = "broad"
+    custom_settings = {"OF_THE_SPIDER": 1}  # noqa: RUF012
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def options(*settings: str, **arguments: str) -> Namespace:
+    return Namespace(set=list(settings), spargs=arguments)
+
+
+def problems(opts: Namespace) -> list[str]:
+    settings = Settings()
+    before = frozenset(settings)
+    named = preparation.unreadable_settings(opts)
+    settings.setdict(dict(item.split("=", 1) for item in opts.set), priority="cmdline")
+    return [str(problem) for problem in [*named, *preparation.problems(settings, Broad, opts, before)]]
+
+
+def test_settings_and_arguments_are_checked_in_one_go() -> None:
+    found = problems(
+        options("POLITENESS_MIN_DELAY=x", "POLITENES_KEY=host", "FEEDS={a", seeds="/nope", allow="(")
+    )
+    assert [problem.split(":")[0] for problem in found] == [
+        "FEEDS", "POLITENES_KEY", "POLITENESS_MIN_DELAY", "-a allow", "-a seeds",
+    ]  # fmt: skip
+
+
+def test_settings_that_only_the_spider_knows_are_known() -> None:
+    assert problems(options("OF_THE_SPIDER=2", seeds="http://a.test/")) == []
+
+
+def test_a_log_file_that_cannot_be_is_named(tmp_path: Path) -> None:
+    for path in ("no/such/folder/x.log", str(tmp_path)):
+        (problem,) = problems(options(f"LOG_FILE={path}", seeds="http://a.test/"))
+        assert problem.startswith("LOG_FILE: must be a file in a folder that exists")
+
+
+def test_a_jobdir_that_holds_a_crawl_needs_no_seeds(tmp_path: Path) -> None:
+    (problem,) = problems(options(f"JOBDIR={tmp_path}"))
+    assert problem.startswith("nothing to crawl")
+    (tmp_path / "frontier.db").touch()
+    assert problems(options(f"JOBDIR={tmp_path}")) == []
+
+
+def complete(monkeypatch: pytest.MonkeyPatch, *argv: str, **given: Any) -> Settings:
+    monkeypatch.setattr("sys.argv", ["scrapy", *argv])
+    settings = Settings(given)
+    preparation.complete(settings, Broad)
+    return settings
+
+
+def test_without_a_jobdir_a_fresh_one_is_chosen_and_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    settings = complete(monkeypatch, "broad", "-a", "seeds=my seeds.txt")
+    directory = settings["JOBDIR"]
+    assert directory.startswith("crawls/broad-2")
+    resume = f"scrapy crawl broad -a 'seeds=my seeds.txt' -s JOBDIR={directory}"
+    assert settings[RESUME_COMMAND] == resume
+    assert capsys.readouterr().err == f"The crawl is kept in {directory}\nTo resume it: {resume}\n"
+    assert list(tmp_path.iterdir()) == [], "nothing is made before the crawl starts"
+
+
+def test_a_folder_that_is_there_is_never_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    first = preparation._fresh("broad")
+    (tmp_path / first).mkdir(parents=True)
+    second = preparation._fresh("broad")
+    assert second != first
+
+
+def test_a_given_jobdir_is_resumed_by_the_same_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = complete(monkeypatch, "broad", "-s", "JOBDIR=x", JOBDIR="x")
+    assert settings[RESUME_COMMAND] == "scrapy crawl broad -s JOBDIR=x"
+    assert capsys.readouterr().err == ""
+
+
+def test_seeds_from_standard_input_are_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    for given in (["-a", "seeds=-"], ["-aseeds=-"]):
+        settings = complete(monkeypatch, "broad", *given, "-a", "allow=-", JOBDIR="x")
+        assert settings[RESUME_COMMAND] == "scrapy crawl broad -a allow=-"
+
+
+def test_a_crawl_in_memory_has_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = complete(monkeypatch, "broad", FRONTIER_BACKEND="memory")
+    assert settings["JOBDIR"] is None
+
+
+def test_the_user_agent_is_composed_for_every_component(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = complete(monkeypatch, "broad", CRAWLER_CONTACT="me@example.org")
+    assert settings["USER_AGENT"].endswith(" (+me@example.org)")
+
+
+SPIDERS = {"SPIDER_MODULES": ["webcrawl.spiders"]}
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["brod"], "brod: is no spider; did you mean broad?"),
+        (["xyzzy"], "xyzzy: is no spider; there are broad"),
+        (["broad", "--fast"], "--fast: is no option of this command"),
+        (["broad", "more"], "more: is one argument too many; broad was taken for the spider"),
+    ],
+)
+def test_what_is_no_spider_is_named(args: list[str], said: str) -> None:
+    found = preparation.spider_named(args, Settings(SPIDERS))
+    assert isinstance(found, Problem)
+    assert str(found).startswith(said)
+
+
+def test_the_spider_is_found_by_its_name() -> None:
+    found = preparation.spider_named(["broad"], Settings(SPIDERS))
+    assert isinstance(found, type)
+    assert found.name == "broad"
+
+
+def test_no_spider_at_all_asks_for_help() -> None:
+    with pytest.raises(UsageError):
+        preparation.spider_named([], Settings(SPIDERS))
