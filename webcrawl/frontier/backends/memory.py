@@ -25,7 +25,7 @@ from webcrawl.frontier.backend import (
 )
 from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.queue_head import Place, place_of
-from webcrawl.frontier.records import State, UrlEntry, web_origin
+from webcrawl.frontier.records import Kind, State, UrlEntry, web_origin
 from webcrawl.frontier.seen import Seen
 from webcrawl.hosts.record import HostRecord, RobotsRecord
 
@@ -89,9 +89,11 @@ class MemoryBackend:
             self._host(record.key).record = copy.deepcopy(record)
         for robots in batch.robots:
             self._robots[robots.origin] = copy.copy(robots)
-        touched = {entry.key for entry in queued}
-        pruned = sum(self._prune(self._hosts[key]) for key in touched)
-        return Committed(queued, pruned, self._counts.queued, len(self._hosts))
+        pruned = [gone for key in {entry.key for entry in queued} for gone in self._prune(self._hosts[key])]
+        if pruned:
+            places = {(entry.key, place_of(entry)) for entry in pruned}
+            queued = [entry for entry in queued if (entry.key, place_of(entry)) not in places]
+        return Committed(queued, len(pruned), self._counts.queued, len(self._hosts))
 
     async def release(self, records: Sequence[HostRecord]) -> None:
         for record in records:
@@ -148,6 +150,17 @@ class MemoryBackend:
 
     def _discover(self, entry: UrlEntry) -> bool:
         host = self._host(entry.key)
+        if not self._admit(host, entry):
+            return False
+        insort(host.queue, copy.copy(entry), key=place_of)
+        self._counts.queued += 1
+        return True
+
+    def _admit(self, host: _Host, entry: UrlEntry) -> bool:
+        if entry.kind == Kind.ROBOTS:
+            # A hop of a robots.txt redirect is no URL of the crawl: it is never seen, whatever it points to.
+            entry.repeat = True
+            return True
         if self._seen is not None:
             new = self._seen.add(entry.fingerprint)
         else:
@@ -157,22 +170,26 @@ class MemoryBackend:
         if not new and not entry.repeat:
             return False
         entry.repeat = not new
-        insort(host.queue, copy.copy(entry), key=place_of)
-        self._counts.queued += 1
         return True
 
     def _settle(self, settled: Settled) -> None:
-        host = self._host(settled.entry.key)
-        place = place_of(settled.entry)
+        entry = settled.entry
+        host = self._host(entry.key)
+        place = place_of(entry)
         index = bisect_right(host.queue, place, key=place_of) - 1
         if index >= 0 and place_of(host.queue[index]) == place:
             del host.queue[index]
             self._counts.queued -= 1
-        if settled.again is not None:
-            insort(host.queue, copy.copy(settled.again), key=place_of)
-            self._counts.queued += 1
+        elif not entry.repeat:
+            # It was pruned while it was leased: what became of it since is what counts.
+            self._counts.refused -= 1
+        if settled.again is None:
+            self._end(host, entry, settled.state)
             return
-        self._end(host, settled.entry, settled.state)
+        insort(host.queue, copy.copy(settled.again), key=place_of)
+        self._counts.queued += 1
+        if self._seen is None and not entry.repeat:
+            host.states[entry.fingerprint] = State.QUEUED
 
     def _end(self, host: _Host, entry: UrlEntry, state: State) -> None:
         if entry.repeat:
@@ -182,12 +199,12 @@ class MemoryBackend:
         name = {State.DONE: "done", State.FAILED: "failed", State.REFUSED: "refused"}[state]
         setattr(self._counts, name, getattr(self._counts, name) + 1)
 
-    def _prune(self, host: _Host) -> int:
-        if not self._queue_max or len(host.queue) <= self._queue_max:
-            return 0
+    def _prune(self, host: _Host) -> list[UrlEntry]:
+        if not self._queue_max:
+            return []
         excess = host.queue[self._queue_max :]
         del host.queue[self._queue_max :]
         self._counts.queued -= len(excess)
         for entry in excess:
             self._end(host, entry, State.REFUSED)
-        return len(excess)
+        return excess

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Literal, ParamSpec, TypeVar
 
 from webcrawl.errors import JobdirDamaged, StorageFull
-from webcrawl.frontier.backend import HEAD, Activated, Batch, Committed, Counts, Idle, Loaded
+from webcrawl.frontier.backend import HEAD, Activated, Batch, Committed, Counts, Idle, Loaded, Settled
 from webcrawl.frontier.backends.sqlite.keys import Keys
 from webcrawl.frontier.backends.sqlite.opening import open_database
 from webcrawl.frontier.backends.sqlite.queues import Queues
 from webcrawl.frontier.backends.sqlite.seen import BloomSeen, ExactSeen, SeenTest
 from webcrawl.frontier.draw import Draw
-from webcrawl.frontier.queue_head import Place
+from webcrawl.frontier.queue_head import Place, place_of
 from webcrawl.frontier.records import Kind, State, UrlEntry
 from webcrawl.hosts.record import HostRecord
 
@@ -170,16 +170,8 @@ class SqliteBackend:
         gains: dict[int, tuple[int, int]] = {}
         rows: list[tuple[int, UrlEntry]] = []
         for settled in batch.settled:
-            host_id = self._keys.id_of(settled.entry.key)
-            if self._queues.remove(host_id, settled.entry):
-                count, level = gains.get(host_id, (0, settled.entry.level))
-                gains[host_id] = (count - 1, level)
-            if settled.again is not None:
-                rows.append((host_id, settled.again))
-            else:
-                self._end(
-                    host_id, settled.entry.fingerprint, settled.entry.repeat, settled.state, settled.rule
-                )
+            self._settle(settled, gains, rows)
+        left = list(gains)
         for entry in batch.discovered:
             host_id = self._keys.id_of(entry.key)
             if self._admit(host_id, entry):
@@ -189,6 +181,7 @@ class SqliteBackend:
             gains[host_id] = (count + 1, max(level, entry.level))
         self._queues.push(rows)
         self._keys.queued(gains)
+        self._keys.left(left)
         self._totals["queued"] += sum(count for count, _ in gains.values())
         self._keys.store(batch.hosts)
         self._totals["robots"] += self._queues.store_robots(batch.robots, self._totals["robots"])
@@ -198,8 +191,30 @@ class SqliteBackend:
             f"UPDATE totals SET {', '.join(f'{name} = ?' for name in _TOTALS)}",
             [self._totals[name] for name in _TOTALS],
         )
+        if pruned:
+            rows = [(host_id, entry) for host_id, entry in rows if (host_id, place_of(entry)) not in pruned]
         totals = self._totals
-        return Committed([entry for _, entry in rows], pruned, totals["queued"], totals["hosts"])
+        return Committed([entry for _, entry in rows], len(pruned), totals["queued"], totals["hosts"])
+
+    def _settle(
+        self, settled: Settled, gains: dict[int, tuple[int, int]], rows: list[tuple[int, UrlEntry]]
+    ) -> None:
+        entry = settled.entry
+        host_id = self._keys.id_of(entry.key)
+        pruned = False
+        if self._queues.remove(host_id, entry):
+            count, level = gains.get(host_id, (0, entry.level))
+            gains[host_id] = (count - 1, level)
+        elif not entry.repeat:
+            # It was pruned while it was leased: what became of it since is what counts.
+            pruned = True
+            self._totals["refused"] -= 1
+        if settled.again is None:
+            self._end(host_id, entry.fingerprint, entry.repeat, settled.state, settled.rule)
+            return
+        rows.append((host_id, settled.again))
+        if pruned:
+            self._seen.settle(host_id, entry.fingerprint, State.QUEUED, None)
 
     def _admit(self, host_id: int, entry: UrlEntry) -> bool:
         if entry.kind == Kind.ROBOTS:
@@ -218,17 +233,18 @@ class SqliteBackend:
         self._seen.settle(host_id, fingerprint, state, rule)
         self._totals[_TOTAL_OF[state]] += 1
 
-    def _prune(self, host_ids: set[int]) -> int:
+    def _prune(self, host_ids: set[int]) -> set[tuple[int, Place]]:
+        """Cut full queues. Returns (host id, place) of what went."""
+        pruned: set[tuple[int, Place]] = set()
         if not self._options.queue_max:
-            return 0
-        pruned = 0
+            return pruned
         for host_id in host_ids:
             gone = self._queues.prune(host_id, self._options.queue_max)
-            for fingerprint, repeat in gone:
+            for place, fingerprint, repeat in gone:
                 self._end(host_id, fingerprint, repeat, State.REFUSED, "queue-full")
+                pruned.add((host_id, place))
             self._keys.queued({host_id: (-len(gone), 0)} if gone else {})
-            pruned += len(gone)
-        self._totals["queued"] -= pruned
+        self._totals["queued"] -= len(pruned)
         return pruned
 
     @contextmanager

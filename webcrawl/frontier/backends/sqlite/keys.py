@@ -12,6 +12,7 @@ from webcrawl.frontier.draw import LEVELS_CONSIDERED, Draw
 from webcrawl.hosts.record import HostRecord
 
 _IDS_REMEMBERED = 200_000
+_LEVEL = "coalesce((SELECT -rank FROM queue WHERE host_id = hosts.id ORDER BY rank LIMIT 1), 0)"
 _FIELDS = [field.name for field in fields(HostRecord)]
 
 
@@ -71,6 +72,13 @@ class Keys:
             [(host_id, level) for host_id, (count, level) in gains.items() if count > 0],
         )
 
+    def left(self, host_ids: Sequence[int]) -> None:
+        """URLs left the queues of these keys; what is known of those that are idle may have changed with it."""
+        self._cursor.executemany(
+            f"UPDATE hosts SET idle = (queued > 0), level = {_LEVEL} WHERE id = ? AND idle = 1",
+            [(host_id,) for host_id in host_ids],
+        )
+
     def store(self, records: Sequence[HostRecord]) -> None:
         self._cursor.executemany(
             "UPDATE hosts SET next_fetch_at = ?, delay_seconds = ?, parked = ?, given_up = ?, record = ? "
@@ -81,8 +89,7 @@ class Keys:
     def release(self, records: Sequence[HostRecord]) -> None:
         self.store(records)
         self._cursor.executemany(
-            "UPDATE hosts SET active = 0, idle = (queued > 0 AND NOT given_up), level = coalesce("
-            "(SELECT -rank FROM queue WHERE host_id = hosts.id ORDER BY rank LIMIT 1), 0) WHERE id = ?",
+            f"UPDATE hosts SET active = 0, idle = (queued > 0 AND NOT given_up), level = {_LEVEL} WHERE id = ?",
             [(self.id_of(record.key),) for record in records],
         )
 
@@ -90,15 +97,16 @@ class Keys:
         """Keys that a crash left active may have been contacted a moment ago: they rest a full delay again."""
         self._cursor.execute(
             "UPDATE hosts SET active = 0, idle = (queued > 0 AND NOT given_up), "
-            "next_fetch_at = max(next_fetch_at, ? + delay_seconds), level = coalesce("
-            "(SELECT -rank FROM queue WHERE host_id = hosts.id ORDER BY rank LIMIT 1), 0) WHERE active = 1",
+            f"next_fetch_at = max(next_fetch_at, ? + delay_seconds), level = {_LEVEL} WHERE active = 1",
             (now,),
         )
         return self._cursor.rowcount
 
     def revive(self) -> None:
         """A crawl that is started again gives given-up keys another chance."""
-        self._cursor.execute("UPDATE hosts SET given_up = 0, idle = (queued > 0) WHERE given_up = 1")
+        self._cursor.execute(
+            f"UPDATE hosts SET given_up = 0, idle = (queued > 0), level = {_LEVEL} WHERE given_up = 1"
+        )
 
     def activate(self, count: int, now: float, draw: Draw) -> list[tuple[int, HostRecord]]:
         chosen: list[tuple[int, HostRecord]] = []
@@ -110,7 +118,8 @@ class Keys:
             ).fetchall()
             chosen += [(row[0], self._record(*row[1:])) for row in rows]
         self._cursor.executemany(
-            "UPDATE hosts SET active = 1, idle = 0 WHERE id = ?", [(host_id,) for host_id, _ in chosen]
+            "UPDATE hosts SET active = 1, idle = 0, parked = 0 WHERE id = ?",
+            [(host_id,) for host_id, _ in chosen],
         )
         return chosen
 

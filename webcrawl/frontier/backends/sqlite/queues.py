@@ -78,9 +78,9 @@ class Queues:
         ]
         return Loaded(entries, more=len(rows) > count, robots=self._robots_of(entries))
 
-    def prune(self, host_id: int, queue_max: int) -> list[tuple[int, bool]]:
-        """Cut the queue to ``queue_max``, lowest level and last come first; (fingerprint, repeat) of what
-        went.
+    def prune(self, host_id: int, queue_max: int) -> list[tuple[Place, int, bool]]:
+        """Cut the queue to ``queue_max``, lowest level and last come first; (place, fingerprint, repeat) of
+        what went.
         """
         row = self._cursor.execute("SELECT queued FROM hosts WHERE id = ?", (host_id,)).fetchone()
         if row is None or row[0] <= queue_max:
@@ -94,7 +94,7 @@ class Queues:
             "DELETE FROM queue WHERE host_id = ? AND rank = ? AND position = ?",
             [(host_id, rank, position) for rank, position, _, _ in rows],
         )
-        return [(fingerprint, bool(repeat)) for _, _, fingerprint, repeat in rows]
+        return [((rank, position), fingerprint, bool(repeat)) for rank, position, fingerprint, repeat in rows]
 
     def store_robots(self, records: Sequence[RobotsRecord], stored: int) -> int:
         """Store answers; ``stored`` is how many there are. Returns by how many the number grew."""

@@ -1,0 +1,69 @@
+"""One suite for all backends: the same sentences hold for each of them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.contract.driven import KINDS, Driven, DrivenSqlite, make
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    MakeBackend = Callable[..., Driven]
+    MakeSqlite = Callable[..., DrivenSqlite]
+
+
+@pytest.fixture
+def runner() -> Iterator[asyncio.Runner]:
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+def _maker(kind: str, runner: asyncio.Runner, directory: Path) -> Iterator[MakeBackend]:
+    made: list[Driven] = []
+
+    def make_one(*, opened: bool = True, **options: Any) -> Driven:
+        one = make(kind, runner, directory / str(len(made)), **options)
+        made.append(one)
+        if opened:
+            one.open()
+        return one
+
+    yield make_one
+    for one in made:
+        one.dispose()
+
+
+@pytest.fixture(params=KINDS)
+def make_backend(
+    request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path: Path
+) -> Iterator[MakeBackend]:
+    """Makes open backends of each kind with the options given."""
+    yield from _maker(request.param, runner, tmp_path)
+
+
+@pytest.fixture
+def backend(make_backend: MakeBackend) -> Iterator[Driven]:
+    """An open backend of each kind; whatever a test does to it, its counts must agree with what it stores."""
+    made = make_backend()
+    yield made
+    made.check_books()
+
+
+@pytest.fixture(params=["sqlite", "sqlite-bloom"])
+def make_sqlite(
+    request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path: Path
+) -> Iterator[MakeSqlite]:
+    """Makes open SQLite backends, for what only files can suffer."""
+    yield from _maker(request.param, runner, tmp_path)
+
+
+@pytest.fixture
+def sqlite(make_sqlite: MakeSqlite) -> Iterator[DrivenSqlite]:
+    made = make_sqlite()
+    yield made
+    made.check_books()

@@ -1,0 +1,223 @@
+"""Which keys become active, what they bring along, and what is remembered of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from tests.contract.samples import NOW, entry, found, pages, robots, settled, urls
+from webcrawl.frontier.backend import Batch
+from webcrawl.frontier.records import UrlEntry
+from webcrawl.hosts.record import HostRecord
+from webcrawl.hosts.robots import RobotsState
+
+if TYPE_CHECKING:
+    from tests.contract.conftest import MakeBackend
+    from tests.contract.driven import Driven
+
+
+def idle_key(backend: Driven, key: str, at: float, level: int = 0, **record: object) -> None:
+    """Give ``key`` a URL and a time from which it may be contacted."""
+    backend.commit(found(entry(f"http://{key}/", level)))
+    [active] = [one for one in backend.activate() if one.record.key == key]
+    active.record.next_fetch_at = at
+    for name, value in record.items():
+        setattr(active.record, name, value)
+    backend.release(active.record)
+
+
+def test_a_key_that_was_never_contacted_is_ready_at_once(backend: Driven) -> None:
+    backend.commit(found(entry("http://a/")))
+    assert backend.idle().at == 0.0
+    assert backend.active_keys(now=0.0) == ["a"]
+
+
+def test_only_keys_whose_time_has_come_become_active(backend: Driven) -> None:
+    idle_key(backend, "now", NOW + 5)
+    idle_key(backend, "later", NOW + 5.001)
+    assert backend.active_keys(now=NOW + 4.999) == []
+    assert backend.active_keys(now=NOW + 5) == ["now"]
+    assert backend.active_keys(now=NOW + 6) == ["later"]
+
+
+def test_a_key_becomes_active_once(backend: Driven) -> None:
+    backend.commit(found(*pages("a", 3)))
+    assert backend.active_keys() == ["a"]
+    assert backend.active_keys() == []
+    backend.commit(found(entry("http://a/new")))
+    assert backend.active_keys() == []
+
+
+def test_no_more_keys_become_active_than_were_asked_for(backend: Driven) -> None:
+    backend.commit(found(*(entry(f"http://h{number}/") for number in range(10))))
+    first, second = backend.active_keys(4), backend.active_keys(100)
+    assert (len(first), len(second)) == (4, 6)
+    assert len({*first, *second}) == 10
+
+
+def test_asked_for_none_none_becomes_active(backend: Driven) -> None:
+    backend.commit(found(entry("http://a/")))
+    assert backend.active_keys(0) == []
+    assert backend.active_keys(1) == ["a"]
+
+
+def test_within_a_level_those_come_first_whose_time_came_first(backend: Driven) -> None:
+    for key, at in (("third", 30), ("first", 10), ("second", 20)):
+        idle_key(backend, key, NOW + at)
+    assert backend.active_keys(2, now=NOW + 100) == ["first", "second"]
+
+
+def test_the_draw_prefers_high_levels_and_starves_none(make_backend: MakeBackend) -> None:
+    drawn: Counter[str] = Counter()
+    backend = make_backend()
+    backend.commit(
+        found(*(entry(f"http://h{number}-{level}/", level) for number in range(60) for level in range(3)))
+    )
+    for _ in range(20):
+        drawn.update(key[-1] for key in backend.active_keys(2))
+    assert drawn["2"] > drawn["1"] > drawn["0"] > 0
+
+
+def test_only_keys_that_are_ready_take_part_in_the_draw(backend: Driven) -> None:
+    idle_key(backend, "high", NOW + 1000, level=9)
+    idle_key(backend, "low", NOW)
+    assert backend.active_keys(5) == ["low"]
+
+
+def test_the_level_of_a_key_is_the_highest_in_its_queue(make_backend: MakeBackend) -> None:
+    backend = make_backend()
+    backend.commit(found(entry("http://a/low", 0), entry("http://a/high", 7), entry("http://b/", 3)))
+    assert {key: host.level for key, host in backend.hosts().items()} == {"a": 7, "b": 3}
+    backend.commit(found(entry("http://b/higher", 8)))
+    assert backend.hosts()["b"].level == 8
+    backend.check_books()
+
+
+def test_a_released_key_is_idle_again_with_the_level_its_queue_has_now(make_backend: MakeBackend) -> None:
+    backend = make_backend()
+    backend.commit(found(high := entry("http://a/high", 7), entry("http://a/low", 1)))
+    active = backend.activate_one()
+    backend.commit(settled(high))
+    backend.release(active.record)
+    assert backend.hosts()["a"].level == 1
+    assert backend.active_keys() == ["a"]
+    backend.check_books()
+
+
+def test_a_released_key_with_an_empty_queue_is_kept_and_comes_back_with_its_next_url(
+    backend: Driven,
+) -> None:
+    backend.commit(found(one := entry("http://a/1")))
+    record = backend.activate_one().record
+    record.fetches, record.next_fetch_at = 3, NOW + 50
+    backend.commit(settled(one))
+    backend.release(record)
+    assert backend.active_keys(now=NOW + 100) == []
+    assert backend.idle().at is None
+    backend.commit(found(entry("http://a/2")))
+    assert backend.idle().at == NOW + 50
+    assert backend.active_keys(now=NOW + 49) == []
+    assert backend.activate_one(now=NOW + 50).record.fetches == 3
+
+
+def test_the_last_words_of_a_released_key_come_back_with_it(backend: Driven) -> None:
+    backend.commit(found(entry("http://a/")))
+    backend.activate_one()
+    last = HostRecord(
+        "a",
+        NOW + 7.25,
+        7.25,
+        [0.5, 0.25],
+        crawl_delay_seconds=3.5,
+        fetches=9,
+        answered=True,
+        failures=2,
+        parks=1,
+        last_error="tim\u00e9out",
+    )
+    backend.release(last)
+    assert backend.activate_one(now=NOW + 8).record == last
+
+
+def test_the_record_of_an_active_key_can_be_stored_without_releasing_it(backend: Driven) -> None:
+    backend.commit(found(entry("http://a/")))
+    record = backend.activate_one().record
+    record.next_fetch_at, record.failures = NOW + 20, 1
+    backend.commit(Batch(hosts=[record]))
+    assert backend.active_keys(now=NOW + 100) == []
+    assert backend.hosts()["a"].record.failures == 1
+
+
+def test_idle_times_of_parked_keys_are_told_apart_from_those_that_merely_rest(backend: Driven) -> None:
+    idle_key(backend, "rests", NOW + 10)
+    idle_key(backend, "rests-longer", NOW + 20)
+    idle_key(backend, "parked", NOW + 5, parked=True)
+    idle_key(backend, "parked-longer", NOW + 99, parked=True)
+    idle = backend.idle()
+    assert (idle.at, idle.parked_at) == (NOW + 10, NOW + 5)
+    assert backend.counts().parked_hosts == 2
+
+
+def test_without_idle_keys_there_are_no_idle_times(backend: Driven) -> None:
+    assert (backend.idle().at, backend.idle().parked_at) == (None, None)
+    backend.commit(found(entry("http://a/")))
+    backend.activate_one()
+    assert (backend.idle().at, backend.idle().parked_at) == (None, None)
+
+
+def test_a_parked_key_becomes_active_when_its_time_comes_and_is_parked_no_more(backend: Driven) -> None:
+    idle_key(backend, "a", NOW + 60, parked=True)
+    assert backend.active_keys(now=NOW + 59) == []
+    assert not backend.activate_one(now=NOW + 60).record.parked
+    assert backend.counts().parked_hosts == 0
+
+
+def test_given_up_keys_are_passed_over_and_their_urls_kept(backend: Driven) -> None:
+    idle_key(backend, "dead", NOW, given_up=True)
+    idle_key(backend, "alive", NOW)
+    assert backend.active_keys(now=NOW + 10_000) == ["alive"]
+    backend.commit(found(entry("http://dead/more")))
+    assert backend.active_keys(now=NOW + 10_000) == []
+    counts = backend.counts()
+    assert (counts.given_up_hosts, counts.given_up_urls, counts.queued) == (1, 2, 3)
+    assert backend.idle().at is None
+
+
+def test_robots_answers_come_along_with_the_head_of_a_queue(backend: Driven) -> None:
+    backend.commit(found(entry("http://a/"), entry("https://a/", key="a"), entry("http://b/")))
+    answers = [robots("http://a", "User-agent: *\nDisallow: /x"), robots("https://a"), robots("http://b")]
+    backend.commit(Batch(robots=answers))
+    brought = {one.record.key: one.queue.robots for one in backend.activate()}
+    assert sorted(brought["a"], key=lambda record: record.origin) == answers[:2]
+    assert brought["b"] == answers[2:]
+
+
+def test_robots_answers_come_along_with_every_load(backend: Driven) -> None:
+    backend.commit(found(entry("http://a/", position=1), entry("http://a:8080/", key="a", position=2)))
+    backend.activate_one()
+    backend.commit(Batch(robots=[robots("http://a:8080")]))
+    assert backend.load("a", None, 1).robots == []
+    assert [record.origin for record in backend.load("a", (0, 1)).robots] == ["http://a:8080"]
+
+
+def test_a_new_robots_answer_takes_the_place_of_the_old_one(backend: Driven) -> None:
+    backend.commit(found(entry("http://a/")))
+    backend.commit(Batch(robots=[robots("http://a", "old")]))
+    newer = robots("http://a", "new \N{SNOWMAN}")
+    newer.state, newer.crawl_delay_seconds, newer.attempts = RobotsState.UNREACHABLE, 2.5, 3
+    backend.commit(Batch(robots=[newer]))
+    assert backend.activate_one().queue.robots == [newer]
+
+
+def test_entries_without_an_origin_bring_no_robots_answers(backend: Driven) -> None:
+    backend.commit(found(UrlEntry("data:,x", "data:", 1, position=1)))
+    assert backend.activate_one().queue.robots == []
+
+
+def test_what_comes_in_for_an_active_key_is_there_when_it_is_released(backend: Driven) -> None:
+    backend.commit(found(one := entry("http://a/1")))
+    record = backend.activate_one().record
+    backend.commit(Batch([entry("http://a/2", 4)], settled(one).settled))
+    backend.release(record)
+    active = backend.activate_one()
+    assert urls(active.queue.entries) == ["http://a/2"]

@@ -1,0 +1,204 @@
+"""A queue per key, in the order of levels and positions, read a stretch at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.contract.samples import again, entry, found, pages, settled, urls
+from webcrawl.frontier.backend import HEAD
+from webcrawl.frontier.queue_head import place_of
+from webcrawl.frontier.records import UrlEntry
+
+if TYPE_CHECKING:
+    from tests.contract.driven import Driven
+
+BOUNDARY = [0, 1, -1, (1 << 63) - 1, -(1 << 63), 1 << 62, -(1 << 62)]
+
+
+def test_higher_levels_come_first_and_within_a_level_lower_positions(backend: Driven) -> None:
+    backend.commit(
+        found(
+            entry("http://a/low-late", level=-1, position=9),
+            entry("http://a/high-late", level=5, position=8),
+            entry("http://a/middle", level=0, position=1),
+            entry("http://a/high-early", level=5, position=7),
+            entry("http://a/low-early", level=-1, position=2),
+        )
+    )
+    queue = backend.activate_one().queue
+    assert [one.url.rpartition("/")[2] for one in queue.entries] == [
+        "high-early",
+        "high-late",
+        "middle",
+        "low-early",
+        "low-late",
+    ]
+    assert not queue.more
+
+
+def test_an_activated_key_brings_the_head_of_its_queue_and_tells_whether_more_follows(
+    backend: Driven,
+) -> None:
+    backend.commit(found(*pages("short", HEAD), *pages("long", HEAD + 1)))
+    queues = {one.record.key: one.queue for one in backend.activate()}
+    assert urls(queues["short"].entries) == urls(pages("short", HEAD))
+    assert not queues["short"].more
+    assert urls(queues["long"].entries) == urls(pages("long", HEAD))
+    assert queues["long"].more
+
+
+def test_loading_stretch_after_stretch_gives_the_whole_queue_once(backend: Driven) -> None:
+    known = pages("a", 23) + pages("a", 0)
+    backend.commit(found(*known))
+    backend.activate_one()
+    place, more, seen = None, True, []
+    while more:
+        loaded = backend.load("a", place, 5)
+        seen += loaded.entries
+        place, more = place_of(loaded.entries[-1]), loaded.more
+    assert urls(seen) == urls(known)
+
+
+def test_a_load_behind_the_last_entry_is_empty_and_says_that_nothing_follows(backend: Driven) -> None:
+    backend.commit(found(*(known := pages("a", 3))))
+    backend.activate_one()
+    loaded = backend.load("a", place_of(known[-1]))
+    assert (loaded.entries, loaded.more) == ([], False)
+
+
+def test_a_load_behind_a_place_that_no_entry_has_starts_at_the_next_one(backend: Driven) -> None:
+    backend.commit(found(entry("http://a/1", position=10), entry("http://a/2", position=20)))
+    backend.activate_one()
+    assert urls(backend.load("a", (0, 15)).entries) == ["http://a/2"]
+
+
+def test_a_load_sees_what_was_queued_and_settled_since_the_key_became_active(backend: Driven) -> None:
+    first, second = entry("http://a/1"), entry("http://a/2")
+    backend.commit(found(first, second))
+    backend.activate_one()
+    backend.commit(found(entry("http://a/urgent", level=3)))
+    backend.commit(settled(first))
+    assert urls(backend.load("a").entries) == ["http://a/urgent", "http://a/2"]
+
+
+def test_a_leased_url_stays_in_its_queue_until_it_is_settled(backend: Driven) -> None:
+    one = entry("http://a/1")
+    backend.commit(found(one))
+    backend.activate_one()
+    assert urls(backend.load("a").entries) == ["http://a/1"]
+    assert backend.counts().queued == 1
+
+
+def test_a_url_that_goes_back_stands_at_its_new_place_and_only_there(backend: Driven) -> None:
+    first, second = entry("http://a/1", position=1), entry("http://a/2", position=2)
+    backend.commit(found(first, second))
+    backend.activate_one()
+    backend.commit(again(first, position=3))
+    loaded = backend.load("a").entries
+    assert urls(loaded) == ["http://a/2", "http://a/1"]
+    assert loaded[1].attempts == 1
+
+
+def test_every_field_of_an_entry_comes_back_as_it_went_in(backend: Driven) -> None:
+    full = UrlEntry(
+        "http://a/?q=1",
+        "a",
+        -5,
+        level=2,
+        position=77,
+        depth=4,
+        via="http://b/",
+        kind="sitemap",
+        redirects=2,
+        attempts=1,
+        payload='{"callback": "parse_item"}',
+    )
+    backend.commit(found(full))
+    [loaded] = backend.activate_one().queue.entries
+    assert loaded == full
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://a/" + "x" * 20_000,
+        "http://a/\N{SNOWMAN}/\U0001f577/%zz",
+        "http://a/'; DROP TABLE queue; --",
+        "http://a/\"quoted\"?a='b'&\\",
+        "http://a/nul\x00inside",
+        "http://a/\n\t\r",
+        "data:,hello",
+    ],
+)
+def test_any_url_comes_back_as_it_went_in(backend: Driven, url: str) -> None:
+    one = UrlEntry(url, "a", 1, position=1, via=url, payload=url)
+    backend.commit(found(one))
+    [loaded] = backend.activate_one().queue.entries
+    assert loaded == one
+
+
+@pytest.mark.parametrize(
+    "key", ["a", "xn--bcher-kva.example", "münchen.example", "[::1]", "data:", "a'b\x00c"]
+)
+def test_any_key_comes_back_as_it_went_in(backend: Driven, key: str) -> None:
+    backend.commit(found(entry("http://a/1", key=key)))
+    active = backend.activate_one()
+    assert (active.record.key, active.queue.entries[0].key) == (key, key)
+    backend.release(active.record)
+    assert backend.active_keys() == [key]
+
+
+@pytest.mark.parametrize("fingerprint", BOUNDARY)
+def test_fingerprints_reach_over_all_of_64_bits(backend: Driven, fingerprint: int) -> None:
+    one = entry("http://a/1", fingerprint=fingerprint)
+    backend.commit(found(one))
+    assert [e.fingerprint for e in backend.activate_one().queue.entries] == [fingerprint]
+    assert backend.commit(found(entry("http://a/1", fingerprint=fingerprint))).queued == []
+    backend.commit(settled(one))
+    assert backend.counts().done == 1
+
+
+@pytest.mark.parametrize("position", [0, 1, -1, (1 << 62) - 1, -(1 << 62)])
+@pytest.mark.parametrize("level", [0, (1 << 40), -(1 << 40)])
+def test_levels_and_positions_may_be_large_and_negative(backend: Driven, level: int, position: int) -> None:
+    one = entry("http://a/1", level, position)
+    backend.commit(found(one))
+    [loaded] = backend.activate_one().queue.entries
+    assert (loaded.level, loaded.position) == (level, position)
+    backend.commit(settled(loaded))
+    assert backend.load("a").entries == []
+
+
+def test_queues_do_not_touch_each_other(backend: Driven) -> None:
+    mine, yours = entry("http://a/1", position=1), entry("http://b/1", position=1)
+    backend.commit(found(mine, yours))
+    backend.activate(2)
+    backend.commit(settled(mine))
+    assert backend.load("a").entries == []
+    assert urls(backend.load("b").entries) == ["http://b/1"]
+
+
+def test_what_the_caller_does_to_an_entry_later_does_not_reach_the_queue(backend: Driven) -> None:
+    one = entry("http://a/1")
+    backend.commit(found(one))
+    one.depth = 99
+    active = backend.activate_one()
+    active.queue.entries[0].depth = 98
+    assert backend.load("a").entries[0].depth == 0
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(places=st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 1 << 62)), unique=True, max_size=40))
+def test_a_queue_is_always_sorted_whatever_comes_in(make_backend, places: list[tuple[int, int]]) -> None:
+    backend: Driven = make_backend()
+    for number, (level, position) in enumerate(places):
+        backend.commit(found(entry(f"http://a/{number}", level, position)))
+    if places:
+        backend.activate_one()
+        loaded = backend.load("a").entries
+        assert [(one.level, one.position) for one in loaded] == sorted(places, key=lambda p: (-p[0], p[1]))
+    backend.dispose()
