@@ -3,8 +3,8 @@ own.
 
 A server that does not answer, a name that does not resolve, a body that is no gzip: the crawl expects them,
 goes on and has them in its figures. They do not belong in the log that a person watches, so the logger
-stays beside it: its lines go nowhere until someone gives it a handler (the extension
-``webcrawl.extensions.errors`` does).
+stays beside it: its lines go nowhere until someone keeps them (the extension ``webcrawl.extensions.errors``
+does).
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import logging
 
 LOGGER = logging.getLogger("webcrawl.anticipated")
 LOGGER.propagate = False
-if not LOGGER.handlers:
-    LOGGER.addHandler(logging.NullHandler())
+LOGGER.addHandler(logging.NullHandler())
 LOGGER.setLevel(logging.INFO)
+
+_keepers: list[logging.Handler] = []
 
 
 def note(word: str, url: str, *, via: str | None = None, detail: str = "") -> None:
@@ -29,7 +30,20 @@ def note(word: str, url: str, *, via: str | None = None, detail: str = "") -> No
 
 def is_kept() -> bool:
     """Whether anyone keeps what is noted."""
-    return any(not isinstance(handler, logging.NullHandler) for handler in LOGGER.handlers)
+    return bool(_keepers)
+
+
+def keep(handler: logging.Handler) -> None:
+    """Give every note to ``handler`` from now on."""
+    _keepers.append(handler)
+    LOGGER.addHandler(handler)
+
+
+def leave(handler: logging.Handler) -> None:
+    """Give ``handler`` no more notes, and close it."""
+    _keepers.remove(handler)
+    LOGGER.removeHandler(handler)
+    handler.close()
 
 
 def _remark(detail: str) -> str:

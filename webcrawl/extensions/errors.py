@@ -102,7 +102,8 @@ class Errors:
         self._brake = brake
         self._stopping = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._handlers: list[tuple[logging.Logger, logging.Handler]] = []
+        self._anticipated: ErrorFile | None = None
+        self._handlers: list[logging.Handler] = []
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -115,20 +116,22 @@ class Errors:
 
     def spider_opened(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._handlers = [(logging.root, Counting(self._count))]
+        self._handlers = [Counting(self._count)]
         if (directory := directory_of(self._crawler)) is not None:
             unanticipated = ErrorFile(directory / UNANTICIPATED, _UNANTICIPATED_BYTES)
             unanticipated.addFilter(Tracebacks())
-            self._handlers += [
-                (anticipated.LOGGER, ErrorFile(directory / ANTICIPATED, _ANTICIPATED_BYTES)),
-                (logging.root, unanticipated),
-            ]
-        for target, handler in self._handlers:
-            target.addHandler(handler)
+            self._handlers.append(unanticipated)
+            self._anticipated = ErrorFile(directory / ANTICIPATED, _ANTICIPATED_BYTES)
+            anticipated.keep(self._anticipated)
+        for handler in self._handlers:
+            logging.root.addHandler(handler)
 
     def engine_stopped(self) -> None:
-        for target, handler in self._handlers:
-            target.removeHandler(handler)
+        if self._anticipated is not None:
+            anticipated.leave(self._anticipated)
+            self._anticipated = None
+        for handler in self._handlers:
+            logging.root.removeHandler(handler)
             handler.close()
         self._handlers.clear()
 
