@@ -17,7 +17,7 @@ def parsed(figure: str) -> etree._Element:
 def test_an_area_reaches_its_peak_at_the_top_and_stays_in_the_frame() -> None:
     figure = parsed(charts.area([0, 5, 10, 2], "pages", ("from", "to"), str))
     (polygon,) = figure.iter(f"{SVG}polygon")
-    points = [tuple(map(float, point.split(","))) for point in polygon.attrib["points"].split()]
+    points = [tuple(map(float, point.split(","))) for point in str(polygon.attrib["points"]).split()]
     assert min(y for _, y in points) == 10
     assert all(0 <= x <= charts.WIDTH + 0.1 and 10 <= y <= 156 for x, y in points)
     assert [text.text for text in figure.iter(f"{SVG}text")] == ["10", "0.0", "from", "to"]
