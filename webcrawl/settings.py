@@ -61,6 +61,7 @@ AUTOTHROTTLE_ENABLED = False
 
 # Fetching --------------------------------------------------------------------------------------------------------
 CONCURRENT_REQUESTS = 128  # open, or fetched and not yet durable
+DOWNLOADER = "webcrawl.downloader.DirectDownloader"
 DOWNLOADER_MIDDLEWARES = {
     "webcrawl.downloadermiddlewares.scope.ScopeMiddleware": 100,
     "webcrawl.downloadermiddlewares.robots.RobotsMiddleware": 150,
@@ -121,6 +122,7 @@ PROGRESS_DISPLAY = "auto"  # auto, on, off
 ERRORS_UNANTICIPATED_MAX = 20
 ERRORS_WINDOW_SECONDS = 60
 EXTENSIONS = {
+    "webcrawl.extensions.collector.Collector": 5,
     "webcrawl.extensions.errors.Errors": 10,
     "webcrawl.extensions.statistics.Statistics": 20,
     "webcrawl.extensions.progress.Progress": 30,

@@ -37,8 +37,18 @@ class BroadSpider(Spider):
     """``-a seeds=FILE|URL[,URL...]|-``, ``-a allow=REGEX``, ``-a domains=FILE|NAME[,NAME...]``."""
 
     name = "broad"
-    # What a page's status means is decided here, not by HttpErrorMiddleware.
-    custom_settings = {"HTTPERROR_ALLOW_ALL": True}  # noqa: RUF012 - Scrapy's convention
+    # The fast path needs none of Scrapy's: each wraps the output of every page in a generator of its own. What a
+    # status means is decided below; depth and via travel with the frontier's entries.
+    custom_settings = {  # noqa: RUF012 - Scrapy's convention
+        "SPIDER_MIDDLEWARES": {
+            "webcrawl.spidermiddlewares.page.PageMiddleware": 10,
+            "scrapy.spidermiddlewares.start.StartSpiderMiddleware": None,
+            "scrapy.spidermiddlewares.httperror.HttpErrorMiddleware": None,
+            "scrapy.spidermiddlewares.referer.RefererMiddleware": None,
+            "scrapy.spidermiddlewares.urllength.UrlLengthMiddleware": None,
+            "scrapy.spidermiddlewares.depth.DepthMiddleware": None,
+        },
+    }
 
     def __init__(
         self, seeds: str | None = None, allow: str | None = None, domains: str | None = None
