@@ -10,19 +10,22 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from scrapy.core.scheduler import Scheduler
+
 from webcrawl.configuration import Configuration, check
 from webcrawl.logs import hush_inventory, log_level
 
 if TYPE_CHECKING:
     import argparse
 
+    from scrapy.http import Request
     from scrapy.settings import Settings
 
 FORCE = "VERDICT_FORCED"
 """A setting that these commands make: whether what is refused is fetched all the same."""
 
 _WITHOUT_A_CRAWL: dict[str, Any] = {
-    "SCHEDULER": "scrapy.core.scheduler.Scheduler",
+    "SCHEDULER": "webcrawl.commands.looking.PlainScheduler",
     "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter",
     "FRONTIER_BACKEND": "memory",
     "JOBDIR": None,
@@ -30,9 +33,18 @@ _WITHOUT_A_CRAWL: dict[str, Any] = {
     "PROGRESS_DISPLAY": "off",
     "STATISTICS_INTERVAL_SECONDS": 0,
 }
-_MIDDLEWARE = "webcrawl.commands.verdict.VerdictMiddleware"
-_PLACE = 50
-"""Before everything else that looks at a request."""
+_MIDDLEWARES = {
+    # Before everything else that looks at a request, and in place of the one that lets only leases pass.
+    "webcrawl.commands.verdict.VerdictMiddleware": 50,
+    "webcrawl.downloadermiddlewares.scope.ScopeMiddleware": None,
+}
+
+
+class PlainScheduler(Scheduler):
+    """Scrapy's scheduler, in memory: there is no frontier behind it, and so no lease behind a request."""
+
+    def flight_of(self, request: Request) -> None:
+        """What the middlewares ask for the lease of a request: there is none."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -55,5 +67,5 @@ def detach(command: str, settings: Settings, opts: argparse.Namespace, known: fr
     settings.setdict(_WITHOUT_A_CRAWL, priority="cmdline")
     settings.set("USER_AGENT", Configuration.from_settings(settings).user_agent, priority="cmdline")
     settings.set(FORCE, opts.force, priority="cmdline")
-    settings["DOWNLOADER_MIDDLEWARES"].set(_MIDDLEWARE, _PLACE, priority="cmdline")
+    settings["DOWNLOADER_MIDDLEWARES"].update(_MIDDLEWARES, priority="cmdline")
     hush_inventory(log_level(settings))

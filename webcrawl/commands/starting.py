@@ -13,7 +13,9 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 
-from webcrawl.errors import ConfigurationError, StartRefused
+from webcrawl.archive.errors import ArchiveError
+from webcrawl.errors import ConfigurationError, CrawlError
+from webcrawl.extensions.summary import START_REFUSED
 from webcrawl.scope.allow import PatternError
 from webcrawl.scope.exclusion import ExclusionError
 from webcrawl.scope.whitelist import WhitelistError
@@ -23,18 +25,14 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
 REFUSALS = (
-    ConfigurationError,
-    StartRefused,
+    CrawlError,
+    ArchiveError,
     SeedsError,
     WhitelistError,
     PatternError,
     ExclusionError,
 )
 """Exceptions that say in one line why a crawl does not start."""
-
-
-REASON = "start_refused"
-"""The close reason of a crawl whose seeds, read after the start, turned out to be none or out of bounds."""
 
 
 class RefusableCrawler(Crawler):
@@ -69,7 +67,7 @@ class RefusableEngine(ExecutionEngine):
         except REFUSALS as error:
             if isinstance(self.crawler, RefusableCrawler):
                 self.crawler.refusal = error
-            raise CloseSpider(REASON) from error
+            raise CloseSpider(START_REFUSED) from error
 
 
 def reasons(error: BaseException) -> Iterator[str]:

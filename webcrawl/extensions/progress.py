@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from webcrawl.reports.pace import Reading
 
 REFRESH_SECONDS = 0.5
-"""A reading and a drawing cost a few milliseconds: under one per cent of a core at this pace."""
+"""A drawing costs about a millisecond: a quarter of a per cent of a core at this pace."""
 
 
 class Progress:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
+START_REFUSED = "start_refused"
+"""The close reason of a crawl that has nothing to sum up."""
+
 RESUME_COMMAND = "RESUME_COMMAND"
 """A setting that the crawl command makes for this extension: what to type to go on with the crawl."""
 
@@ -63,6 +66,8 @@ class Summary:
         if self._frontier is None or self._ended is None:
             return
         spider, reason, elapsed = self._ended
+        if reason == START_REFUSED:
+            return
         report = await self._report(spider) if self._directory is not None else None
         ending = Ending(
             spider=spider,

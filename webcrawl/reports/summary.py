@@ -21,7 +21,6 @@ _REASONS = {
     "finished": "finished",
     "shutdown": "was stopped",
     "start_error": "could not read all its seeds and ended",
-    "start_refused": "did not start, and ended",
     "storage_lost": "could no longer keep its state and ended",
     "unanticipated_errors": "met too many unanticipated errors and ended",
 }

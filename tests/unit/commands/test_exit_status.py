@@ -80,9 +80,10 @@ def test_a_start_that_breaks_ends_it_through_errors(scrapy: Scrapy) -> None:
     assert scrapy("crawl", "tiny", "-a", "broken=1").returncode == 1
 
 
-@pytest.mark.parametrize("refusal", ["JobdirLocked", "JobdirVersion", "JobdirDamaged", "JobdirUnusable"])
-def test_a_jobdir_that_is_refused_is_told_in_one_line(scrapy: Scrapy, refusal: str) -> None:
-    done = scrapy("crawl", "tiny", "-a", f"refusal={refusal}", "-s", "JOBDIR=job", "-s", "LOG_LEVEL=WARNING")
+def test_a_jobdir_that_is_refused_is_told_in_one_line(scrapy: Scrapy) -> None:
+    done = scrapy(
+        "crawl", "tiny", "-a", "refusal=JobdirDamaged", "-s", "JOBDIR=job", "-s", "LOG_LEVEL=WARNING"
+    )
     assert done.returncode == 2
     assert done.stderr == "scrapy crawl: the JOBDIR is refused; do this or that\n"
 
