@@ -67,3 +67,10 @@ def sqlite(make_sqlite: MakeSqlite) -> Iterator[DrivenSqlite]:
     made = make_sqlite()
     yield made
     made.check_books()
+
+
+@pytest.fixture
+def bloom(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
+    """An open SQLite backend with a Bloom filter as its seen test."""
+    for make_bloom in _maker("sqlite-bloom", runner, tmp_path):
+        yield make_bloom()

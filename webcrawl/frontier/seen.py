@@ -10,11 +10,15 @@ from __future__ import annotations
 import json
 import os
 import struct
+import zlib
 from pathlib import Path
+from typing import BinaryIO
 
 from pybloom_live import BloomFilter
 
 _HEADER_BYTES = struct.calcsize(BloomFilter.FILE_FMT)
+_SUM_BYTES = 4
+_BLOCK_BYTES = 1 << 20
 
 
 class Seen:
@@ -46,23 +50,33 @@ class Seen:
         return not self._layers[-1].add(name)
 
     def save(self, path: Path) -> None:
-        """Write all layers to ``path``: whole or not at all."""
+        """Write all layers to ``path``: whole or not at all. :raises OSError: the disk refuses, or is full."""
         part = path.with_name(path.name + ".part")
+        try:
+            with part.open("wb") as stream:
+                self._write(stream)
+                stream.flush()
+                os.fsync(stream.fileno())
+            part.rename(path)
+        except OSError:
+            part.unlink(missing_ok=True)
+            raise
+
+    def _write(self, stream: BinaryIO) -> None:
         sizes = [_HEADER_BYTES + (layer.num_bits + 7) // 8 for layer in self._layers]
         head = {"capacity": self._capacity, "error_rate": self._error_rate, "layer_bytes": sizes}
-        with part.open("wb") as stream:
-            stream.write(json.dumps(head).encode() + b"\n")
-            for layer in self._layers:
-                layer.tofile(stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.rename(path)
+        summing = _Summing(stream)
+        summing.write(json.dumps(head).encode() + b"\n")
+        for layer in self._layers:
+            layer.tofile(summing)
+        stream.write(summing.sum.to_bytes(_SUM_BYTES, "big"))
 
     @classmethod
     def load(cls, path: Path) -> Seen:
         """Read what ``save`` wrote. :raises ValueError: the file is damaged."""
         seen = cls.__new__(cls)
         with path.open("rb") as stream:
+            _check_sum(stream, path)
             try:
                 head = json.loads(stream.readline())
                 seen._capacity, seen._error_rate = head["capacity"], head["error_rate"]
@@ -76,3 +90,27 @@ class Seen:
         self._layers.append(
             BloomFilter(capacity=self._capacity << depth, error_rate=self._error_rate / 2 ** (depth + 1))
         )
+
+
+class _Summing:
+    """A file that is written, and the CRC-32 of what was: a wrong bit in a filter is a URL lost unnoticed."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.sum = 0
+
+    def write(self, data: bytes) -> int:
+        self.sum = zlib.crc32(data, self.sum)
+        return self._stream.write(data)
+
+
+def _check_sum(stream: BinaryIO, path: Path) -> None:
+    """Compare the sum at the end of the file, and go back to its start."""
+    left = os.fstat(stream.fileno()).st_size - _SUM_BYTES
+    found = 0
+    while left > 0 and (block := stream.read(min(left, _BLOCK_BYTES))):
+        found = zlib.crc32(block, found)
+        left -= len(block)
+    if left or found.to_bytes(_SUM_BYTES, "big") != stream.read():
+        raise ValueError(f"{path} is damaged or is no filter of this crawler: its checksum is wrong")
+    stream.seek(0)

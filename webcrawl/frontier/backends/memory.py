@@ -56,6 +56,8 @@ class MemoryBackend:
                 host.active = False
                 record = host.record
                 record.next_fetch_at = max(record.next_fetch_at, now + record.delay_seconds)
+            # A crawl that is started again gives given-up keys another chance.
+            host.record.given_up = False
         return await self.counts()
 
     async def close(self) -> None:

@@ -7,15 +7,15 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, ParamSpec, TypeVar
 
-from webcrawl.errors import JobdirDamaged, StorageFull
+from webcrawl.errors import StorageFull, StorageLost
 from webcrawl.frontier.backend import HEAD, Activated, Batch, Committed, Counts, Idle, Loaded, Settled
 from webcrawl.frontier.backends.sqlite.keys import Keys
-from webcrawl.frontier.backends.sqlite.opening import open_database
+from webcrawl.frontier.backends.sqlite.opening import open_database, translate_opening
 from webcrawl.frontier.backends.sqlite.queues import Queues
 from webcrawl.frontier.backends.sqlite.seen import BloomSeen, ExactSeen, SeenTest
 from webcrawl.frontier.draw import Draw
@@ -93,31 +93,54 @@ class SqliteBackend:
 
     async def _run(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, lambda: function(*args, **kwargs))
+        return await loop.run_in_executor(self._thread, lambda: self._guarded(function, *args, **kwargs))
 
     # What follows runs on the store's thread.
 
+    def _guarded(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        try:
+            return function(*args, **kwargs)
+        except sqlite3.DatabaseError as error:
+            raise self._translate(error) from error
+
     def _open(self, now: float) -> Counts:
         self._connection = open_database(self._path, self._options.cache_bytes, self._identity)
+        try:
+            self._take_up(now)
+        except BaseException as error:
+            self._let_go()
+            if isinstance(error, sqlite3.DatabaseError):
+                raise translate_opening(error, self._path) from error
+            raise
+        return self._count()
+
+    def _take_up(self, now: float) -> None:
         options = self._options
         self._keys = Keys(self._connection, options.delay_seconds)
         self._queues = Queues(self._connection, options.robots_max)
+        row = self._connection.execute(f"SELECT {', '.join(_TOTALS)} FROM totals").fetchone()
+        self._totals = dict(zip(_TOTALS, row, strict=True))
         self._seen: SeenTest = (
             ExactSeen(self._connection)
             if options.seen == "exact"
             else BloomSeen(self._connection, self._directory, options.seen_capacity, options.seen_error_rate)
         )
-        row = self._connection.execute(f"SELECT {', '.join(_TOTALS)} FROM totals").fetchone()
-        self._totals = dict(zip(_TOTALS, row, strict=True))
         with self._transaction():
             self._keys.rest_after_crash(now)
             self._keys.revive()
-        return self._count()
 
     def _close(self) -> None:
         if hasattr(self, "_seen"):
-            self._seen.save()
-            self._connection.close()
+            # A full disk is no loss here: what the filter's file lacks is in the database.
+            with suppress(OSError, sqlite3.OperationalError):
+                self._seen.save()
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Close the connection, and what would keep it open behind its back: its cursors."""
+        for name in ("_keys", "_queues", "_seen"):
+            self.__dict__.pop(name, None)
+        self._connection.close()
 
     def _activate(self, count: int, now: float, draw: Draw) -> list[Activated]:
         with self._transaction():
@@ -150,9 +173,8 @@ class SqliteBackend:
 
     def _checkpoint(self, directory: Path) -> None:
         self._seen.save()
-        with sqlite3.connect(directory / self._path.name) as copy:
+        with closing(sqlite3.connect(directory / self._path.name)) as copy:
             self._connection.backup(copy)
-        copy.close()
         for path in self._directory.glob("seen-*.bloom"):
             shutil.copy2(path, directory)
 
@@ -253,26 +275,24 @@ class SqliteBackend:
             self._connection.execute("BEGIN IMMEDIATE")
             yield
             self._connection.execute("COMMIT")
-        except BaseException as error:
+        except BaseException:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             self._keys.forget_ids()
             self._seen.rolled_back()
-            if isinstance(error, sqlite3.DatabaseError):
-                raise self._translate(error) from error
             raise
         self._keys.added = 0
         self._seen.committed()
 
-    def _translate(self, error: sqlite3.DatabaseError) -> Exception:
+    def _translate(self, error: sqlite3.DatabaseError) -> StorageFull | StorageLost:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             return StorageFull(f"{self._path}: {error}")
-        if code == sqlite3.SQLITE_CORRUPT:
-            return JobdirDamaged(
-                f"{self._path} was found damaged while the crawl ran ({error}); start from a checkpoint"
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            return StorageLost(
+                f"{self._path} was found damaged while the crawl ran ({error}); go on from a checkpoint"
             )
-        return error
+        return StorageLost(f"{self._path}: {error}")
 
 
 _TOTAL_OF = {State.DONE: "done", State.FAILED: "failed", State.REFUSED: "refused"}

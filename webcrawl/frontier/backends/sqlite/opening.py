@@ -16,14 +16,18 @@ _UNUSABLE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 def connect(path: Path, cache_bytes: int) -> sqlite3.Connection:
     """A connection for the store's thread, with the pragmas a crawl needs."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
-    connection.execute("PRAGMA journal_mode = WAL")
-    # What a page gave is made durable by the archive first; FULL makes the state follow it through a power
-    # cut.
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute(f"PRAGMA cache_size = -{max(cache_bytes // 1024, 1024)}")
-    connection.execute("PRAGMA temp_store = MEMORY")
-    connection.execute("PRAGMA wal_autocheckpoint = 4000")
-    connection.execute("PRAGMA journal_size_limit = 67108864")
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        # What a page gave is made durable by the archive first; FULL makes the state follow it through a
+        # power cut.
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA cache_size = -{max(cache_bytes // 1024, 1024)}")
+        connection.execute("PRAGMA temp_store = MEMORY")
+        connection.execute("PRAGMA wal_autocheckpoint = 4000")
+        connection.execute("PRAGMA journal_size_limit = 67108864")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

@@ -114,8 +114,9 @@ class BloomSeen:
 
     def committed(self) -> None:
         self._journal += len(self._added)
+        # What other transactions undid is still to come: only what this one added is settled.
+        self._undone -= self._added
         self._added.clear()
-        self._undone.clear()
         if self._journal >= JOURNAL_MAX:
             # A full disk is no loss here: the journal goes on holding what the file lacks.
             with suppress(OSError, sqlite3.OperationalError):
@@ -126,7 +127,8 @@ class BloomSeen:
         self._added.clear()
 
     def save(self) -> None:
-        if not self._journal:
+        if not self._journal or self._undone:
+            # A filter written now would know URLs that no queue holds: file and journal so far are right.
             return
         generation = self._generation + 1
         self._seen.save(self._path(generation))
