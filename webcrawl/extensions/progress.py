@@ -4,6 +4,7 @@ them.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import sys
@@ -84,12 +85,14 @@ class Progress:
             console=self._console, auto_refresh=False, transient=True, redirect_stdout=sys.stdout.isatty()
         )
         self._live.start()
+        atexit.register(self.spider_closed)  # for a crawl that is stopped by force
         self._console.show_cursor(True)  # a killed crawl must not leave a terminal without one
         self._hold_log()
         self._call = create_looping_call(self.draw)
         self._call.start(REFRESH_SECONDS)
 
     def spider_closed(self) -> None:
+        atexit.unregister(self.spider_closed)
         if self._call is not None and self._call.running:
             self._call.stop()
         self._release_log()
