@@ -44,7 +44,7 @@ class ActiveKey:
     origin's robots.txt is fresh and allows it.
     """
 
-    __slots__ = ("_blocked", "head", "hops", "open", "record", "robots")
+    __slots__ = ("_blocked", "asking", "head", "hops", "open", "record", "robots")
 
     def __init__(self, activated: Activated) -> None:
         self.record = activated.record
@@ -53,6 +53,8 @@ class ActiveKey:
         self.hops: deque[UrlEntry] = deque()
         """robots.txt redirects that stay on this key."""
         self.open = False
+        self.asking = False
+        """A robots.txt was asked for, and its answer is not durable yet: nothing else is sent meanwhile."""
         self._blocked: dict[str, list[UrlEntry]] = {}
 
     @property

@@ -93,7 +93,9 @@ class ActiveKeys:
     def arm(self, active: ActiveKey) -> None:
         """Put a key that is not open where it belongs now; nothing happens when it is there already."""
         key, record = active.key, active.record
-        if active.open or active.head.loading or key in self._heap or self._keys.get(key) is not active:
+        if active.open or active.asking or active.head.loading:
+            return
+        if key in self._heap or self._keys.get(key) is not active:
             return
         if record.given_up:
             self._release([active])

@@ -153,6 +153,7 @@ class Frontier:
         if active.head.more and len(active.head) < HEAD // 4:
             self._keys.load(active)
         active.open = True
+        active.asking = pick.entry.kind == Kind.ROBOTS
         lease = Lease(next(self._lease_ids), pick.entry, now)
         self._unsettled[lease.id] = lease
         return lease
@@ -271,6 +272,8 @@ class Frontier:
         self._unsettled.pop(lease.id, None)
         active = self._keys.get(lease.entry.key)
         if active is not None:
+            if lease.entry.kind == Kind.ROBOTS:
+                active.asking = False
             self._keys.arm(active)
         self._changed()
 
