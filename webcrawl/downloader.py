@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class DirectDownloader(Downloader):
     """``CONCURRENT_REQUESTS``, middlewares, handlers and signals as in Scrapy; no slots, no delays."""
 
-    def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Response | Request]:  # type: ignore[override]
+    def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Response | Request]:
         return deferred_from_coro(self._fetch(request))
 
     async def _fetch(self, request: Request) -> Response | Request:

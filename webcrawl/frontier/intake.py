@@ -6,14 +6,14 @@ costs one hash and one look-up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.scope.rule import Candidate, Verdict
 from webcrawl.scope.sequence import Scope
-from webcrawl.urls.canonical import DEFAULT, CanonicalRules, canonical
-from webcrawl.urls.fingerprint import fingerprint
+from webcrawl.urls.canonical import DEFAULT, CanonicalRules, canonical, canonical_all
+from webcrawl.urls.fingerprint import fingerprint, fingerprint_all
 from webcrawl.urls.politeness_key import PolitenessKey, host_of
 from webcrawl.urls.resolve import resolve
 
@@ -37,8 +37,10 @@ class Recent:
         self._young: set[int] = set()
         self._old: set[int] = set()
 
-    def __contains__(self, value: int) -> bool:
-        return value in self._young or value in self._old
+    def unmet(self, values: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
+        """The pairs whose first is a fingerprint that was not met lately."""
+        young, old = self._young, self._old
+        return [pair for pair in values if pair[0] not in young and pair[0] not in old]
 
     def add(self, value: int) -> None:
         self._young.add(value)
@@ -63,25 +65,22 @@ class Intake:
         self._rules = rules
         self._recent = Recent()
 
-    def links(self, urls: Iterable[str], depth: int, via: str) -> Taken:
+    def links(self, urls: Sequence[str], depth: int, via: str) -> Taken:
         """Take the links of one page, found at ``depth`` - 1 under the URL ``via``."""
         taken = Taken([], [])
-        rules, recent, key_of, verdict = self._rules, self._recent, self._key, self._scope
-        for url in urls:
-            mark = fingerprint(canonical(url, rules))
-            if mark in recent:
-                continue
+        recent, key_of, verdict = self._recent, self._key, self._scope
+        marks = fingerprint_all(canonical_all(urls, self._rules))
+        for mark, url in recent.unmet(dict(zip(marks, urls, strict=True)).items()):
             host = host_of(url)
             key = key_of(host)
             answer = verdict(Candidate(url, host, key, depth))
             if answer.allowed:
-                recent.add(mark)
                 taken.entries.append(UrlEntry(url, key, mark, 0, 0, depth, via))
             else:
-                if answer.rule != "depth":
-                    # What lies too deep here may be found again nearer to a seed.
-                    recent.add(mark)
                 taken.refused.append((url, answer.rule or "other"))
+            if answer.rule != "depth":
+                # What lies too deep here may be found again nearer to a seed.
+                recent.add(mark)
         return taken
 
     def seed(self, url: str) -> UrlEntry | str:

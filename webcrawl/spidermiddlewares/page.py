@@ -56,7 +56,7 @@ class PageMiddleware:
 
     def _take(self, page: Page, flight: Flight) -> None:
         entry = flight.lease.entry
-        taken = self._intake.links((link.url for link in page.links), entry.depth + 1, entry.url)
+        taken = self._intake.links([link.url for link in page.links], entry.depth + 1, entry.url)
         flight.outcome.discovered += taken.entries
         tally = flight.scheduler.frontier.tally
         tally.refusals += len(taken.refused)

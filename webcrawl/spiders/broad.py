@@ -47,6 +47,7 @@ class BroadSpider(Spider):
             "scrapy.spidermiddlewares.referer.RefererMiddleware": None,
             "scrapy.spidermiddlewares.urllength.UrlLengthMiddleware": None,
             "scrapy.spidermiddlewares.depth.DepthMiddleware": None,
+            "scrapy.spidermiddlewares.metacopy.MetaCopyDetectionMiddleware": None,
         },
     }
 
