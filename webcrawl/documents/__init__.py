@@ -1,0 +1,19 @@
+"""What a response says: its bytes on the way in, its title and links on the way out.
+
+Where this stands on a URL's route: between the archive, which stores a response as it was received, and scope and
+frontier, which decide about the links.
+
+::
+
+    payload --decoding--> body --mime--> is it HTML? --charset--> text
+                                                                   |
+              markup: the text cut into tags, in linear time <-----+
+                 |
+              reader: title, base and links as the page has them (links: which attributes hold them)
+                 |
+              html: resolved against the base, each once, at most so many --> Document
+
+``html.extract`` is the whole way from the body on, ``extractor.Extractor`` the same for an event loop. Pages are
+written by strangers: nothing in here raises on bad input, and memory and time are bounded by the length of the
+body and the limits passed in, whatever the body holds.
+"""

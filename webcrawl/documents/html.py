@@ -1,0 +1,118 @@
+"""HTML pages: bytes in, title and links out. Why without a parser's tree: docs/decisions/0003-html-parser.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from webcrawl.documents.charset import encoding_of
+from webcrawl.documents.links import FOLLOWED, TEXT_MAX, Link
+from webcrawl.documents.mime import mime_type
+from webcrawl.documents.reader import Found, Reader
+from webcrawl.documents.text import anchor_line, plain_line
+from webcrawl.urls.resolve import resolve, resolve_all
+
+TITLE_MAX = 500
+"""Characters of a title that are kept."""
+
+# Links resolved between two pauses.
+_BATCH = 100
+
+
+@dataclass(slots=True)
+class Document:
+    """What was found in one page.
+
+    ``title`` is one line of at most ``TITLE_MAX`` characters. ``base`` is the URL that the links were resolved
+    against. ``encoding`` is the Python codec that the bytes were decoded with. ``links`` are in the order of the
+    page, each pair of URL and type once: with the first text that is not empty, and with ``nofollow`` in ``rel``
+    only when all links of the pair have it. ``links_dropped`` counts links that were too long or over the limit.
+    ``error`` says why the page was not read to its end.
+    """
+
+    title: str
+    base: str
+    encoding: str
+    links: list[Link] = field(default_factory=list)
+    links_dropped: int = 0
+    error: str | None = None
+
+
+def extract(
+    body: bytes, url: str, content_type: str | None, *, links_max: int, types: frozenset[str] = FOLLOWED
+) -> Document:
+    """Return the title and the links of the page at ``url``; ``content_type`` is the header's whole value.
+
+    At most ``links_max`` links are looked at. Links of types beyond ``FOLLOWED`` (names of ``links.TYPES``) are
+    found on demand only, because every further element costs. Time and memory are linear in the length of the
+    body, and no body makes it raise. On an event loop use an ``Extractor``, which interrupts itself.
+    """
+    extraction = Extraction(body, url, content_type, links_max=links_max, types=types)
+    for _ in extraction.steps():
+        pass
+    return extraction.document
+
+
+class Extraction:
+    """One ``extract`` in steps of a few milliseconds: run ``steps()`` to its end, then take ``document``."""
+
+    def __init__(
+        self,
+        body: bytes,
+        url: str,
+        content_type: str | None,
+        *,
+        links_max: int,
+        types: frozenset[str] = FOLLOWED,
+    ) -> None:
+        self._body = body
+        self._is_xml = mime_type(content_type) == "application/xhtml+xml"
+        self._links_max = links_max
+        self._types = types
+        self._links: dict[tuple[str, str], Link] = {}
+        self.document = Document(title="", base=url, encoding=encoding_of(body, content_type))
+
+    def steps(self) -> Iterator[None]:
+        """Do the work."""
+        document = self.document
+        url = document.base
+        text = _decoded(self._body, document.encoding)
+        reader = Reader(text, self._types, self._links_max, is_xml=self._is_xml)
+        for _ in reader.read():
+            yield
+            if document.error is not None:
+                break
+        document.title = plain_line(reader.title or "", TITLE_MAX)
+        document.base = resolve(reader.base or "", url) or url
+        document.links_dropped = reader.dropped
+        for start in range(0, len(reader.found), _BATCH):
+            self._resolve(reader.found[start : start + _BATCH])
+            yield
+        document.links = list(self._links.values())
+
+    def stop_reading(self, why: str) -> None:
+        """Make do with what was found so far; ``why`` becomes the document's error."""
+        self.document.error = why
+
+    def _resolve(self, found: list[Found]) -> None:
+        links = self._links
+        urls = resolve_all([href for href, _, _, _ in found], self.document.base, self.document.encoding)
+        for url, (_, kind, content, rel) in zip(urls, found, strict=True):
+            if url is None:
+                continue
+            text = anchor_line(content, TEXT_MAX) if kind == "a" else content
+            key = (url, kind)
+            known = links.get(key)
+            links[key] = Link._make((url, kind, text, rel)) if known is None else _merged(known, text, rel)
+
+
+def _merged(link: Link, text: str, rel: str) -> Link:
+    """Return the link that two links to the same URL make together."""
+    return Link(link.url, link.type, link.text or text, rel if "nofollow" in link.rel else link.rel)
+
+
+def _decoded(body: bytes, encoding: str) -> str:
+    text = body.decode(encoding, "replace")
+    if text.startswith("\ufeff"):
+        text = text[1:]
+    return text.replace("\0", "\ufffd") if b"\0" in body else text

@@ -1,0 +1,146 @@
+"""What counts as a link: which attribute of which element, and the type a link gets from where it stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from webcrawl.documents.markup import SPACE
+
+TEXT_MAX = 200
+"""Characters of anchor text that are kept."""
+
+
+class Link(NamedTuple):
+    """A link of a page.
+
+    ``url`` is absolute, http or https, without fragment. ``type`` is a name of ``TYPES``. ``text`` is the anchor
+    text, or what the author gave for want of one (``alt``), with whitespace collapsed, at most ``TEXT_MAX``
+    characters. ``rel`` is the attribute, in lower case.
+    """
+
+    url: str
+    type: str
+    text: str
+    rel: str
+
+
+ATTRIBUTES: dict[str, tuple[tuple[str, str], ...]] = {
+    "a": (("href", "a"), ("xlink:href", "a")),
+    "area": (("href", "area"),),
+    "frame": (("src", "frame"),),
+    "iframe": (("src", "iframe"),),
+    "form": (("action", "form"),),
+    "button": (("formaction", "form"),),
+    "input": (("formaction", "form"), ("src", "img")),
+    "img": (("src", "img"), ("srcset", "img")),
+    "image": (("src", "img"), ("srcset", "img"), ("href", "img"), ("xlink:href", "img")),
+    "source": (("src", "source"), ("srcset", "source")),
+    "video": (("src", "video"), ("poster", "poster")),
+    "audio": (("src", "audio"),),
+    "track": (("src", "track"),),
+    "script": (("src", "script"),),
+    "embed": (("src", "embed"),),
+    "object": (("data", "object"),),
+    "blockquote": (("cite", "cite"),),
+    "q": (("cite", "cite"),),
+    "ins": (("cite", "cite"),),
+    "del": (("cite", "cite"),),
+    "body": (("background", "background"),),
+    "table": (("background", "background"),),
+    "td": (("background", "background"),),
+    "th": (("background", "background"),),
+}
+"""Element -> the attributes that hold a URL (``srcset``: several), each with the type of its links.
+
+``link`` and ``meta`` are not in here: ``type_of_link_element`` and ``refresh_target`` know about them.
+"""
+
+_RELATIONS: tuple[tuple[str, str], ...] = (
+    ("stylesheet", "stylesheet"),
+    ("canonical", "canonical"),
+    ("next", "next"),
+    ("prev", "prev"),
+    ("previous", "prev"),
+    ("amphtml", "amphtml"),
+    ("alternate", "alternate"),
+    ("icon", "icon"),
+    ("apple-touch-icon", "icon"),
+    ("apple-touch-icon-precomposed", "icon"),
+    ("mask-icon", "icon"),
+    ("manifest", "manifest"),
+    ("preload", "preload"),
+    ("modulepreload", "preload"),
+    ("prefetch", "preload"),
+    ("prerender", "preload"),
+    ("preconnect", "preconnect"),
+    ("dns-prefetch", "preconnect"),
+)
+"""Words of ``<link rel>`` with the type they give, the decisive one first: ``alternate stylesheet`` is no page."""
+
+FOLLOWED = frozenset(
+    {"a", "area", "frame", "iframe", "canonical", "alternate", "next", "prev", "amphtml", "refresh"}
+)
+"""The types that lead to further pages, and the ones that are extracted unless others are asked for."""
+
+TYPES = frozenset(
+    {"refresh", "link", "feed"}
+    | {kind for _, kind in _RELATIONS}
+    | {kind for pairs in ATTRIBUTES.values() for _, kind in pairs}
+)
+"""All types there are. ``feed`` is an alternate in RSS, Atom or JSON, ``link`` a ``<link>`` of any other kind."""
+
+_LINK_ELEMENT = frozenset({"link", "feed"} | {kind for _, kind in _RELATIONS})
+_FEEDS = frozenset(
+    {"application/rss+xml", "application/atom+xml", "application/feed+json", "application/json"}
+)
+
+
+def elements_with(types: frozenset[str]) -> frozenset[str]:
+    """Return the names of the elements that may bear links of these types."""
+    names = {name for name, pairs in ATTRIBUTES.items() if any(kind in types for _, kind in pairs)}
+    if types & _LINK_ELEMENT:
+        names.add("link")
+    if "refresh" in types:
+        names.add("meta")
+    return frozenset(names)
+
+
+def type_of_link_element(rel: str, mime: str) -> str:
+    """Return the type of a ``<link>``, given its ``rel`` and ``type`` attributes in lower case."""
+    words = rel.split()
+    for word, kind in _RELATIONS:
+        if word in words:
+            return "feed" if kind == "alternate" and mime.strip() in _FEEDS else kind
+    return "link"
+
+
+# The shared declarative refresh steps, HTML standard 4.2.5.3: a time that is thrown away, a separator, a URL.
+_S = f"[{SPACE}]*+"
+_REFRESH = re.compile(
+    rf"{_S}(?:[0-9][0-9.]*+|\.[0-9.]*+)(?:{_S}[;,]|[{SPACE}]){_S}(?:[uU][rR][lL]{_S}={_S})?"
+    r"""(?:"([^"]*+)|'([^']*+)|(.++))""",
+    re.DOTALL,
+)
+_CANDIDATE = re.compile(rf"[{SPACE},]*+([^{SPACE}]++)([^,(]*+(?>(?:\([^)]*+\)?[^,(]*+)*))")
+
+
+def refresh_target(content: str) -> str | None:
+    """Return the URL in the content of a ``<meta http-equiv="refresh">``; None when it reloads the page itself."""
+    match = _REFRESH.match(content)
+    if match is None:
+        return None
+    double, single, bare = match.groups()
+    return double or single or bare
+
+
+def srcset_urls(value: str) -> Iterator[str]:
+    """Yield the URLs of a ``srcset`` attribute (HTML standard, 4.8.4.2.1), whatever their descriptors."""
+    position = 0
+    while match := _CANDIDATE.match(value, position):
+        url = match[1].rstrip(",")
+        # A comma at the end of the URL ends the candidate: there are no descriptors to skip.
+        position = match.end(1) if match[1].endswith(",") else match.end()
+        if url:
+            yield url

@@ -1,0 +1,71 @@
+"""What kind of document a response is, by what the server says and, where that says nothing, by its beginning."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+
+_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_ESSENCE = re.compile(rf"[ \t\n\r]*({_TOKEN}/{_TOKEN})[ \t\n\r]*(?:[;,]|$)")
+
+# Types that servers send when they do not know; the text types among them also when they are mistaken.
+_UNKNOWN = frozenset(
+    {
+        "text/plain",
+        "text/xml",
+        "application/xml",
+        "application/octet-stream",
+        "binary/octet-stream",
+        "application/unknown",
+        "application/x-unknown-content-type",
+        "unknown/unknown",
+        "*/*",
+    }
+)
+
+_SNIFFED_BYTES = 1445
+"""As many bytes as the resource header of the MIME sniffing standard (section 5.2) has."""
+
+_PROLOGUE = rb"(?:\xef\xbb\xbf)?(?>(?:[\t\n\x0c\r ]++|<\?[^>]*+>|<!--(?>.*?-->))*)"
+
+# Section 7.1 of the standard, its first table: the tags that documents begin with.
+_ANY_TAG = re.compile(
+    _PROLOGUE
+    + rb"<(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p)[ >]",
+    re.IGNORECASE | re.DOTALL,
+)
+_ROOT = re.compile(_PROLOGUE + rb"<(?:!doctype html|html)[\t\n\x0c\r >]", re.IGNORECASE | re.DOTALL)
+
+
+def mime_type(content_type: str | None) -> str | None:
+    """Return the essence of a Content-Type (``text/html``), in lower case; None when it holds none.
+
+    Where a server sends several, joined by commas, the first counts.
+    """
+    match = _ESSENCE.match(content_type) if content_type else None
+    return match[1].lower() if match else None
+
+
+def is_html(mime: str | None, body: bytes) -> bool:
+    """Return whether the document is HTML.
+
+    A type of HTML is believed, and so is any other type that means something. Without a type the body decides as
+    it does in browsers; a type that servers also send for want of a better one gives way to a body that begins
+    with ``<html`` or its doctype.
+    """
+    if mime in HTML_TYPES:
+        return True
+    if mime is None:
+        return _ANY_TAG.match(body[:_SNIFFED_BYTES]) is not None
+    return mime in _UNKNOWN and _ROOT.match(body[:_SNIFFED_BYTES]) is not None
+
+
+def unwanted(mime: str | None, wanted: Sequence[str]) -> bool:
+    """Return whether a type matches none of ``wanted``: types in lower case, ``text/*`` and the like included.
+
+    An unknown type is not unwanted: the body has to decide.
+    """
+    return mime is not None and not any(fnmatchcase(mime, pattern) for pattern in wanted)
