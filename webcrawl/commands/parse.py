@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
 
 from scrapy.commands import parse
 from scrapy.exceptions import ScrapyDeprecationWarning
@@ -22,6 +23,9 @@ class Command(parse.Command):
         super().add_options(parser)
         looking.add_options(parser)
 
+    def add_items(self, lvl: int, new_items: list[Any]) -> None:
+        super().add_items(lvl, [plain(item) for item in new_items])
+
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.settings is not None
         known = frozenset(self.settings)
@@ -30,3 +34,12 @@ class Command(parse.Command):
         # Scrapy's command itself makes a Deferred of an asynchronous callback, and warns of it.
         warnings.filterwarnings("ignore", ".* returned a Deferred", ScrapyDeprecationWarning)
         looking.detach("parse", self.settings, opts, known)
+
+
+def plain(value: Any) -> Any:
+    """A page as dicts and lists; itemadapter, which prints items, cannot copy the named tuples in it."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {item.name: plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return value._asdict() if isinstance(value, tuple) and hasattr(value, "_asdict") else value
