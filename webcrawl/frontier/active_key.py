@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -49,22 +50,36 @@ class ActiveKey:
     def __init__(self, activated: Activated) -> None:
         self.record = activated.record
         self.head = QueueHead(activated.queue.entries, activated.queue.more, HEAD)
-        self.robots: dict[str, RobotsRecord] = {r.origin: r for r in activated.queue.robots}
+        self.robots: dict[str, RobotsRecord] = {}
         self.hops: deque[UrlEntry] = deque()
         """robots.txt redirects that stay on this key."""
         self.open = False
         self.asking = False
         """A robots.txt was asked for, and its answer is not durable yet: nothing else is sent meanwhile."""
         self._blocked: dict[str, list[UrlEntry]] = {}
+        self._know(activated.queue.robots)
 
     @property
     def key(self) -> str:
         return self.record.key
 
     def loaded(self, loaded: Loaded) -> None:
-        for record in loaded.robots:
-            self.robots.setdefault(record.origin, record)
+        self._know(loaded.robots)
         self.head.loaded(loaded.entries, loaded.more)
+
+    def answered(self, answer: RobotsRecord) -> None:
+        """A robots.txt was answered. The longest Crawl-delay of all origins holds for the key."""
+        self.robots[answer.origin] = answer
+        delays = [known.crawl_delay_seconds or 0.0 for known in self.robots.values()]
+        self.record.crawl_delay_seconds = max(delays) or None
+
+    def _know(self, answers: Iterable[RobotsRecord]) -> None:
+        """Answers that came while the key was not active, or whose origins were not in the head yet."""
+        for answer in answers:
+            self.robots.setdefault(answer.origin, answer)
+            delay = answer.crawl_delay_seconds or 0.0
+            if delay > (self.record.crawl_delay_seconds or 0.0):
+                self.record.crawl_delay_seconds = delay
 
     def offer(self, entry: UrlEntry) -> None:
         """An entry of this key was queued."""

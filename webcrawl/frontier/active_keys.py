@@ -114,7 +114,7 @@ class ActiveKeys:
             case Want.LOAD:
                 self.load(active)
             case Want.TIME:
-                active.record.next_fetch_at = max(active.record.next_fetch_at, active.blocked_until())
+                active.record.blocked_until = active.blocked_until()
                 self._park(active)
             case Want.NOTHING:
                 self._dry[active.key] = None
@@ -154,6 +154,16 @@ class ActiveKeys:
         # Behind every change of theirs, so that the backend hears their last words last.
         await self._drain()
         await self._backend.release([active.record for active in keys])
+        self._idle = None
+
+    def wake(self, key: str) -> None:
+        """The key is not active and perhaps waits for a robots.txt that was answered by now."""
+        self._start(self._wake(key))
+
+    async def _wake(self, key: str) -> None:
+        # Behind a release of the same key that waits for the same changes.
+        await self._drain()
+        await self._backend.wake([key])
         self._idle = None
 
     # -- where keys come from --------------------------------------------------------------------------------

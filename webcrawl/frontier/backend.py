@@ -125,7 +125,7 @@ class Backend(Protocol):
         ...
 
     async def activate(self, count: int, now: float, draw: Draw) -> list[Activated]:
-        """Make up to ``count`` idle keys active whose ``next_fetch_at`` has come.
+        """Make up to ``count`` idle keys active whose ``next_fetch_at`` and ``blocked_until`` have come.
 
         ``draw`` says how many of each level; within a level those come first whose time came first. A key's
         level is the highest in its queue. Keys that are given up are passed over.
@@ -145,6 +145,11 @@ class Backend(Protocol):
 
     async def release(self, records: Sequence[HostRecord]) -> None:
         """The keys are active no more; ``records`` are their last words."""
+        ...
+
+    async def wake(self, keys: Sequence[str]) -> None:
+        """A robots.txt was answered: those of ``keys`` that wait for one, idle and ``blocked_until``, do so no
+        more."""
         ...
 
     async def idle(self) -> Idle:

@@ -259,10 +259,10 @@ class Frontier:
 
     def _robots_durable(self, lease: Lease, record: RobotsRecord, owner: str) -> None:
         active = self._keys.get(owner)
-        if active is not None:
-            active.robots[record.origin] = record
-            delays = [known.crawl_delay_seconds or 0.0 for known in active.robots.values()]
-            active.record.crawl_delay_seconds = max(delays) or None
+        if active is None:
+            self._keys.wake(owner)
+        else:
+            active.answered(record)
             if lease.ended_at is not None and owner == lease.entry.key:
                 self._policies.politeness.rest(active.record, lease.ended_at)
             self._keys.arm(active)

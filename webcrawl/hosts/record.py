@@ -32,6 +32,8 @@ class HostRecord:
     """No longer contacted in this run; its URLs stay queued."""
     parked: bool = False
     """Waits for something other than its delay: back-off, Retry-After, a robots.txt that cannot be had."""
+    blocked_until: float = 0.0
+    """Until then every URL it has waits for a robots.txt, and the key is idle; 0 when that is not so."""
     last_error: str | None = None
 
 

@@ -66,11 +66,11 @@ class MemoryBackend:
     async def activate(self, count: int, now: float, draw: Draw) -> list[Activated]:
         ready: dict[int, list[_Host]] = {}
         for host in self._idle_hosts():
-            if host.record.next_fetch_at <= now:
+            if _due_at(host.record) <= now:
                 ready.setdefault(host.queue[0].level, []).append(host)
         chosen: list[_Host] = []
         for level, wanted in draw.spread(list(ready), count).items():
-            ready[level].sort(key=lambda host: host.record.next_fetch_at)
+            ready[level].sort(key=lambda host: _due_at(host.record))
             chosen += ready[level][:wanted]
         return [self._activate(host) for host in chosen]
 
@@ -103,11 +103,17 @@ class MemoryBackend:
             host.record = copy.deepcopy(record)
             host.active = False
 
+    async def wake(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            host = self._hosts.get(key)
+            if host is not None and not host.active:
+                host.record.blocked_until = 0.0
+
     async def idle(self) -> Idle:
         resting: list[float] = []
         parked: list[float] = []
         for host in self._idle_hosts():
-            (parked if host.record.parked else resting).append(host.record.next_fetch_at)
+            (parked if host.record.parked else resting).append(_due_at(host.record))
         return Idle(at=min(resting, default=None), parked_at=min(parked, default=None))
 
     async def counts(self) -> Counts:
@@ -138,6 +144,7 @@ class MemoryBackend:
     def _activate(self, host: _Host) -> Activated:
         host.active = True
         host.record.given_up = host.record.parked = False
+        host.record.blocked_until = 0.0
         entries = [copy.copy(entry) for entry in host.queue[:HEAD]]
         origins = {web_origin(entry.url) for entry in entries}
         robots = [copy.copy(self._robots[origin]) for origin in origins if origin in self._robots]
@@ -210,3 +217,7 @@ class MemoryBackend:
         for entry in excess:
             self._end(host, entry, State.REFUSED)
         return excess
+
+
+def _due_at(record: HostRecord) -> float:
+    return max(record.next_fetch_at, record.blocked_until)

@@ -79,6 +79,9 @@ class SqliteBackend:
     async def release(self, records: Sequence[HostRecord]) -> None:
         await self._run(self._release, records)
 
+    async def wake(self, keys: Sequence[str]) -> None:
+        await self._run(self._wake, keys)
+
     async def idle(self) -> Idle:
         return await self._run(self._idle)
 
@@ -128,6 +131,7 @@ class SqliteBackend:
         with self._transaction():
             self._keys.rest_after_crash(now)
             self._keys.revive()
+            self._keys.wake_all()
 
     def _close(self) -> None:
         if hasattr(self, "_seen"):
@@ -155,6 +159,10 @@ class SqliteBackend:
     def _release(self, records: Sequence[HostRecord]) -> None:
         with self._transaction():
             self._keys.release(records)
+
+    def _wake(self, keys: Sequence[str]) -> None:
+        with self._transaction():
+            self._keys.wake(keys)
 
     def _idle(self) -> Idle:
         return self._keys.idle()

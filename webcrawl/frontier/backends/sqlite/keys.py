@@ -14,6 +14,10 @@ from webcrawl.hosts.record import HostRecord
 _IDS_REMEMBERED = 200_000
 _LEVEL = "coalesce((SELECT -rank FROM queue WHERE host_id = hosts.id ORDER BY rank LIMIT 1), 0)"
 _FIELDS = [field.name for field in fields(HostRecord)]
+_WAKE = (
+    "UPDATE hosts SET next_fetch_at = json_extract(record, '$.next_fetch_at') "
+    "WHERE idle = 1 AND parked = 1 AND json_extract(record, '$.blocked_until') > 0"
+)
 
 
 def dump(record: HostRecord) -> str:
@@ -93,6 +97,14 @@ class Keys:
             [(self.id_of(record.key),) for record in records],
         )
 
+    def wake(self, keys: Sequence[str]) -> None:
+        """Let idle keys wait for no robots.txt any longer: their time is that of their own clock again."""
+        self._cursor.executemany(f"{_WAKE} AND key = ?", [(key,) for key in keys])
+
+    def wake_all(self) -> None:
+        """After a start: an answer may have become durable while nobody was left to wake the key."""
+        self._cursor.execute(_WAKE)
+
     def rest_after_crash(self, now: float) -> int:
         """Keys that a crash left active may have been contacted a moment ago: they rest a full delay again."""
         self._cursor.execute(
@@ -164,12 +176,13 @@ class Keys:
         # The columns are the truth: a restart may have moved them.
         record.next_fetch_at, record.delay_seconds = next_fetch_at, delay_seconds
         record.given_up = record.parked = False
+        record.blocked_until = 0.0
         return record
 
     @staticmethod
     def _columns(record: HostRecord) -> tuple[float, float, int, int, str]:
         return (
-            record.next_fetch_at,
+            max(record.next_fetch_at, record.blocked_until),
             record.delay_seconds,
             int(record.parked),
             int(record.given_up),
