@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from webcrawl.documents.html import Link
+    from webcrawl.documents.links import Link
 
 
 @dataclass(slots=True)

@@ -13,7 +13,6 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from scrapy.core.scheduler import BaseScheduler
 from scrapy.http import Request
 from scrapy.utils.defer import deferred_from_coro
 
@@ -52,17 +51,19 @@ class Flight:
 
 def flight_of(crawler: Crawler, request: Request | None) -> Flight | None:
     """The flight behind a request; None for requests that the frontier knows nothing of."""
-    scheduler = crawler.engine.scheduler
+    # As an object: Scrapy's own type says of every scheduler that it is an instance of every other.
+    scheduler: object = crawler.engine.scheduler
     return scheduler.flight_of(request) if request is not None and isinstance(scheduler, Scheduler) else None
 
 
-class Scheduler(BaseScheduler):
+class Scheduler:
     """Scrapy's scheduler interface on the frontier."""
 
     def __init__(self, crawler: Crawler, machine: Machine) -> None:
         self._crawler = crawler
         self._machine = machine
         self._configuration = machine.configuration
+        self._user_agent = machine.configuration.user_agent.encode()
         self._flights: dict[int, Flight] = {}
         self._carried: dict[int, Request] = {}
         """Requests that hold what cannot be written down, by the position of their entry."""
@@ -151,6 +152,7 @@ class Scheduler(BaseScheduler):
                 self._give_up(lease, str(error))
                 return None
         request.meta.update(depth=entry.depth, download_slot=entry.key)
+        request.headers.setdefault(b"User-Agent", self._user_agent)
         if entry.redirects:
             request.meta["redirect_times"] = entry.redirects
         if entry.attempts:

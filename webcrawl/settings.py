@@ -127,10 +127,11 @@ EXTENSIONS = {
     "webcrawl.extensions.statistics.Statistics": 20,
     "webcrawl.extensions.progress.Progress": 30,
     "webcrawl.extensions.summary.Summary": 40,
-    # Both execute what they are sent; the third is replaced.
+    # The first two execute what they are sent, the third is replaced, the fourth keeps a pickle in the JOBDIR.
     "scrapy.extensions.telnet.TelnetConsole": None,
     "scrapy.extensions.remote_control.RemoteControl": None,
     "scrapy.extensions.logstats.LogStats": None,
+    "scrapy.extensions.spiderstate.SpiderState": None,
 }
 TELNETCONSOLE_ENABLED = False
 REMOTE_CONTROL_ENABLED = False

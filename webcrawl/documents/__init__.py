@@ -13,7 +13,7 @@ frontier, which decide about the links.
                  |
               html: resolved against the base, each once, at most so many --> Document
 
-``html.extract`` is the whole way from the body on, ``extractor.Extractor`` the same for an event loop. Pages are
+``html.extract`` is the whole way from the body on, ``offload.Extractor`` the same for an event loop. Pages are
 written by strangers: nothing in here raises on bad input, and memory and time are bounded by the length of the
 body and the limits passed in, whatever the body holds.
 """

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import webencodings
 
-from webcrawl.documents.markup import SPACE, attributes
+from webcrawl.documents.links import SPACE
 
 PRESCAN_BYTES = 4096
 """Bytes that are searched for a declaration. The standard asks for 1024; pages have it later, and browsers look."""
@@ -24,6 +24,11 @@ _REST = rf"""(?>(?:[^>=]++|=[{SPACE}]*+(?:"[^"]*+"|'[^']*+'|(?!["'])))*)"""
 _PRESCANNED = re.compile(
     rf"<(?:!--(?:-?>|.*?-->)|[mM][eE][tT][aA](?=[{SPACE}/])({_REST})>|/?[a-zA-Z]{_REST}>|[!/?][^>]*+>)",
     re.DOTALL,
+)
+
+
+_ATTRIBUTE = re.compile(
+    rf"""[{SPACE}/]*+([^{SPACE}/>=]++)(?:[{SPACE}]*+=[{SPACE}]*+(?:"([^"]*+)"|'([^']*+)'|([^{SPACE}>]++)))?"""
 )
 
 
@@ -72,11 +77,17 @@ def _declared(head: bytes) -> str | None:
     if "harset" not in text and "HARSET" not in text and "ncoding" not in text:
         return None
     for match in _PRESCANNED.finditer(text):
-        codec = _of_meta(attributes(match[1])) if match[1] is not None else None
+        codec = _of_meta(_attributes(match[1])) if match[1] is not None else None
         if codec is not None:
             return codec
     xml = _XML_ENCODING.match(text)
     return _in_ascii(xml[1] or xml[2] or "") if xml else None
+
+
+def _attributes(tag: str) -> dict[str, str]:
+    """The attributes of a tag, given what follows its name; the first of a name counts."""
+    found = _ATTRIBUTE.findall(tag)
+    return {name.lower(): double or single or bare for name, double, single, bare in reversed(found)}
 
 
 def _of_meta(meta: dict[str, str]) -> str | None:

@@ -6,6 +6,7 @@ import sys
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
+from typing import cast
 
 import brotli
 from isal import isal_zlib
@@ -33,13 +34,9 @@ _BROTLI_BYTES = 65_536
 _ZSTD_OPTIONS = {int(zstd.DecompressionParameter.window_log_max): 23}
 
 _GZIP_MAGIC = b"\x1f\x8b"
-_ERRORS: tuple[type[Exception], ...] = (
-    zlib.error,
-    isal_zlib.IsalError,
-    brotli.error,
-    zstd.ZstdError,
-    EOFError,
-)
+# The cast: the stubs take this class for an instance.
+_IsalError = cast(type[Exception], isal_zlib.IsalError)
+_ERRORS = (zlib.error, _IsalError, brotli.error, zstd.ZstdError, EOFError)
 
 _Decoder = Callable[[memoryview, int, int], Iterator[bytes]]
 """Called with a payload, the bytes of it to feed at a time, and the bytes of output that are enough."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from webcrawl.documents import stream, tree
 from webcrawl.documents.charset import encoding_of
+from webcrawl.documents.findings import Findings, Found
 from webcrawl.documents.links import FOLLOWED, TEXT_MAX, Link
-from webcrawl.documents.mime import mime_type
-from webcrawl.documents.reader import Found, Reader
-from webcrawl.documents.text import anchor_line, plain_line
+from webcrawl.documents.text import line
 from webcrawl.urls.resolve import resolve, resolve_all
 
 TITLE_MAX = 500
@@ -66,7 +66,6 @@ class Extraction:
         types: frozenset[str] = FOLLOWED,
     ) -> None:
         self._body = body
-        self._is_xml = mime_type(content_type) == "application/xhtml+xml"
         self._links_max = links_max
         self._types = types
         self._links: dict[tuple[str, str], Link] = {}
@@ -77,16 +76,19 @@ class Extraction:
         document = self.document
         url = document.base
         text = _decoded(self._body, document.encoding)
-        reader = Reader(text, self._types, self._links_max, is_xml=self._is_xml)
-        for _ in reader.read():
-            yield
-            if document.error is not None:
-                break
-        document.title = plain_line(reader.title or "", TITLE_MAX)
-        document.base = resolve(reader.base or "", url) or url
-        document.links_dropped = reader.dropped
-        for start in range(0, len(reader.found), _BATCH):
-            self._resolve(reader.found[start : start + _BATCH])
+        findings = Findings(self._types, self._links_max)
+        if tree.is_harmless(text):
+            tree.read(text, findings)
+        else:
+            for _ in stream.steps(text, findings):
+                yield
+                if document.error is not None:
+                    break
+        document.title = line(findings.title or "", TITLE_MAX)
+        document.base = resolve(findings.base or "", url) or url
+        document.links_dropped = findings.dropped
+        for start in range(0, len(findings.found), _BATCH):
+            self._resolve(findings.found[start : start + _BATCH])
             yield
         document.links = list(self._links.values())
 
@@ -97,10 +99,10 @@ class Extraction:
     def _resolve(self, found: list[Found]) -> None:
         links = self._links
         urls = resolve_all([href for href, _, _, _ in found], self.document.base, self.document.encoding)
-        for url, (_, kind, content, rel) in zip(urls, found, strict=True):
+        for url, (_, kind, told, rel) in zip(urls, found, strict=True):
             if url is None:
                 continue
-            text = anchor_line(content, TEXT_MAX) if kind == "a" else content
+            text = line(told, TEXT_MAX) if told else ""
             key = (url, kind)
             known = links.get(key)
             links[key] = Link._make((url, kind, text, rel)) if known is None else _merged(known, text, rel)

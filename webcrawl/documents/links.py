@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from webcrawl.documents.markup import SPACE
+SPACE = " \t\n\f\r"
+"""ASCII whitespace as the HTML standard defines it; ``\\s`` is more."""
 
 TEXT_MAX = 200
 """Characters of anchor text that are kept."""

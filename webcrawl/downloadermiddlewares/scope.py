@@ -29,7 +29,8 @@ class ScopeMiddleware:
         return cls(crawler)
 
     def process_request(self, request: Request) -> None:
-        if not isinstance(self._crawler.engine.scheduler, Scheduler):
+        scheduler: object = self._crawler.engine.scheduler
+        if not isinstance(scheduler, Scheduler):
             return
         flight = flight_of(self._crawler, request)
         if flight is None:

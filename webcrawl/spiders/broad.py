@@ -67,7 +67,7 @@ class BroadSpider(Spider):
         return spider
 
     async def start(self) -> AsyncIterator[Any]:
-        scheduler = self.crawler.engine.scheduler
+        scheduler: object = self.crawler.engine.scheduler
         if isinstance(scheduler, Scheduler):
             batch: list[UrlEntry] = []
             for entry in self._seed_entries():
@@ -76,8 +76,8 @@ class BroadSpider(Spider):
                     await scheduler.add_seeds(batch)
                     batch = []
             await scheduler.add_seeds(batch)
-        return
-        yield  # an asynchronous generator, as Scrapy wants it
+        for nothing in list[Any]():  # an asynchronous generator, as Scrapy wants it
+            yield nothing
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Page]:
         content_type = response.headers.get("Content-Type")

@@ -1,0 +1,96 @@
+"""What a parser tells of a page, element by element, gathered into title, base and links."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
+
+from webcrawl.documents.links import (
+    ATTRIBUTES,
+    elements_with,
+    refresh_target,
+    srcset_urls,
+    type_of_link_element,
+)
+
+HREF_MAX = 8_192
+"""Characters of a link; a longer one is dropped."""
+
+ALWAYS = frozenset({"title", "base"})
+
+
+class Found(NamedTuple):
+    """A link before it is resolved. ``text`` is raw: the anchor's text, or an ``alt``."""
+
+    href: str
+    type: str
+    text: str
+    rel: str
+
+
+@lru_cache(maxsize=64)
+def elements_of_interest(types: frozenset[str]) -> frozenset[str]:
+    """The names of the elements that a parser has to tell of, for links of these types."""
+    return elements_with(types) | ALWAYS
+
+
+@dataclass(slots=True)
+class Findings:
+    """What one page has given. ``found`` holds at most ``links_max`` links in the order of the page."""
+
+    types: frozenset[str]
+    links_max: int
+    found: list[Found] = field(default_factory=list)
+    dropped: int = 0
+    base: str | None = None
+    title: str | None = None
+
+    def element(self, name: str, values: Mapping[str, str | None], text: Callable[[], str]) -> None:
+        """Take in an element; ``text`` gives what is written inside it."""
+        if name == "title":
+            if self.title is None:
+                self.title = text()
+        elif name == "base":
+            if self.base is None and values.get("href"):
+                self.base = values["href"]
+        elif name == "link":
+            self._link_element(values)
+        elif name == "meta":
+            if (values.get("http-equiv") or "").lower() == "refresh":
+                self.add(refresh_target(values.get("content") or ""), "refresh")
+        else:
+            self._bearer(name, values, text)
+
+    def add(self, href: str | None, kind: str, text: str = "", rel: str = "") -> None:
+        """Take in one link."""
+        if not href:
+            return
+        if len(self.found) < self.links_max and len(href) <= HREF_MAX:
+            self.found.append(Found(href, kind, text, rel))
+        else:
+            self.dropped += 1
+
+    def _link_element(self, values: Mapping[str, str | None]) -> None:
+        rel = " ".join((values.get("rel") or "").lower().split())
+        kind = type_of_link_element(rel, (values.get("type") or "").lower())
+        if kind in self.types:
+            self.add(values.get("href"), kind, rel=rel)
+
+    def _bearer(self, name: str, values: Mapping[str, str | None], text: Callable[[], str]) -> None:
+        rel = (values.get("rel") or "").lower()
+        for attribute, kind in ATTRIBUTES.get(name, ()):
+            value = values.get(attribute)
+            if not value or kind not in self.types:
+                continue
+            told = text() if name == "a" else values.get("alt") or ""
+            for url in _urls(attribute, value):
+                self.add(url, kind, told, rel)
+
+
+def _urls(attribute: str, value: str) -> Iterator[str]:
+    if attribute == "srcset":
+        yield from srcset_urls(value)
+    else:
+        yield value
