@@ -85,6 +85,9 @@ class Configuration:
         "how much rather a host of one level becomes active than one of the next lower",
     )
     frontier_active_max: int = _of(whole(1, 1_000_000), 20_000, "hosts", "most hosts active at a time")
+    frontier_patience_seconds: float = _of(
+        real(0, _YEAR), 120.0, "seconds", "how long a crawl with nothing else left waits for a parked host"
+    )
     frontier_queue_max: int = _of(
         whole(0, _ANY, zero="no limit"),
         0,

@@ -250,4 +250,8 @@ def _policies(
 
 
 def limits_of(configuration: Configuration) -> Limits:
-    return Limits(open_max=configuration.concurrent_requests, active_max=configuration.frontier_active_max)
+    return Limits(
+        open_max=configuration.concurrent_requests,
+        active_max=configuration.frontier_active_max,
+        patience_seconds=configuration.frontier_patience_seconds,
+    )

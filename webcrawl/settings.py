@@ -31,6 +31,7 @@ FRONTIER_ORDER = "breadth_first"  # breadth_first, priority, random
 FRONTIER_PRIORITISER = None  # import path of a function UrlEntry -> level
 FRONTIER_BIAS = 2.0  # how much rather a level is drawn than the next lower one
 FRONTIER_ACTIVE_MAX = 20_000  # politeness keys in memory
+FRONTIER_PATIENCE_SECONDS = 120.0  # how long a crawl with nothing else left waits for a parked host
 FRONTIER_QUEUE_MAX = 0  # URLs per politeness key; 0: no limit
 FRONTIER_SEEN = "exact"  # exact, bloom
 FRONTIER_SEEN_CAPACITY = 10_000_000  # URLs of the first Bloom filter
