@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.contract.samples import NOW, entry
+from webcrawl.frontier.order import Order, OrderName, by_path_depth
+from webcrawl.frontier.queue_head import place_of
+from webcrawl.frontier.records import UrlEntry
+
+
+def placed(order: Order, *urls: str) -> list[UrlEntry]:
+    return [order.place(entry(url, position=0)) for url in urls]
+
+
+def in_order(entries: list[UrlEntry]) -> list[str]:
+    return [one.url for one in sorted(entries, key=place_of)]
+
+
+def test_breadth_first_is_first_come_first_served_within_a_level() -> None:
+    entries = placed(Order("breadth_first", None, NOW), "http://a/3", "http://a/1", "http://a/2")
+    assert in_order(entries) == ["http://a/3", "http://a/1", "http://a/2"]
+
+
+def test_breadth_first_keeps_the_level_that_was_asked_for() -> None:
+    assert Order("breadth_first", None, NOW).place(entry("http://a/", level=7)).level == 7
+
+
+def test_positions_after_a_restart_are_behind_all_before_it() -> None:
+    before = Order("breadth_first", None, NOW)
+    last = [before.place(entry("http://a/")).position for _ in range(1000)][-1]
+    after = Order("breadth_first", None, NOW + 0.01)
+    assert after.place(entry("http://a/")).position > last
+
+
+def test_priority_puts_front_pages_before_inner_ones() -> None:
+    entries = placed(
+        Order("priority", None, NOW),
+        "http://a/x/y/z/page.html",
+        "http://a/list?page=2",
+        "http://a/x/",
+        "http://a/",
+        "http://a/x",
+    )
+    assert in_order(entries) == [
+        "http://a/",
+        "http://a/x/",
+        "http://a/x",
+        "http://a/list?page=2",
+        "http://a/x/y/z/page.html",
+    ]
+
+
+def test_a_prioritiser_of_ones_own_decides_in_every_order() -> None:
+    orders: list[OrderName] = ["breadth_first", "priority", "random"]
+    for name in orders:
+        order = Order(name, lambda one: len(one.url), NOW)
+        assert order.place(entry("http://a/123")).level == 12
+
+
+def test_the_order_of_path_depth_starts_from_the_level_that_was_asked_for() -> None:
+    assert by_path_depth(entry("http://a/", level=5)) == 5
+    assert by_path_depth(entry("http://a/x/y", level=5)) == 3
+
+
+def test_the_random_order_walks_otherwise_each_time_and_the_same_with_the_same_seed() -> None:
+    urls = [f"http://a/{number}" for number in range(50)]
+    first, second, other = (in_order(placed(Order("random", None, NOW, seed), *urls)) for seed in (1, 1, 2))
+    assert first == second
+    assert first != other
+    assert first != urls
+    assert sorted(first) == sorted(urls)
+
+
+@given(st.sampled_from(["breadth_first", "priority", "random"]), st.integers(-5, 5))
+def test_a_url_that_is_tried_again_keeps_its_level_and_gets_a_place_of_its_own(
+    name: OrderName, level: int
+) -> None:
+    order = Order(name, None, NOW, seed=3)
+    one = entry("http://a/x", level=level, position=11)
+    again = order.place_again(one)
+    assert again.level == level
+    assert again.position not in (0, 11)
+
+
+def test_no_place_is_given_twice_and_none_is_nought() -> None:
+    order = Order("random", None, NOW, seed=4)
+    positions = [order.place(entry("http://a/")).position for _ in range(10_000)]
+    assert len(set(positions)) == 10_000
+    assert 0 not in positions
