@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple
 
 from webcrawl.documents.links import (
     ATTRIBUTES,
@@ -21,13 +20,8 @@ HREF_MAX = 8_192
 ALWAYS = frozenset({"title", "base"})
 
 
-class Found(NamedTuple):
-    """A link before it is resolved. ``text`` is raw: the anchor's text, or an ``alt``."""
-
-    href: str
-    type: str
-    text: str
-    rel: str
+Found = tuple[str, str, str, str]
+"""A link before it is resolved: href, type, text as it stands there (or an ``alt``), rel."""
 
 
 @lru_cache(maxsize=64)
@@ -68,7 +62,7 @@ class Findings:
         if not href:
             return
         if len(self.found) < self.links_max and len(href) <= HREF_MAX:
-            self.found.append(Found(href, kind, text, rel))
+            self.found.append((href, kind, text, rel))
         else:
             self.dropped += 1
 

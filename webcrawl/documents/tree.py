@@ -13,7 +13,7 @@ from itertools import accumulate
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from webcrawl.documents.findings import Findings, elements_of_interest
+from webcrawl.documents.findings import HREF_MAX, Findings, elements_of_interest
 
 LENGTH_MAX = 1 << 19
 """Characters of a page that is read in one go."""
@@ -36,21 +36,25 @@ def is_harmless(text: str) -> bool:
 
 def read(text: str, findings: Findings) -> None:
     """Read the whole page."""
-    anchors = "a" in findings.types
+    room = findings.links_max if "a" in findings.types else 0
+    found = findings.found
     for node in LexborHTMLParser(text).css(_selector(findings.types)):
         values = node.attributes
-        if node.tag == "a" and "href" in values:
-            if anchors:
-                findings.add(values["href"], "a", text_of(node), (values.get("rel") or "").lower())
+        href = values.get("href")
+        # Of a hundred links a page nearly all are these, so they are not handed around.
+        if href and node.tag == "a" and len(href) <= HREF_MAX and len(found) < room:
+            rel = values.get("rel")
+            found.append((href, "a", node.text() or _alternative(node), rel.lower() if rel else ""))
         else:
-            findings.element(node.tag or "", values, partial(text_of, node))
+            findings.element(node.tag or "", values, partial(_text_of, node))
 
 
-def text_of(node: LexborNode) -> str:
-    """What is written inside an element, or else the ``alt`` of the first image in it that has one."""
-    text = node.text()
-    if text and not text.isspace():
-        return text
+def _text_of(node: LexborNode) -> str:
+    return node.text() or _alternative(node)
+
+
+def _alternative(node: LexborNode) -> str:
+    """The ``alt`` of the first image in an element that holds no text."""
     image = node.css_first("img[alt]")
     return "" if image is None else image.attributes.get("alt") or ""
 
