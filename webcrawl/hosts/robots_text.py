@@ -204,8 +204,10 @@ def _encoding(body: bytes) -> str:
         return "utf-16-le"
     if body.startswith(codecs.BOM_UTF16_BE):
         return "utf-16-be"
-    if body[1::2].count(0) * 4 > len(body):
+    even, odd = body[0::2].count(0), body[1::2].count(0)
+    # Every second octet, not every other one too: those are stray NULs in a text of single octets.
+    if odd * 4 > len(body) and even * 8 < odd:
         return "utf-16-le"
-    if body[0::2].count(0) * 4 > len(body):
+    if even * 4 > len(body) and odd * 8 < even:
         return "utf-16-be"
     return "utf-8"
