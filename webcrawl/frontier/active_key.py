@@ -86,7 +86,7 @@ class ActiveKey:
         origin = web_origin(entry.url)
         if entry.kind != Kind.ROBOTS and origin is not None and origin not in self.robots:
             # Its origin's robots.txt may be known to the backend: let both come by the next load.
-            self.head.pass_over()
+            self.head.pass_over(entry)
         else:
             self.head.offer(entry)
 

@@ -146,7 +146,7 @@ class Frontier:
     def _lease(self, active: ActiveKey, now: float) -> Lease | None:
         pick = active.pick(now, self._policies, self._limits.blocked_max)
         for entry, rule in pick.refused:
-            self._settle_refused(entry, rule)
+            self._settle_refused(active, entry, rule)
         if pick.entry is None:
             self._keys.rest(active, pick.want)
             return None
@@ -158,10 +158,11 @@ class Frontier:
         self._unsettled[lease.id] = lease
         return lease
 
-    def _settle_refused(self, entry: UrlEntry, rule: str) -> None:
+    def _settle_refused(self, active: ActiveKey, entry: UrlEntry, rule: str) -> None:
         self.tally.refusals += 1
         self.tally.refused_by_rule[rule] += 1
-        self._committer.add(Change(settled=[Settled(entry, State.REFUSED, rule)]))
+        settled = Settled(entry, State.REFUSED, rule)
+        self._committer.add(Change(settled=[settled], then=lambda: active.head.gone(entry)))
 
     # -- what comes back -------------------------------------------------------------------------------------
 
@@ -272,6 +273,7 @@ class Frontier:
         self._unsettled.pop(lease.id, None)
         active = self._keys.get(lease.entry.key)
         if active is not None:
+            active.head.gone(lease.entry)
             if lease.entry.kind == Kind.ROBOTS:
                 active.asking = False
             self._keys.arm(active)

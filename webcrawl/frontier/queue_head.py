@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections.abc import Iterable
 
 from webcrawl.frontier.records import UrlEntry
@@ -17,21 +17,24 @@ def place_of(entry: UrlEntry) -> Place:
 
 
 class QueueHead:
-    """A sorted prefix of a key's queue in the backend, less the entries that were taken.
+    """A sorted prefix of a key's queue in the backend, less the entries that are out.
 
-    Always true: every queued entry of the key that sorts before ``tail`` and was not taken is in here;
-    ``more`` says whether there may be entries behind ``tail``.
+    An entry is out from the moment it is taken until it is put back or has left its queue (``gone``). Always
+    true: what is in here is sorted and lies before ``tail`` or at it, and so does every other queued entry of
+    the key, unless it is out or ``more`` says that there may be some.
     """
 
     def __init__(self, entries: Iterable[UrlEntry], more: bool, limit: int) -> None:
         self._entries: list[UrlEntry] = []
         self._next = 0
         self._limit = limit
+        self._out: set[Place] = set()
         self.more = more
         self.tail: Place | None = None
+        """The place behind which the next load starts: nothing before it is left in the backend alone."""
         self.loading = False
-        """A load is under way; what it brings may already be out of date."""
-        self._missed = False
+        """A load is under way, of what lies behind ``tail``; what it brings may already be out of date."""
+        self._missed: set[Place] = set()
         self._extend(entries)
 
     def __len__(self) -> int:
@@ -47,12 +50,22 @@ class QueueHead:
         if self._next >= 64:
             del self._entries[: self._next]
             self._next = 0
+        self._out.add(place_of(entry))
         return entry
 
     def put_back(self, entries: Iterable[UrlEntry]) -> None:
         """Give back entries that were taken and not fetched."""
         for entry in entries:
-            insort(self._entries, entry, lo=self._next, key=place_of)
+            place = place_of(entry)
+            self._out.discard(place)
+            if self.tail is not None and place <= self.tail:
+                insort(self._entries, entry, lo=self._next, key=place_of)
+            else:
+                self.more = True
+
+    def gone(self, entry: UrlEntry) -> None:
+        """An entry that was taken is no longer in its queue."""
+        self._out.discard(place_of(entry))
 
     def offer(self, entry: UrlEntry) -> None:
         """A new entry was queued in the backend: hold it if it belongs to the prefix, else remember ``more``."""
@@ -64,26 +77,43 @@ class QueueHead:
             self._entries.append(entry)
             self.tail = place
         else:
-            self.pass_over()
+            self.pass_over(entry)
 
-    def pass_over(self) -> None:
-        """Something was queued that is not held here."""
+    def pass_over(self, entry: UrlEntry) -> None:
+        """A new entry was queued in the backend that is not to be held until a load brings it."""
         self.more = True
-        self._missed = self.loading
+        if self.loading:
+            self._missed.add(place_of(entry))
+        else:
+            self._end_before(place_of(entry))
 
     def loaded(self, entries: Iterable[UrlEntry], more: bool) -> None:
         """Take in what the backend has behind ``tail``."""
         self.loading = False
-        self.more = more or self._missed
-        self._missed = False
+        self.more = more or bool(self._missed)
         self._extend(entries)
+        for place in self._missed:
+            self._end_before(place)
+        self._missed.clear()
 
     def _extend(self, entries: Iterable[UrlEntry]) -> None:
         for entry in entries:
             place = place_of(entry)
             if self.tail is None or place > self.tail:
-                self._entries.append(entry)
                 self.tail = place
+                if place not in self._out:
+                    self._entries.append(entry)
+
+    def _end_before(self, place: Place) -> None:
+        """Let the prefix end before ``place``, unless that is in here already or lies behind the end anyway."""
+        if self.tail is None or place > self.tail:
+            return
+        index = bisect_left(self._entries, place, lo=self._next, key=place_of)
+        if index < len(self._entries) and place_of(self._entries[index]) == place:
+            return
+        del self._entries[index:]
+        self.tail = (place[0], place[1] - 1)
+        self.more = True
 
     def _cut(self) -> None:
         # Entries of a higher level keep being inserted before the tail: what falls off is loaded again later.

@@ -48,5 +48,5 @@ def test_the_same_seed_draws_the_same() -> None:
 
 
 def test_a_bias_that_prefers_low_levels_is_refused() -> None:
-    with pytest.raises(ValueError, match="0.5"):
+    with pytest.raises(ValueError, match=r"0\.5"):
         Draw(0.5)
