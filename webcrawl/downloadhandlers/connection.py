@@ -74,7 +74,7 @@ class PageProtocol(ResponseHandler):
 class PageConnection:
     """An open connection, for one exchange. ``release`` must be called, whatever happened."""
 
-    __slots__ = ("_connection", "_keeper", "_protocol", "used")
+    __slots__ = ("_connection", "_keeper", "_protocol", "sent")
 
     def __init__(self, keeper: Keeper, connection: Connection) -> None:
         protocol = connection.protocol
@@ -82,8 +82,8 @@ class PageConnection:
         self._keeper = keeper
         self._connection = connection
         self._protocol = protocol
-        self.used = protocol.exchanges > 0
-        """It carried other requests before, so the server may have closed it meanwhile."""
+        self.sent = False
+        """Whether the request left for the network: an idle connection may have been closed meanwhile."""
 
     @property
     def ip(self) -> str | None:
@@ -97,6 +97,7 @@ class PageConnection:
         if transport is None or transport.is_closing():
             exchange.lost(None)
             return
+        self.sent = True
         transport.write(head)
         if body:
             transport.write(body)

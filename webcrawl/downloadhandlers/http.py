@@ -39,9 +39,6 @@ if TYPE_CHECKING:
 ANNOUNCED_FACTOR = 10
 """Without ``DOWNLOAD_ANNOUNCED_MAXSIZE``: bodies announced this many times DOWNLOAD_MAXSIZE are not read."""
 
-REPEATABLE = frozenset(("GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"))
-"""Methods that may be sent again after an idle connection turned out to be closed (RFC 9110, 9.2.2)."""
-
 
 @dataclass(slots=True)
 class _Errand:
@@ -139,7 +136,9 @@ class HttpDownloadHandler:
         )
 
     async def _fetch(self, errand: _Errand) -> Exchange:
-        """Send and receive; again where an idle connection turned out to be closed before anything came."""
+        """Send and receive; on another connection where an idle one turned out to be closed before anything was
+        sent. What was sent is never sent again here: that would be a request its host's clock knows nothing of.
+        """
         attempt = Attempt(errand.target.host)
         network = network_of(self._crawler)
         while True:
@@ -152,8 +151,7 @@ class HttpDownloadHandler:
             exchange = await self._exchange(errand, connection)
             if exchange.error is None:
                 return exchange
-            stale = connection.used and exchange.silent and not isinstance(exchange.error, TimeoutError)
-            if not stale or errand.request.method not in REPEATABLE:
+            if connection.sent or isinstance(exchange.error, TimeoutError):
                 raise exchange.error
 
     async def _exchange(self, errand: _Errand, connection: PageConnection) -> Exchange:
