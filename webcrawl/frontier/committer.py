@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from webcrawl.archive.capture import Entry
 from webcrawl.errors import StorageFull
@@ -21,6 +21,8 @@ from webcrawl.frontier.records import UrlEntry
 from webcrawl.hosts.record import HostRecord, RobotsRecord
 
 logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 RETRY_SECONDS = 2.0
 """How long a full disk is left alone before the group is tried again."""
@@ -69,8 +71,12 @@ class Committer:
         self._waiting: list[asyncio.Event] = []
         self.busy = False
         """Whether anything is not yet durable."""
-        self.stalled: str | None = None
+        self._stalls = 0
+
+    @property
+    def stalled(self) -> str | None:
         """Why nothing can be made durable at the moment, in words; None when all is well."""
+        return "disk full" if self._stalls else None
 
     def add(self, change: Change) -> None:
         if self._broken:
@@ -91,12 +97,20 @@ class Committer:
         self._waiting.remove(reached)
 
     async def _run(self) -> None:
+        committing: asyncio.Task[None] | None = None
         try:
-            while self._pending:
-                group, self._pending = self._pending, []
-                await self._commit(group)
+            while self._pending or committing is not None:
+                if self._pending:
+                    group, self._pending = self._pending, []
+                    await self._archive(group)
+                    if committing is not None:
+                        await committing
+                    committing = asyncio.get_running_loop().create_task(self._commit(group))
                 if self._pending:
                     await asyncio.sleep(self._interval)
+                elif committing is not None:
+                    await committing
+                    committing = None
         except Exception as error:
             # State that cannot be kept is the end of the crawl: say so to who can end it.
             self._broken = True
@@ -105,7 +119,14 @@ class Committer:
             self._failed(error)
         self.busy = False
 
+    async def _archive(self, group: list[Change]) -> None:
+        entries = [change.entry for change in group if change.entry is not None]
+        if entries and self._store is not None:
+            store = self._store
+            await self._insist(lambda: store.append(entries))
+
     async def _commit(self, group: list[Change]) -> None:
+        """The group's pages are durable: now their URLs are settled. The next group is archived meanwhile."""
         batch = Batch()
         hosts: dict[str, HostRecord] = {}
         for change in group:
@@ -115,28 +136,29 @@ class Committer:
             if change.host is not None:
                 hosts[change.host.key] = change.host
         batch.hosts = list(hosts.values())
-        entries = [change.entry for change in group if change.entry is not None]
-        if entries and self._store is not None:
-            store = self._store
-            await self._insist(lambda: store.append(entries))
-        committed = await self._insist(lambda: self._backend.commit(batch))
+        committed = await self._insist(lambda: self._backend.commit(batch)) if batch else None
         for change in group:
             if change.then is not None:
                 change.then()
-        self._committed(committed)
+        if committed is not None:
+            self._committed(committed)
 
-    async def _insist(self, step: Callable[[], object]) -> Committed:
+    async def _insist(self, step: Callable[[], Awaitable[_T]]) -> _T:
         """Do ``step`` until the disk has room for it."""
+        waiting = False
         while True:
             try:
-                done = await step()  # type: ignore[misc]
+                done = await step()
             except StorageFull as error:
-                if self.stalled is None:
-                    logger.warning("No room left, the crawl pauses until there is: %s", error)
-                self.stalled = "disk full"
+                if not waiting:
+                    waiting = True
+                    self._stalls += 1
+                    if self._stalls == 1:
+                        logger.warning("No room left, the crawl pauses until there is: %s", error)
                 await asyncio.sleep(RETRY_SECONDS)
             else:
-                if self.stalled is not None:
-                    logger.warning("There is room again, the crawl goes on")
-                    self.stalled = None
-                return done  # type: ignore[no-any-return]
+                if waiting:
+                    self._stalls -= 1
+                    if not self._stalls:
+                        logger.warning("There is room again, the crawl goes on")
+                return done
