@@ -1,0 +1,70 @@
+"""Webs and crawls in processes of their own, that end with the file they were made for."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.crawl import crawling
+from tests.fakeweb import Config, serve_in_process
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from tests.crawl.crawling import Crawl
+    from tests.fakeweb import Served
+
+    Serve = Callable[..., Served]
+    Start = Callable[..., Crawl]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """A folder for all webs and crawls of a file."""
+    return tmp_path_factory.mktemp(request.module.__name__.rpartition(".")[2])
+
+
+@pytest.fixture(scope="module")
+def serve(folder: Path) -> Iterator[Serve]:
+    """Serves a fake web with an access log: ``serve(hosts=3, pages=20)`` or ``serve(config)``."""
+    with ExitStack() as stack:
+
+        def one(config: Config | None = None, **fields: Any) -> Served:
+            log = folder / f"access-{len(list(folder.glob('access-*'))) + 1}.jsonl"
+            return stack.enter_context(serve_in_process(config or Config(**fields), log))
+
+        yield one
+
+
+@pytest.fixture(scope="module")
+def start(folder: Path) -> Iterator[Start]:
+    """Starts a crawl, see ``crawling.start``; with ``of=`` an earlier crawl it goes on with that one's JOBDIR."""
+    running: list[Crawl] = []
+
+    def one(seeds: str | Sequence[str] | None = None, *, of: Crawl | None = None, **more: Any) -> Crawl:
+        if of is not None:
+            more = {"jobdir": of.path, **more}
+            home = of.path.parent
+        else:
+            home = folder / f"crawl-{len(list(folder.glob('crawl-*'))) + 1}"
+        crawl = crawling.start(home, seeds, **more)
+        running.append(crawl)
+        return crawl
+
+    yield one
+    for crawl in running:
+        if crawl.process.poll() is None:
+            crawl.kill()
+
+
+@pytest.fixture(scope="module")
+def crawl(start: Start) -> Start:
+    """Like ``start``, and waits for the end: ``within`` seconds at most."""
+
+    def one(*args: Any, within: float = crawling.SECONDS, **more: Any) -> Crawl:
+        return start(*args, **more).wait(within)
+
+    return one
