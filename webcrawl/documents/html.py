@@ -1,7 +1,8 @@
-"""HTML pages: bytes in, title and links out. Why without a parser's tree: docs/decisions/0003-html-parser.md."""
+"""HTML pages: bytes in, title and links out. Why two parsers: docs/decisions/0003-html-parser.md."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -9,11 +10,15 @@ from webcrawl.documents import stream, tree
 from webcrawl.documents.charset import encoding_of
 from webcrawl.documents.findings import Findings, Found
 from webcrawl.documents.links import FOLLOWED, TEXT_MAX, Link
+from webcrawl.documents.mime import mime_type
 from webcrawl.documents.text import line
 from webcrawl.urls.resolve import resolve, resolve_all
 
 TITLE_MAX = 500
 """Characters of a title that are kept."""
+
+# In XHTML an element may close itself whose content HTML takes for text up to an end tag: the rest of the page.
+_CLOSES_ITSELF = re.compile(r"<(title|script|style|textarea|iframe)([\s/][^<>]*+)(?<=/)>")
 
 # Links resolved between two pauses.
 _BATCH = 100
@@ -44,8 +49,8 @@ def extract(
     """Return the title and the links of the page at ``url``; ``content_type`` is the header's whole value.
 
     At most ``links_max`` links are looked at. Links of types beyond ``FOLLOWED`` (names of ``links.TYPES``) are
-    found on demand only, because every further element costs. Time and memory are linear in the length of the
-    body, and no body makes it raise. On an event loop use an ``Extractor``, which interrupts itself.
+    found on demand only, because every further element costs. No body makes it raise. On an event loop use an
+    ``Extractor``, which interrupts itself and ends a page that takes too long.
     """
     extraction = Extraction(body, url, content_type, links_max=links_max, types=types)
     for _ in extraction.steps():
@@ -66,6 +71,7 @@ class Extraction:
         types: frozenset[str] = FOLLOWED,
     ) -> None:
         self._body = body
+        self._is_xml = mime_type(content_type) == "application/xhtml+xml"
         self._links_max = links_max
         self._types = types
         self._links: dict[tuple[str, str], Link] = {}
@@ -76,6 +82,8 @@ class Extraction:
         document = self.document
         url = document.base
         text = _decoded(self._body, document.encoding)
+        if self._is_xml:
+            text = _CLOSES_ITSELF.sub(r"<\1\2></\1>", text)
         findings = Findings(self._types, self._links_max)
         if tree.is_harmless(text):
             tree.read(text, findings)

@@ -1,7 +1,8 @@
 """The careful way: libxml2 tells of each tag as it comes (lxml's target parser), a piece of the page at a time.
 
-There is no tree, so a page takes time in proportion to its length whatever it holds, and between two pieces the
-event loop gets its turn.
+There is no tree, so memory is bounded by the page's length whatever it holds. Time is in proportion to the length
+for all pages but those that leave ten thousands of elements open and close as many that are not: of these one
+piece may take some 60 ms, and all of them seconds. Between two pieces the event loop gets its turn.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from lxml import etree
 
 from webcrawl.documents.findings import Findings, elements_of_interest
 
-PIECE = 16_384
-"""Characters parsed in one step."""
+PIECE = 1_024
+"""Characters parsed in one step: few, because an end tag of nothing is looked for among all that is open."""
 
 _TOLD = frozenset({"a", "title"})
 """Elements of which the text inside is wanted."""
@@ -30,7 +31,7 @@ def steps(text: str, findings: Findings) -> Iterator[None]:
 
 
 class _Target:
-    """What lxml calls. What is inside a ``<template>`` is no part of the page."""
+    """What lxml calls. What is inside a ``<template>`` is no part of the page, unless it is a shadow root of it."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -39,15 +40,18 @@ class _Target:
         self._text: list[str] = []
         self._alt = ""
         self._templates = 0
+        self._drawings = 0
 
     def start(self, name: str, values: dict[str, str]) -> None:
-        if name == "template":
+        if name == "template" and (self._templates or "shadowrootmode" not in values):
             self._templates += 1
         if self._templates:
             return
         if name == "img" and self._open is not None and not self._alt:
             self._alt = values.get("alt", "")
-        if name not in self._names:
+        elif name == "svg":
+            self._drawings += 1
+        if name not in self._names or (name == "title" and self._drawings):
             return
         if name in _TOLD:
             self._tell()
@@ -58,6 +62,8 @@ class _Target:
     def end(self, name: str) -> None:
         if name == "template":
             self._templates = max(self._templates - 1, 0)
+        elif name == "svg":
+            self._drawings = max(self._drawings - 1, 0)
         elif self._open is not None and name == self._open[0]:
             self._tell()
 

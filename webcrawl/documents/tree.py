@@ -1,64 +1,86 @@
 """The fast way: the whole page as a tree (Lexbor, by selectolax), asked for the elements of interest.
 
-Lexbor builds the tree that a browser builds, and where the HTML standard makes that quadratic, hostile pages can
-make it take seconds: every element that is left open is looked at again for those that follow. So only pages
-that cannot be deep are given to it; ``stream`` reads the others.
+Lexbor builds the tree that a browser builds, and the HTML standard makes that expensive where a page wants it to
+be: open elements are looked through for every tag that follows, and formatting elements with attributes that are
+left open are made anew in every paragraph that follows, so that 500 KB become gigabytes. So only pages are given
+to it whose numbers rule that out, whatever they hold; ``stream`` reads the others.
 """
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache, partial
-from itertools import accumulate
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
 from webcrawl.documents.findings import HREF_MAX, Findings, elements_of_interest
+from webcrawl.documents.text import LOOKED_AT
 
 LENGTH_MAX = 1 << 19
 """Characters of a page that is read in one go."""
 
-DEPTH_MAX = 1_000
-"""Elements that may be open at a time: the worst page within this bound takes about 5 ms."""
+TAGS_MAX = 3_000
+"""``<`` in such a page: all of them left open take some 30 ms."""
 
-_TAG = re.compile("<(/?)[a-zA-Z]")
+FEW_TAGS = 850
+FORMATTING_MAX = 150_000
+"""Formatting elements with attributes times tags, which bounds the elements that the tree may get: some 50 ms, and
+60 MB. Few tags cannot get there."""
+
+ATTRIBUTES_MAX = 4_000
+"""Characters of one tag: as many attributes as fit in there are each compared with all others."""
+
+_FORMATTING = re.compile(
+    "<(?:[bBiIsSuU]|[eE][mM]|[tT][tT]|[bB][iI][gG]|[cC][oO][dD][eE]|[fF][oO][nN][tT]|[nN][oO][bB][rR]"
+    "|[sS][mM][aA][lL][lL]|[sS][tT][rR][iI][kK][eE]|[sS][tT][rR][oO][nN][gG])[ \t\n\f\r/]"
+)
+_LONG_TAG = re.compile(f"<[a-zA-Z][^<>]{{{ATTRIBUTES_MAX}}}")
+
+# Without the events that copy the chosen option of a select into its button: nobody looks there.
+_OPTIONS = int(LexborDocumentOptions.WO_EVENTS)
 
 
 def is_harmless(text: str) -> bool:
-    """Whether a page is small enough, and surely not deep. It counts void elements as left open: doubt means no."""
-    if len(text) > LENGTH_MAX:
-        return False
-    if text.count("<") <= DEPTH_MAX:
-        return True
-    steps = (-1 if slash else 1 for slash in _TAG.findall(text))
-    return max(accumulate(steps), default=0) <= DEPTH_MAX
+    """Whether the page takes the tree some 50 ms at most. What stands in comments or scripts counts like markup.
+
+    A page with shadow roots is not for the tree either, which keeps the content of every template to itself.
+    """
+    tags = text.count("<")
+    return (
+        tags <= TAGS_MAX
+        and len(text) <= LENGTH_MAX
+        and (tags <= FEW_TAGS or tags * len(_FORMATTING.findall(text)) <= FORMATTING_MAX)
+        and "shadowrootmode" not in text
+        and (len(text) <= 8 * ATTRIBUTES_MAX or _LONG_TAG.search(text) is None)
+    )
 
 
 def read(text: str, findings: Findings) -> None:
     """Read the whole page."""
     room = findings.links_max if "a" in findings.types else 0
     found = findings.found
-    for node in LexborHTMLParser(text).css(_selector(findings.types)):
+    for node in LexborHTMLParser(text, options=_OPTIONS).css(_selector(findings.types)):
         values = node.attributes
         href = values.get("href")
         # Of a hundred links a page nearly all are these, so they are not handed around.
         if href and node.tag == "a" and len(href) <= HREF_MAX and len(found) < room:
             rel = values.get("rel")
-            found.append((href, "a", node.text() or _alternative(node), rel.lower() if rel else ""))
+            found.append((href, "a", _text_of(node), rel.lower() if rel else ""))
         else:
             findings.element(node.tag or "", values, partial(_text_of, node))
 
 
 def _text_of(node: LexborNode) -> str:
-    return node.text() or _alternative(node)
-
-
-def _alternative(node: LexborNode) -> str:
-    """The ``alt`` of the first image in an element that holds no text."""
-    image = node.css_first("img[alt]")
+    """What is written inside an element, or else the ``alt`` of the first image in it that has one."""
+    text = node.text()
+    if text and not text.isspace():
+        return text[:LOOKED_AT]
+    image = node.css_first("img[alt]:not([alt=''])")
     return "" if image is None else image.attributes.get("alt") or ""
 
 
 @lru_cache(maxsize=64)
 def _selector(types: frozenset[str]) -> str:
-    return ",".join(sorted(elements_of_interest(types)))
+    names = elements_of_interest(types) - {"title"}
+    # What a drawing gives as a title is none of the page.
+    return ",".join([*sorted(names), ":not(svg, svg *) > title"])
