@@ -43,7 +43,7 @@ from webcrawl.scope.private import PrivateAddressRule
 from webcrawl.scope.rule import Candidate, Rule
 from webcrawl.scope.scheme import SchemeRule
 from webcrawl.scope.sequence import Scope
-from webcrawl.scope.whitelist import Whitelist, WhitelistRule
+from webcrawl.scope.whitelist import WhitelistRule, whitelist_of
 from webcrawl.urls.politeness_key import PolitenessKey
 
 if TYPE_CHECKING:
@@ -112,7 +112,8 @@ def _build(crawler: Crawler) -> Machine:
     exclusions = _exclusions(configuration)
     fixed, followed = _scopes(configuration, crawler, private, exclusions)
     intake = Intake(key, followed, fixed)
-    rules = RulesCache(10_000, configuration.product_token)
+    parsed = min(configuration.frontier_active_max, configuration.robots_cache_size)
+    rules = RulesCache(parsed, configuration.product_token)
     policies = _policies(configuration, key, intake, rules, clock())
     directory = jobdir_path(crawler)
     return Machine(
@@ -134,7 +135,8 @@ def _build(crawler: Crawler) -> Machine:
 def _exclusions(configuration: Configuration) -> ExclusionList | None:
     if configuration.exclusion_file is None:
         return None
-    return ExclusionList.load(configuration.exclusion_file, configuration.exclusion_check_seconds)
+    # The extension that looks keeps the time itself.
+    return ExclusionList.load(configuration.exclusion_file, 0)
 
 
 def _scopes(
@@ -152,7 +154,7 @@ def _scopes(
         followed.append(LengthRule(configuration.urllength_limit))
     followed += [DepthRule(configuration.depth_limit), ExtensionRule(configuration.extensions_refused)]
     if domains := getattr(crawler.spider, "domains", None):
-        followed.append(WhitelistRule(Whitelist(domains)))
+        followed.append(WhitelistRule(whitelist_of(domains)))
     if allow := getattr(crawler.spider, "allow", None):
         followed.append(AllowRule(allow))
     return Scope(fixed), Scope(followed)

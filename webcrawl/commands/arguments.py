@@ -10,7 +10,7 @@ from webcrawl.contact import contact_problem
 from webcrawl.errors import Problem
 from webcrawl.scope.allow import AllowRule, PatternError
 from webcrawl.scope.exclusion import ExclusionError, ExclusionList
-from webcrawl.scope.whitelist import Whitelist, WhitelistError
+from webcrawl.scope.whitelist import WhitelistError, whitelist_of
 from webcrawl.urls.seeds import BadSeed, Seed, SeedsError, read_seeds
 from webcrawl.vocabulary import nearest
 
@@ -90,7 +90,7 @@ def _contact(hosts: Iterator[str], configuration: Configuration) -> Iterator[Pro
 
 
 def _hosts_of_whitelist(source: str) -> Iterator[str]:
-    return Whitelist(source).names()
+    return whitelist_of(source).names()
 
 
 def _hosts_of_seeds(source: str) -> Iterator[str]:

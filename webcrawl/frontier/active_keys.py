@@ -11,6 +11,7 @@ from webcrawl.frontier.active_key import ActiveKey, Want
 from webcrawl.frontier.backend import HEAD, Backend, Counts, Idle
 from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.heap import KeyHeap
+from webcrawl.frontier.patience import Patience
 from webcrawl.frontier.policies import Limits
 from webcrawl.frontier.records import UrlEntry
 
@@ -36,6 +37,7 @@ class ActiveKeys:
         drain: Callable[[], Coroutine[Any, Any, None]],
         changed: Callable[[], None],
         broken: Callable[[BaseException], None],
+        patience: Patience,
     ) -> None:
         """``drain`` waits until every change so far is durable; the rest is as for the frontier."""
         self._backend = backend
@@ -46,6 +48,7 @@ class ActiveKeys:
         self._drain = drain
         self._changed = changed
         self._broken = broken
+        self._patience = patience
         self._keys: dict[str, ActiveKey] = {}
         self._heap = KeyHeap()
         self._dry: dict[str, None] = {}
@@ -153,7 +156,8 @@ class ActiveKeys:
     async def _give_back(self, keys: list[ActiveKey]) -> None:
         # Behind every change of theirs, so that the backend hears their last words last.
         await self._drain()
-        await self._backend.release([active.record for active in keys])
+        records = [active.record for active in keys]
+        await self._patience.insist(lambda: self._backend.release(records))
         self._idle = None
 
     def wake(self, key: str) -> None:
@@ -195,7 +199,9 @@ class ActiveKeys:
     async def _activate(self, count: int) -> None:
         try:
             self._idle = Idle(None, None)
-            activated = await self._backend.activate(count, self._clock(), self._draw)
+            activated = await self._patience.insist(
+                lambda: self._backend.activate(count, self._clock(), self._draw)
+            )
             for one in activated:
                 active = ActiveKey(one)
                 self._keys[active.key] = active
@@ -215,7 +221,7 @@ class ActiveKeys:
         records = [active.record for active in self._keys.values()]
         self._keys.clear()
         if records:
-            await self._backend.release(records)
+            await self._patience.insist(lambda: self._backend.release(records))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

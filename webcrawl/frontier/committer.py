@@ -9,23 +9,15 @@ not durable as open, no new requests start meanwhile.
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from webcrawl.archive.capture import Entry
-from webcrawl.errors import StorageFull
 from webcrawl.frontier.backend import Backend, Batch, Committed, Settled
+from webcrawl.frontier.patience import Patience
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.hosts.record import HostRecord, RobotsRecord
-
-logger = logging.getLogger(__name__)
-
-_T = TypeVar("_T")
-
-RETRY_SECONDS = 2.0
-"""How long a full disk is left alone before the group is tried again."""
 
 
 class Store(Protocol):
@@ -59,6 +51,7 @@ class Committer:
         committed: Callable[[Committed], None],
         failed: Callable[[BaseException], None],
         interval_seconds: float,
+        patience: Patience,
     ) -> None:
         self._backend = backend
         self._store = store
@@ -71,12 +64,7 @@ class Committer:
         self._waiting: list[asyncio.Event] = []
         self.busy = False
         """Whether anything is not yet durable."""
-        self._stalls = 0
-
-    @property
-    def stalled(self) -> str | None:
-        """Why nothing can be made durable at the moment, in words; None when all is well."""
-        return "disk full" if self._stalls else None
+        self._patience = patience
 
     def add(self, change: Change) -> None:
         if self._broken:
@@ -123,7 +111,7 @@ class Committer:
         entries = [change.entry for change in group if change.entry is not None]
         if entries and self._store is not None:
             store = self._store
-            await self._insist(lambda: store.append(entries))
+            await self._patience.insist(lambda: store.append(entries))
 
     async def _commit(self, group: list[Change]) -> None:
         """The group's pages are durable: now their URLs are settled. The next group is archived meanwhile."""
@@ -136,29 +124,9 @@ class Committer:
             if change.host is not None:
                 hosts[change.host.key] = change.host
         batch.hosts = list(hosts.values())
-        committed = await self._insist(lambda: self._backend.commit(batch)) if batch else None
+        committed = await self._patience.insist(lambda: self._backend.commit(batch)) if batch else None
         for change in group:
             if change.then is not None:
                 change.then()
         if committed is not None:
             self._committed(committed)
-
-    async def _insist(self, step: Callable[[], Awaitable[_T]]) -> _T:
-        """Do ``step`` until the disk has room for it."""
-        waiting = False
-        while True:
-            try:
-                done = await step()
-            except StorageFull as error:
-                if not waiting:
-                    waiting = True
-                    self._stalls += 1
-                    if self._stalls == 1:
-                        logger.warning("No room left, the crawl pauses until there is: %s", error)
-                await asyncio.sleep(RETRY_SECONDS)
-            else:
-                if waiting:
-                    self._stalls -= 1
-                    if not self._stalls:
-                        logger.warning("There is room again, the crawl goes on")
-                return done

@@ -16,6 +16,7 @@ from webcrawl.frontier.active_keys import ActiveKeys
 from webcrawl.frontier.backend import HEAD, Backend, Committed, Counts, Settled
 from webcrawl.frontier.committer import Change, Committer, Store
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
+from webcrawl.frontier.patience import Patience
 from webcrawl.frontier.policies import BUSY_STATUSES, Limits, Policies
 from webcrawl.frontier.records import Kind, State, UrlEntry
 from webcrawl.frontier.tally import Snapshot, Tally
@@ -58,8 +59,13 @@ class Frontier:
         self._clock = clock
         self._changed = changed
         self._broken = broken
-        self._committer = Committer(backend, store, self._on_committed, broken, commit_interval_seconds)
-        self._keys = ActiveKeys(backend, policies.draw, limits, clock, self._committer.drain, changed, broken)
+        self._patience = Patience()
+        self._committer = Committer(
+            backend, store, self._on_committed, broken, commit_interval_seconds, self._patience
+        )
+        self._keys = ActiveKeys(
+            backend, policies.draw, limits, clock, self._committer.drain, changed, broken, self._patience
+        )
         self._unsettled: dict[int, Lease] = {}
         self._lease_ids = itertools.count(1)
         self._closing = False
@@ -140,7 +146,7 @@ class Frontier:
             in_flight=opened,
             unsettled=len(self._unsettled) - opened,
             next_ready_at=self._keys.next_at(),
-            stalled=self._committer.stalled,
+            stalled=self._patience.stalled,
         )
 
     def _lease(self, active: ActiveKey, now: float) -> Lease | None:

@@ -128,6 +128,12 @@ class Whitelist:
             raise WhitelistError("the list of domains is empty")
 
 
+@lru_cache(maxsize=1)
+def whitelist_of(source: str) -> Whitelist:
+    """``Whitelist(source)``, read once: the command checks it, scope asks it, the spider seeds its roots."""
+    return Whitelist(source)
+
+
 class WhitelistRule:
     """Refuses URLs on sites that are not named."""
 

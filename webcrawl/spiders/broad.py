@@ -17,7 +17,7 @@ from webcrawl.items import Page
 from webcrawl.machine import machine_of
 from webcrawl.meta import fetch_meta
 from webcrawl.scheduler import Scheduler
-from webcrawl.scope.whitelist import Whitelist
+from webcrawl.scope.whitelist import whitelist_of
 from webcrawl.urls.politeness_key import host_of
 from webcrawl.urls.seeds import BadSeed, Seed, read_seeds
 
@@ -130,7 +130,7 @@ class BroadSpider(Spider):
         if self.seeds:
             yield from read_seeds(self.seeds)
         elif self.domains:
-            for number, root in enumerate(Whitelist(self.domains).roots(), start=1):
+            for number, root in enumerate(whitelist_of(self.domains).roots(), start=1):
                 yield Seed(root, number)
 
     def _closed(self) -> None:
