@@ -4,10 +4,13 @@ them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
 
 from webcrawl.downloadermiddlewares.refusal import Refused
 from webcrawl.downloadhandlers.failures import failure_word
+from webcrawl.frontier import robots_desk
 from webcrawl.frontier.records import Kind
 from webcrawl.frontier.robots_desk import RobotsReply
 from webcrawl.hosts.health import retry_after_seconds
@@ -22,6 +25,10 @@ if TYPE_CHECKING:
     from webcrawl.scheduler import Flight
 
 
+LARGE_BYTES = 32_768
+"""A larger robots.txt is parsed on a thread: half a megabyte takes a fifth of a second."""
+
+
 class RobotsMiddleware:
     """Keeps robots.txt responses from the spider and gives them to the frontier, redirects and failures too."""
 
@@ -33,10 +40,14 @@ class RobotsMiddleware:
     def from_crawler(cls, crawler: Crawler) -> RobotsMiddleware:
         return cls(crawler)
 
-    def process_response(self, request: Request, response: Response) -> Response:
+    def process_response(
+        self, request: Request, response: Response
+    ) -> Response | Coroutine[Any, Any, Response]:
+        # No coroutine for pages, which are nearly all that comes by.
         flight = self._robots_flight(request)
-        if flight is None:
-            return response
+        return response if flight is None else self._take(flight, request, response)
+
+    async def _take(self, flight: Flight, request: Request, response: Response) -> Response:
         location = location_key = refused = None
         wait = response.headers.get("Retry-After")
         retry_after = retry_after_seconds(wait, self._machine.clock()) if wait else None
@@ -52,6 +63,9 @@ class RobotsMiddleware:
         reply = RobotsReply(
             response.status, response.body, None, location, location_key, retry_after, refused
         )
+        if len(response.body) > LARGE_BYTES and 200 <= response.status < 300:
+            policy, now = self._machine.policies.robots, self._machine.clock()
+            reply = await asyncio.to_thread(robots_desk.read, flight.lease.entry, reply, now, policy)
         flight.scheduler.answered_robots(flight, reply)
         raise Refused("robots.txt", "an answer for the frontier, not for the spider")
 

@@ -7,7 +7,7 @@ leased and recorded like any page. It is not stored there: it follows from the o
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from webcrawl.frontier.policies import RobotsPolicy
 from webcrawl.frontier.records import Kind, UrlEntry
@@ -32,6 +32,8 @@ class RobotsReply:
     retry_after_seconds: float | None = None
     refused: str | None = None
     """The rule that keeps us from following the redirect."""
+    record: RobotsRecord | None = None
+    """What ``read`` has made of a body that takes too long for the event loop."""
 
 
 def origin_asked(entry: UrlEntry) -> tuple[str, int]:
@@ -50,10 +52,19 @@ def first_request(origin: str, key: str, via: str | None) -> UrlEntry:
     return _entry(f"{origin}/robots.txt", key, origin, 0, via)
 
 
+def read(entry: UrlEntry, reply: RobotsReply, now: float, policy: RobotsPolicy) -> RobotsReply:
+    """A successful reply with its record made and its rules parsed: for large bodies, on another thread."""
+    record, _ = answer(entry, reply, None, now, policy)
+    policy.rules.rules(record)
+    return replace(reply, body=b"", record=record)
+
+
 def answer(
     entry: UrlEntry, reply: RobotsReply, previous: RobotsRecord | None, now: float, policy: RobotsPolicy
 ) -> tuple[RobotsRecord, UrlEntry | None]:
     """What the reply makes of the origin's record, and the entry for the next hop if there is one."""
+    if reply.record is not None:
+        return reply.record, None
     origin, hops = origin_asked(entry)
     if reply.error is not None:
         return robots.unreachable(origin, previous, now), None
