@@ -1,0 +1,81 @@
+"""The tables of docs/settings.md, made from the code: ``python -m tests.docs_tables`` brings them up to date.
+
+The file is written by hand, its order and its words too; of a row that begins with the name of a setting the
+cells that the code knows are replaced. ``tests/test_docs.py`` fails when that would change anything.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from webcrawl import settings as project
+from webcrawl.configuration import SETTINGS, Setting
+from webcrawl.scope.useless_extensions import USELESS_EXTENSIONS
+
+PAGE = Path(__file__).parents[1] / "docs/settings.md"
+_ROW = re.compile(r"^\| `([A-Z_]+)` \|.*$", re.MULTILINE)
+_ROUNDED = re.compile(r" to \d[\d.]*e\+\d+")
+"""A largest value that nobody reaches, and that is written too short to be exact."""
+_LONG = 60
+
+OURS = {setting.name: setting for setting in SETTINGS}
+"""The settings that the crawler checks and reads itself."""
+THEIRS = {name: value for name, value in vars(project).items() if name.isupper() and name not in OURS}
+"""Settings of Scrapy that the project sets, with its value."""
+THEIRS.pop("USELESS_EXTENSIONS")
+
+
+def named(text: str) -> list[str]:
+    """The settings that have a row in ``text``, in its order."""
+    return _ROW.findall(text)
+
+
+def renewed(text: str) -> str:
+    """``text`` with every row as the code has it."""
+    return _ROW.sub(lambda row: _renewed_row(row[0], row[1]), text)
+
+
+def _renewed_row(row: str, name: str) -> str:
+    if name in OURS:
+        return _ours(OURS[name])
+    if name not in THEIRS:
+        return row
+    # The last cell says why, and is written by hand.
+    why = row.rstrip("| ").rpartition(" | ")[2]
+    return f"| `{name}` | {_shown(THEIRS[name])} | {why} |"
+
+
+def _ours(setting: Setting) -> str:
+    value = _extensions() if setting.name == "EXTENSIONS_REFUSED" else _shown(setting.default)
+    unit = f" {setting.unit}" if setting.unit else ""
+    allowed = _ROUNDED.sub(" upwards", setting.reader.allowed)
+    cells = [f"`{setting.name}`", f"{value}{unit}", allowed, setting.meaning]
+    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
+
+
+def _extensions() -> str:
+    return f"the {len(USELESS_EXTENSIONS)} of `webcrawl/scope/useless_extensions.py`"
+
+
+def _shown(value: Any) -> str:
+    """A value as it would be typed after ``-s NAME=``, where that is short enough to be read."""
+    if value in (None, "", []):
+        return "none"
+    text = ",".join(value) if isinstance(value, list) else str(value)
+    return f"`{text}`" if len(text) <= _LONG and not isinstance(value, dict) else "see `webcrawl/settings.py`"
+
+
+def main() -> int:
+    text = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(renewed(text), encoding="utf-8")
+    missing = sorted({*OURS, *THEIRS} - set(named(text)))
+    for name in missing:
+        print(f"{name} has no row in docs/settings.md")
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

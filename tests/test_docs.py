@@ -1,0 +1,156 @@
+"""The documentation says what is so: settings, commands, files, links and targets are looked up in the code."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from scrapy.commands import ScrapyCommand
+
+from tests import docs_tables
+from webcrawl import vocabulary
+from webcrawl.hosts.health import FAILURES
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *ROOT.glob("docs/**/*.md")])
+FENCED = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)")
+PATH = re.compile(r"`((?:webcrawl|tests|docs)/[\w./-]+)`")
+SETTING = re.compile(r"`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=[^`]*)?`")
+TREE_LINE = re.compile(r"^( *)([\w.-]+/?) {2,}\S")
+
+
+def named(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+every_page = pytest.mark.parametrize("page", PAGES, ids=named)
+
+
+def text_of(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def prose_of(page: Path) -> str:
+    return FENCED.sub("", page.read_text(encoding="utf-8"))
+
+
+def anchors_of(page: Path) -> set[str]:
+    """The headings of a page as a browser of the repository calls them."""
+    headings = re.findall(r"^#+ (.+)$", prose_of(page), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def tree_below(name: str, heading: str) -> list[str]:
+    """The names in the first fenced tree that follows a heading."""
+    fenced = FENCED.search(text_of(name).partition(f"## {heading}\n")[2])
+    assert fenced is not None, f"{name} has no tree below {heading!r}"
+    return [match[2] for line in fenced[0].splitlines() if (match := TREE_LINE.match(line))]
+
+
+def commands() -> Iterator[str]:
+    """The names of the commands that the project brings."""
+    for path in (ROOT / "webcrawl/commands").glob("*.py"):
+        module = import_module(f"webcrawl.commands.{path.stem}")
+        command = getattr(module, "Command", None)
+        if isinstance(command, type) and issubclass(command, ScrapyCommand):
+            yield path.stem
+
+
+def make_targets() -> set[str]:
+    found = re.search(r"^\.PHONY: (.+)$", text_of("Makefile"), re.MULTILINE)
+    assert found is not None
+    return set(found[1].split())
+
+
+def test_every_setting_has_one_row() -> None:
+    rows = docs_tables.named(text_of("docs/settings.md"))
+    assert sorted(rows) == sorted([*docs_tables.OURS, *docs_tables.THEIRS])
+
+
+def test_every_row_says_what_the_code_says() -> None:
+    written = text_of("docs/settings.md").splitlines()
+    current = docs_tables.renewed(text_of("docs/settings.md")).splitlines()
+    stale = [(old, new) for old, new in zip(written, current, strict=True) if old != new]
+    assert not stale, "python -m tests.docs_tables brings the tables up to date"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name != "decisions"], ids=named)
+def test_every_name_of_a_setting_is_one(page: Path) -> None:
+    known = {*docs_tables.OURS, *docs_tables.THEIRS, *vocabulary.FOREIGN, "ITEM_PIPELINES"}
+    assert sorted(set(SETTING.findall(prose_of(page))) - known) == []
+
+
+def test_every_command_is_documented() -> None:
+    page = text_of("docs/commands.md")
+    missing = [name for name in commands() if not re.search(rf"^## scrapy .*\b{name}\b", page, re.MULTILINE)]
+    assert not missing
+
+
+def test_every_make_target_is_documented_and_there() -> None:
+    page = text_of("docs/commands.md")
+    named = set(re.findall(r"\bmake ([a-z]+)\b", page)) - {"a"}
+    assert make_targets() - named <= {"help", "check"}
+    for name in ("README.md", "docs/commands.md", "docs/performance.md"):
+        fenced_or_quoted = "\n".join(FENCED.findall(text_of(name)) + re.findall(r"`[^`\n]+`", text_of(name)))
+        assert set(re.findall(r"\bmake ([a-z]+)\b", fenced_or_quoted)) <= make_targets()
+
+
+def test_every_word_for_a_failure_is_explained() -> None:
+    page = text_of("docs/operating.md")
+    assert [word for word in FAILURES if f"`{word}`" not in page] == []
+
+
+@every_page
+def test_every_link_leads_somewhere(page: Path) -> None:
+    broken = []
+    for target in LINK.findall(prose_of(page)):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        if not file.exists() or (anchor and anchor not in anchors_of(file)):
+            broken.append(target)
+    assert not broken
+
+
+@every_page
+def test_every_path_that_is_named_is_there(page: Path) -> None:
+    assert [path for path in PATH.findall(prose_of(page)) if not (ROOT / path).exists()] == []
+
+
+@every_page
+def test_no_figure_is_left_to_be_filled_in(page: Path) -> None:
+    assert re.findall(r"\{\{FIGURE[^}]*", page.read_text(encoding="utf-8")) == []
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    linked = set(LINK.findall(text_of("README.md")))
+    assert [page.name for page in ROOT.glob("docs/*.md") if f"docs/{page.name}" not in linked] == []
+
+
+def test_every_decision_is_in_the_index() -> None:
+    linked = set(LINK.findall(text_of("docs/decisions/README.md")))
+    decisions = [path.name for path in ROOT.glob("docs/decisions/0*.md")]
+    assert [name for name in decisions if name not in linked] == []
+
+
+def test_the_tree_in_the_readme_is_the_project() -> None:
+    tree = tree_below("README.md", "Where things are")
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("not in a clone, so there is no list of what belongs to the project")
+    tops = {re.sub(r"/.*", "/", path) for path in listed.stdout.splitlines()}
+    assert sorted(tree) == sorted(top for top in tops if not top.startswith("."))
+
+
+def test_the_tree_of_the_architecture_is_the_package() -> None:
+    tree = tree_below("docs/architecture.md", "Two kinds of folder")
+    package = ROOT / "webcrawl"
+    there = [path.name for path in package.glob("*.py") if path.name != "__init__.py"]
+    there += [f"{path.parent.name}/" for path in package.glob("*/__init__.py")]
+    assert sorted(tree) == sorted(there)
