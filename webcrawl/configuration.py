@@ -157,7 +157,7 @@ class Configuration:
     crawler_contact: str = _of(
         text("a web or e-mail address"), "", "", "where a site owner learns about the crawl or complains"
     )
-    concurrent_requests: int = _of(whole(1, 100_000), 128, "requests", "most requests open at a time")
+    concurrent_requests: int = _of(whole(1, 100_000), 256, "requests", "most requests open at a time")
     dns_nameservers: tuple[Nameserver, ...] = _of(nameservers(), [], "", "empty for the system's own")
     download_timeout: float = _of(real(0.1, _DAY), 60.0, "seconds", "longest time for one request")
     download_maxsize: int = _of(whole(1024, 1 << 40), _MIB, "bytes", "where a body is cut")
@@ -184,7 +184,7 @@ class Configuration:
         whole(1024, 1 << 50), 1_000_000_000, "bytes", "fetch.jsonl is set aside and compressed at this size"
     )
     commit_interval_seconds: float = _of(
-        real(0, 60), 0.02, "seconds", "how long finished requests wait for others to be stored with them"
+        real(0, 60), 0.05, "seconds", "how long finished requests wait for others to be stored with them"
     )
 
     # What a person sees

@@ -6,9 +6,9 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
+from tests.bench.meter import Figures
 from tests.fakeweb.config import Config
 from tests.fakeweb.process import Served, serve_in_process
 from tests.fakeweb.witness import violations
@@ -18,39 +18,25 @@ ROOT = Path(__file__).resolve().parents[2]
 HOSTS = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """What a Meter wrote."""
-
-    pages: int
-    wall: float
-    cpu: float
-
-    @property
-    def per_second(self) -> float:
-        return self.pages / self.wall
-
-    @property
-    def cpu_ms(self) -> float:
-        return self.cpu / self.pages * 1000
-
-    def __str__(self) -> str:
-        return f"{self.per_second:7.0f} pages/s {self.cpu_ms:7.2f} CPU-ms a page  ({self.pages} pages)"
+def told(figures: Figures) -> str:
+    return f"{figures.per_second:7.0f} pages/s {figures.cpu_ms:7.2f} CPU-ms a page  ({figures.pages} pages)"
 
 
 def pages_per_second(folder: Path, seconds: float) -> None:
     """This crawler with everything on, and plain Scrapy, one after the other on the same pages."""
     print(f"As fast as it goes, {HOSTS} hosts, 29 KB and 100 links a page, {seconds:g} s each:")
     with serve_in_process(Config(kind="bench", hosts=HOSTS)) as web:
-        seeds = _seeds(folder, web)
+        seeds = seeds_file(folder, web)
         plain = _scrapy(
             folder / "plain", ["plain", "-a", f"seeds={seeds}"], seconds, "tests.bench.plain_settings"
         )
-        print(f"  plain Scrapy {plain}")
-        ours = _ours(folder / "ours", seeds, seconds, "POLITENESS_MIN_DELAY=0", "POLITENESS_FACTOR=0")
-        print(f"  webcrawl     {ours}")
-    print(f"  webcrawl / plain Scrapy: {ours.per_second / plain.per_second:.1f} times the pages/s, ", end="")
-    print(f"{plain.cpu_ms / ours.cpu_ms:.1f} times less CPU a page")
+        print(f"  plain Scrapy {told(plain)}")
+        mine = ours(folder / "ours", seeds, seconds, "POLITENESS_MIN_DELAY=0", "POLITENESS_FACTOR=0")
+        print(f"  webcrawl     {told(mine)}")
+    print(f"  webcrawl / plain Scrapy: {mine.per_second / plain.per_second:.1f} times the pages/s, ", end="")
+    print(f"{plain.cpu_ms / mine.cpu_ms:.1f} times less CPU a page")
+    print(f"  webcrawl's loop: timers late by {mine.late_p50 * 1000:.1f} ms (median), ", end="")
+    print(f"{mine.late_p999 * 1000:.0f} ms (99.9 %); {mine.peak_memory_bytes / 1e6:.0f} MB at most")
 
 
 def with_a_delay(folder: Path, seconds: float) -> None:
@@ -58,24 +44,24 @@ def with_a_delay(folder: Path, seconds: float) -> None:
     print(f"With a delay of 1 s on {HOSTS} hosts ({HOSTS} pages/s are permitted):")
     folder.mkdir(parents=True, exist_ok=True)
     with serve_in_process(Config(kind="bench", hosts=HOSTS), folder / "access.log") as web:
-        seeds = _seeds(folder, web)
-        settings = ("POLITENESS_MIN_DELAY=1", "POLITENESS_FACTOR=0", "CONCURRENT_REQUESTS=128")
-        ours = _ours(folder / "ours", seeds, seconds, *settings, warm_up=3000)
+        seeds = seeds_file(folder, web)
+        settings = ("POLITENESS_MIN_DELAY=1", "POLITENESS_FACTOR=0")
+        mine = ours(folder / "ours", seeds, seconds, *settings, warm_up=3000)
         wrong = violations(web.hits(), lambda hit: 1.0)
-        print(f"  webcrawl     {ours}")
+        print(f"  webcrawl     {told(mine)}")
         print(
-            f"  {ours.per_second / HOSTS:.1%} of what is permitted, {len(wrong)} violations in the server's log"
+            f"  {mine.per_second / HOSTS:.1%} of what is permitted, {len(wrong)} violations in the server's log"
         )
 
 
-def _seeds(folder: Path, web: Served) -> Path:
+def seeds_file(folder: Path, web: Served) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "seeds.txt"
     path.write_text("\n".join(web.seeds) + "\n")
     return path
 
 
-def _ours(folder: Path, seeds: Path, seconds: float, *settings: str, warm_up: int = 2000) -> Figures:
+def ours(folder: Path, seeds: Path, seconds: float, *settings: str, warm_up: int = 2000) -> Figures:
     arguments = ["broad", "-a", f"seeds={seeds}", "-s", f"JOBDIR={folder / 'job'}"]
     for setting in ("FETCH_PRIVATE_ADDRESSES=1", f"METER_WARM_UP={warm_up}", *settings):
         arguments += ["-s", setting]

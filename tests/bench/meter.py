@@ -2,58 +2,99 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import resource
 import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from scrapy import signals
 from scrapy.crawler import Crawler
+from scrapy.utils.defer import deferred_from_coro
+
+PROBE_SECONDS = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a Meter writes. Times in seconds."""
+
+    pages: int
+    wall: float
+    cpu: float
+    """User and system, all threads."""
+    first_response_at: float
+    """Epoch seconds."""
+    peak_memory_bytes: int
+    late_p50: float
+    """By how much a timer of the event loop came late: what a callback before it took, or several."""
+    late_p999: float
+
+    @property
+    def per_second(self) -> float:
+        return self.pages / self.wall
+
+    @property
+    def cpu_ms(self) -> float:
+        return self.cpu / self.pages * 1000
 
 
 class Meter:
-    """Writes METER_FILE: pages, wall and CPU seconds (user and system, all threads) after METER_WARM_UP
-    pages.
+    """Writes METER_FILE when METER_SECONDS have passed since METER_WARM_UP pages were there, and stops the crawl.
 
-    With METER_SECONDS it stops the crawl that long after the warm-up; else the crawl's own limits do.
+    Figures are of the time after the warm-up.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._file = Path(crawler.settings["METER_FILE"])
-        self._warm_up = crawler.settings.getint("METER_WARM_UP", 500)
-        self._seconds = crawler.settings.getfloat("METER_SECONDS", 20.0)
+        self._warm_up = int(crawler.settings["METER_WARM_UP"] or 500)
+        self._seconds = float(crawler.settings["METER_SECONDS"] or 20)
         self._pages = 0
+        self._first_at = 0.0
         self._start: tuple[float, float] | None = None
-        self._end: tuple[float, float] | None = None
+        self._late: list[float] = []
+        self._done = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         meter = cls(crawler)
         crawler.signals.connect(meter._response, signal=signals.response_received)
-        crawler.signals.connect(meter._closed, signal=signals.spider_closed)
         return meter
 
     def _response(self, **_: Any) -> None:
-        if self._end is not None:
-            return
         self._pages += 1
-        now = time.perf_counter()
-        if self._start is None and self._pages == self._warm_up:
-            self._start = (now, time.process_time())
+        self._first_at = self._first_at or time.time()
+        if self._start is None and self._pages >= self._warm_up:
+            self._start = (time.perf_counter(), time.process_time())
             self._pages = 0
-        elif self._start is not None and now - self._start[0] >= self._seconds:
-            self._end = (now, time.process_time())
-            self._stop()
+            self._probe(0.0)
+        elif self._start is not None and time.perf_counter() - self._start[0] >= self._seconds:
+            self._finish(*self._start)
 
-    def _stop(self) -> None:
-        from scrapy.utils.defer import deferred_from_coro
+    def _probe(self, due: float) -> None:
+        loop = asyncio.get_event_loop()
+        if due:
+            self._late.append(loop.time() - due)
+        if not self._done:
+            due = loop.time() + PROBE_SECONDS
+            loop.call_at(due, self._probe, due)
 
-        deferred_from_coro(self._crawler.engine.close_spider_async(reason="measured"))
-
-    def _closed(self) -> None:
-        if self._start is None:
+    def _finish(self, wall: float, cpu: float) -> None:
+        if self._done:
             return
-        end = self._end or (time.perf_counter(), time.process_time())
-        wall, cpu = end[0] - self._start[0], end[1] - self._start[1]
-        self._file.write_text(json.dumps({"pages": self._pages, "wall": wall, "cpu": cpu}))
+        self._done = True
+        late = sorted(self._late) or [0.0]
+        figures = Figures(
+            self._pages,
+            time.perf_counter() - wall,
+            time.process_time() - cpu,
+            self._first_at,
+            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            late[len(late) // 2],
+            late[int(len(late) * 0.999)],
+        )
+        self._file.write_text(json.dumps(asdict(figures)))
+        deferred_from_coro(self._crawler.engine.close_spider_async(reason="measured"))
