@@ -22,7 +22,7 @@ _XML_ENCODING = re.compile(r"""<\?xml[^>]*?encoding[\x00-\x20]*+=[\x00-\x20]*+(?
 
 _REST = rf"""(?>(?:[^>=]++|=[{SPACE}]*+(?:"[^"]*+"|'[^']*+'|(?!["'])))*)"""
 _PRESCANNED = re.compile(
-    rf"<(?:!--(?:-?>|.*?-->)|[mM][eE][tT][aA](?=[{SPACE}/])({_REST})>|/?[a-zA-Z]{_REST}>|[!/?][^>]*+>)",
+    rf"<(?:!--(?:-?>|.*?(?:-->|\Z))|[mM][eE][tT][aA](?=[{SPACE}/])({_REST})>|/?[a-zA-Z]{_REST}>|[!/?][^>]*+>)",
     re.DOTALL,
 )
 
