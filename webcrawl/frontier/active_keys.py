@@ -109,7 +109,7 @@ class ActiveKeys:
             self._heap.push(key, record.next_fetch_at)
             self._changed()
         else:
-            self._dry[key] = None
+            self._dry_up(active)
 
     def rest(self, active: ActiveKey, want: Want) -> None:
         """The key has no URL to give now: what it waits for instead of its turn."""
@@ -120,8 +120,7 @@ class ActiveKeys:
                 active.record.blocked_until = active.blocked_until()
                 self._park(active)
             case Want.NOTHING:
-                self._dry[active.key] = None
-                self._release_dry()
+                self._dry_up(active)
 
     def load(self, active: ActiveKey) -> None:
         """Have the next stretch of its queue brought; until then it keeps what it has."""
@@ -135,7 +134,9 @@ class ActiveKeys:
         active.loaded(loaded)
         self.arm(active)
 
-    def _release_dry(self) -> None:
+    def _dry_up(self, active: ActiveKey) -> None:
+        """It has nothing queued. Not too many of these may take the places of keys that have."""
+        self._dry[active.key] = None
         if len(self._dry) > self._dry_max:
             oldest = list(itertools.islice(self._dry, max(self._dry_max // 2, 1)))
             self._release([self._keys[key] for key in oldest])
