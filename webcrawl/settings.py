@@ -126,7 +126,6 @@ EXTENSIONS = {
     "webcrawl.extensions.collector.Collector": 5,
     "webcrawl.extensions.exclusions.Exclusions": 8,
     "webcrawl.extensions.errors.Errors": 10,
-    "webcrawl.extensions.exclusions.Exclusions": 15,
     "webcrawl.extensions.statistics.Statistics": 20,
     "webcrawl.extensions.progress.Progress": 30,
     "webcrawl.extensions.summary.Summary": 40,
