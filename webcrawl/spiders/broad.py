@@ -40,6 +40,7 @@ class BroadSpider(Spider):
     # The fast path needs none of Scrapy's: each wraps the output of every page in a generator of its own. What a
     # status means is decided below; depth and via travel with the frontier's entries.
     custom_settings = {  # noqa: RUF012 - Scrapy's convention
+        "CONCURRENT_ITEMS": 1,  # there is one item a page, and Scrapy starts so many tasks for it
         "SPIDER_MIDDLEWARES": {
             "webcrawl.spidermiddlewares.page.PageMiddleware": 10,
             "scrapy.spidermiddlewares.start.StartSpiderMiddleware": None,
