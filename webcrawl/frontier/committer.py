@@ -52,7 +52,9 @@ class Committer:
         failed: Callable[[BaseException], None],
         interval_seconds: float,
         patience: Patience,
+        drained: Callable[[], None] = lambda: None,
     ) -> None:
+        """``drained`` is called when nothing is left to do, which may be the last thing a crawl waits for."""
         self._backend = backend
         self._store = store
         self._committed = committed
@@ -65,6 +67,7 @@ class Committer:
         self.busy = False
         """Whether anything is not yet durable."""
         self._patience = patience
+        self._drained = drained
 
     def add(self, change: Change) -> None:
         if self._broken:
@@ -106,6 +109,7 @@ class Committer:
                 reached.set()
             self._failed(error)
         self.busy = False
+        self._drained()
 
     async def _archive(self, group: list[Change]) -> None:
         entries = [change.entry for change in group if change.entry is not None]

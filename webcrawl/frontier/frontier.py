@@ -61,7 +61,7 @@ class Frontier:
         self._broken = broken
         self._patience = Patience()
         self._committer = Committer(
-            backend, store, self._on_committed, broken, commit_interval_seconds, self._patience
+            backend, store, self._on_committed, broken, commit_interval_seconds, self._patience, changed
         )
         self._keys = ActiveKeys(
             backend, policies.draw, limits, clock, self._committer.drain, changed, broken, self._patience
