@@ -72,6 +72,12 @@ def test_every_setting_has_one_row() -> None:
     assert sorted(rows) == sorted([*docs_tables.OURS, *docs_tables.THEIRS])
 
 
+def test_the_numbers_in_the_readme_are_the_defaults() -> None:
+    rows = re.findall(r"^\| `([A-Z_]+)` \| (\d+)[^|]*\|", text_of("README.md"), re.MULTILINE)
+    assert len(rows) >= 4
+    assert [name for name, value in rows if docs_tables.OURS[name].default != int(value)] == []
+
+
 def test_every_row_says_what_the_code_says() -> None:
     written = text_of("docs/settings.md").splitlines()
     current = docs_tables.renewed(text_of("docs/settings.md")).splitlines()
