@@ -101,7 +101,7 @@ class Jobdir:
         for path in self.warcs():
             with path.open("rb") as stream:
                 for record in ArchiveIterator(stream, check_digests="raise"):
-                    content = record.content_stream().read()
+                    content = record.raw_stream.read()
                     status = record.http_headers.get_statuscode() if record.rec_type == "response" else None
                     found.append(
                         WarcRecord(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from tests.crawl import expectation
@@ -77,7 +79,7 @@ def test_retry_after_is_obeyed(web, cases, crawled, name):
 
 def test_a_host_that_fails_five_times_in_a_row_is_parked_and_loses_nothing(web, failing, crawled):
     hits = [hit for hit in web.hits() if hit.host == "h0010.localhost" and not hit.is_robots]
-    gaps = [after.start_mono - before.end_mono for before, after in zip(hits, hits[1:], strict=False)]
+    gaps = [after.start_mono - before.end_mono for before, after in itertools.pairwise(hits)]
 
     assert max(gaps[:4]) < PARK
     assert gaps[4] >= PARK

@@ -1,0 +1,69 @@
+"""What would go on for ever is bounded: pages, time, queues, links of a page."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crawl import expectation
+
+CONCURRENT = 8
+
+
+@pytest.fixture(scope="module")
+def web(serve):
+    return serve(hosts=10, pages=200, seed=2)
+
+
+def test_a_page_count_stops_the_crawl_cleanly_and_it_can_go_on(web, crawl):
+    first = crawl(web.seeds, CLOSESPIDER_PAGECOUNT=40, CONCURRENT_REQUESTS=CONCURRENT).assert_ended_well()
+    pages = first.lines()
+
+    assert 40 <= len(pages) <= 40 + CONCURRENT
+    assert first.assert_sound().queued > 0
+    assert "closespider_pagecount" in first.stderr
+    assert f"JOBDIR={first.path}" in first.stderr
+
+    second = crawl(web.seeds, of=first).assert_ended_well()
+    assert second.fetched() == dict.fromkeys(expectation.depths(web), 1)
+    assert second.assert_sound().queued == 0
+
+
+def test_a_timeout_stops_a_crawl_of_an_endless_web(serve, crawl):
+    endless = serve(hosts=5, pages=None)
+    crawled = crawl(endless.seeds, CLOSESPIDER_TIMEOUT=2).assert_ended_well()
+
+    assert crawled.seconds < 15
+    assert crawled.assert_sound().queued > len(crawled.lines()) > 20
+    assert "closespider_timeout" in crawled.stderr
+
+
+def test_a_full_queue_is_pruned_and_says_so(serve, crawl):
+    endless = serve(hosts=4, pages=None, same_host=1.0)
+    crawled = crawl(
+        endless.seeds, FRONTIER_QUEUE_MAX=30, CLOSESPIDER_PAGECOUNT=60, CONCURRENT_REQUESTS=CONCURRENT
+    ).assert_ended_well()
+
+    figures = crawled.assert_sound()
+    assert figures.rules["queue-full"] > 100
+    assert max(count for (count,) in crawled.query("SELECT queued FROM hosts")) <= 30
+
+
+def test_no_more_links_are_taken_from_a_page_than_the_limit(serve, crawl):
+    web = serve(hosts=1, pages=1)
+    crawled = crawl(
+        [f"{web.web.origin(0)}/x/links-many?count=3000"], LINKS_PER_PAGE_MAX=50, CLOSESPIDER_PAGECOUNT=3
+    ).assert_ended_well()
+
+    assert crawled.assert_sound().known <= 51
+
+
+@pytest.mark.parametrize("trap", ["trap-path", "trap-calendar", "trap-session", "trap-query"])
+def test_a_trap_does_not_keep_other_hosts_waiting(serve, crawl, trap):
+    web = serve(hosts=5, pages=50)
+    crawled = crawl(
+        [f"{web.web.origin(4)}/x/{trap}", *web.seeds],
+        DEPTH_LIMIT=6,
+        CLOSESPIDER_PAGECOUNT=600,
+    ).assert_ended_well()
+
+    assert set(expectation.depths(web)) <= set(crawled.fetched())

@@ -1,0 +1,135 @@
+"""Which links are followed: allow, domains, depth, extensions, lengths, exclusions that change meanwhile."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from tests.crawl import expectation
+
+PAGES = 150
+LONGEST = 52
+EXCLUDED_LATE = "h0002.localhost"
+
+
+@pytest.fixture(scope="module")
+def web(serve):
+    return serve(hosts=10, pages=PAGES, zipf=0.5, seed=3)
+
+
+def asked_after(web, begin, crawl):
+    """The pages that a crawl made from outside asked for; one crawl at a time."""
+    before = len(web.hits())
+    crawled = begin(crawl)
+    hits = [hit for hit in web.hits()[before:] if not hit.is_robots]
+    return crawled, Counter(expectation.address(web, hit) for hit in hits)
+
+
+def test_allow_length_and_extensions_bound_what_is_followed_but_not_the_seeds(web, crawl):
+    pattern = r"//h000[0-6]\.|/news/"
+
+    def follow(url):
+        return (
+            re.search(pattern, url) is not None
+            and len(url) <= LONGEST
+            and not url.partition("?")[0].endswith(".html")
+        )
+
+    seeds = [*web.seeds, f"{web.web.origin(8)}/"]
+    expected = expectation.depths(web, seeds, follow)
+    crawled, asked = asked_after(
+        web,
+        lambda crawl: crawl(
+            seeds, arguments={"allow": pattern}, URLLENGTH_LIMIT=LONGEST, EXTENSIONS_REFUSED="html"
+        ),
+        crawl,
+    )
+
+    crawled.assert_ended_well().assert_sound()
+    assert asked == Counter(list(expected))
+    assert 20 < len(expected) < PAGES
+    for rule in ("allow", "extension", "length"):
+        assert re.search(rf"^\s+{rule}\s+[1-9]", crawled.stderr, re.MULTILINE)
+
+
+def test_domains_bound_what_is_followed(web, crawl, folder):
+    names = folder / "domains.txt"
+    names.write_text("# these alone\nh0000.localhost\nh0003.localhost\nH0004.localhost\n\nnobody.test\n")
+
+    def follow(url):
+        return re.search(r"//h000[034]\.", url) is not None
+
+    expected = expectation.depths(web, follow=follow)
+    crawled, asked = asked_after(
+        web, lambda crawl: crawl(web.seeds, arguments={"domains": str(names)}), crawl
+    )
+
+    crawled.assert_ended_well()
+    assert asked == Counter(list(expected))
+
+
+def test_domains_without_seeds_begin_at_their_roots(web, crawl):
+    origins = [web.web.origin(number) for number in (5, 7)]
+    roots = [f"{origin}/" for origin in origins]
+    expected = expectation.depths(web, roots, lambda url: re.search(r"//h000[57]\.", url) is not None)
+
+    crawled, asked = asked_after(web, lambda crawl: crawl(arguments={"domains": ",".join(origins)}), crawl)
+
+    crawled.assert_ended_well()
+    assert asked == Counter(list(expected))
+    assert crawled.line(roots[0])["depth"] == 0
+
+
+def test_a_depth_limit_counts_links_from_a_seed(web, crawl):
+    expected = expectation.depths(web)
+    crawled, asked = asked_after(web, lambda crawl: crawl(web.seeds, DEPTH_LIMIT=1), crawl)
+
+    crawled.assert_ended_well().assert_sound()
+    assert asked == Counter(url for url, depth in expected.items() if depth <= 1)
+    assert {line["url"]: line["depth"] for line in crawled.lines()} == {url: expected[url] for url in asked}
+
+
+def test_an_exclusion_added_while_the_crawl_runs_holds_for_what_is_queued(web, start, folder):
+    exclusions = folder / "exclusions.txt"
+    exclusions.write_text(f"h0001.localhost  # asked us by mail\n{web.web.origin(3)}/news/\n")
+    before = len(web.hits())
+    crawled = start(
+        web.seeds, EXCLUSION_FILE=exclusions, EXCLUSION_CHECK_SECONDS=1, POLITENESS_MIN_DELAY=0.25
+    )
+    crawled.until_logged(60)
+    exclusions.write_text(exclusions.read_text() + f"{EXCLUDED_LATE}\n")
+    crawled.wait().assert_ended_well().assert_sound()
+
+    hits = web.hits()[before:]
+    late = [hit for hit in hits if hit.host == EXCLUDED_LATE]
+    assert not [hit for hit in hits if hit.host == "h0001.localhost"]
+    assert not [hit for hit in hits if hit.host == "h0003.localhost" and hit.path.startswith("/news/")]
+    assert 1 < len(late) < web.web.geography.sizes[2]
+    assert crawled.figures().rules["exclusion"] > 0
+    assert crawled.figures().queued == 0
+
+
+def test_private_addresses_are_left_alone_unless_they_are_seeded_or_allowed(serve, crawl):
+    """A seed's own host is always allowed; its links to other loopback hosts are not."""
+    web = serve(hosts=3, pages=12)
+    crawled = crawl(web.seeds, FETCH_PRIVATE_ADDRESSES=0).assert_ended_well()
+
+    assert {hit.host for hit in web.hits()} == {"h0000.localhost"}
+    assert crawled.lines()
+
+
+def test_a_name_that_leads_to_a_private_address_is_not_contacted(serve, crawl):
+    """The name server says 127.0.0.1 for every name below test."""
+    web = serve(hosts=3, pages=12, suffix="test", dns=True)
+    crawled = crawl(
+        web.seeds,
+        DNS_NAMESERVERS=web.nameserver,
+        FETCH_PRIVATE_ADDRESSES=0,
+        FRONTIER_PATIENCE_SECONDS=0,
+    ).assert_ended_well()
+
+    assert {hit.host for hit in web.hits()} == {"h0000.test"}
+    words = {line.get("error") for line in crawled.lines("robots") if line["key"] != "h0000.test"}
+    assert words == {"private"}
