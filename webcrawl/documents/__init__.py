@@ -7,13 +7,14 @@ frontier, which decide about the links.
 
     payload --decoding--> body --mime--> is it HTML? --charset--> text
                                                                    |
-              markup: the text cut into tags, in linear time <-----+
+          tree: Lexbor, for pages that cannot make it slow  <------+
+          stream: libxml2 piece by piece, for the others    <------+
                  |
-              reader: title, base and links as the page has them (links: which attributes hold them)
+              findings: title, base and links as the page has them (links: which attributes hold them)
                  |
               html: resolved against the base, each once, at most so many --> Document
 
 ``html.extract`` is the whole way from the body on, ``offload.Extractor`` the same for an event loop. Pages are
-written by strangers: nothing in here raises on bad input, and memory and time are bounded by the length of the
-body and the limits passed in, whatever the body holds.
+written by strangers: nothing in here raises on bad input, memory is bounded by the length of the body and the
+limits passed in, and what takes long is done in turns with the event loop.
 """

@@ -27,14 +27,14 @@ FORMATTING_MAX = 150_000
 """Formatting elements with attributes times tags, which bounds the elements that the tree may get: some 50 ms, and
 60 MB. Few tags cannot get there."""
 
-ATTRIBUTES_MAX = 4_000
-"""Characters of one tag: as many attributes as fit in there are each compared with all others."""
+_STRETCH = 2_000
+STRETCHES_MAX = 100
+"""Long tags, measured in the squares of their lengths, because each attribute is compared with all others: 30 ms."""
 
 _FORMATTING = re.compile(
     "<(?:[bBiIsSuU]|[eE][mM]|[tT][tT]|[bB][iI][gG]|[cC][oO][dD][eE]|[fF][oO][nN][tT]|[nN][oO][bB][rR]"
     "|[sS][mM][aA][lL][lL]|[sS][tT][rR][iI][kK][eE]|[sS][tT][rR][oO][nN][gG])[ \t\n\f\r/]"
 )
-_LONG_TAG = re.compile(f"<[a-zA-Z][^<>]{{{ATTRIBUTES_MAX}}}")
 
 # Without the events that copy the chosen option of a select into its button: nobody looks there.
 _OPTIONS = int(LexborDocumentOptions.WO_EVENTS)
@@ -51,8 +51,26 @@ def is_harmless(text: str) -> bool:
         and len(text) <= LENGTH_MAX
         and (tags <= FEW_TAGS or tags * len(_FORMATTING.findall(text)) <= FORMATTING_MAX)
         and "shadowrootmode" not in text
-        and (len(text) <= 8 * ATTRIBUTES_MAX or _LONG_TAG.search(text) is None)
+        and _stretches(text) <= STRETCHES_MAX
     )
+
+
+def _stretches(text: str) -> int:
+    """Return the sum of the squares of the lengths of tags, in stretches without ``<`` and ``>``."""
+    total = length = 0
+    for start in range(_STRETCH, len(text), _STRETCH):
+        end = start + _STRETCH
+        if text.find(">", start, end) >= 0 or text.find("<", start, end) >= 0:
+            length = 0
+        elif length or _ends_in_tag(text, start):
+            length += 1
+            total += 2 * length - 1
+    return total
+
+
+def _ends_in_tag(text: str, end: int) -> bool:
+    sign = text.rfind("<", end - _STRETCH, end)
+    return sign > text.rfind(">", end - _STRETCH, end) and text[sign + 1].isalpha()
 
 
 def read(text: str, findings: Findings) -> None:
