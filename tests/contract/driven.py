@@ -108,13 +108,24 @@ class Driven(ABC):
 
     # -- around it -------------------------------------------------------------------------------------------
 
-    @abstractmethod
     def reopen(self, now: float = NOW) -> Counts:
         """Close it and open what it left."""
+        self.close()
+        self.renew()
+        return self.open(now)
 
-    @abstractmethod
     def crash(self, now: float = NOW) -> Counts:
         """Open what a kill -9 at this moment would have left."""
+        self.survive()
+        return self.open(now)
+
+    @abstractmethod
+    def renew(self) -> None:
+        """Put a new backend, not opened yet, before what the closed one left."""
+
+    @abstractmethod
+    def survive(self) -> None:
+        """Put a new backend, not opened yet, before what a kill -9 at this moment would have left."""
 
     @abstractmethod
     def queued(self) -> list[UrlEntry]:
@@ -165,12 +176,11 @@ class DrivenMemory(Driven):
         options.pop("robots_max", None)
         self.backend: MemoryBackend = MemoryBackend(seen=seen, **options)
 
-    def reopen(self, now: float = NOW) -> Counts:
-        self.close()
-        return self.open(now)
+    def renew(self) -> None:
+        """The object is what is left of itself."""
 
-    def crash(self, now: float = NOW) -> Counts:
-        return self.open(now)
+    def survive(self) -> None:
+        """The object is what is left of itself."""
 
     def queued(self) -> list[UrlEntry]:
         return [one for key in sorted(self.backend._hosts) for one in self.backend._hosts[key].queue]
@@ -225,12 +235,10 @@ class DrivenSqlite(Driven):
         """The writer's own connection, for tests that take its room away."""
         return self.backend._connection
 
-    def reopen(self, now: float = NOW) -> Counts:
-        self.close()
+    def renew(self) -> None:
         self.backend = self._made()
-        return self.open(now)
 
-    def crash(self, now: float = NOW) -> Counts:
+    def survive(self) -> None:
         self._lives += 1
         directory = self._base / f"life{self._lives}"
         # The shared-memory file holds nothing that outlives the processes that mapped it.
@@ -238,7 +246,6 @@ class DrivenSqlite(Driven):
         self._left.append(self.backend)
         self.directory = directory
         self.backend = self._made()
-        return self.open(now)
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         with closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)) as connection:

@@ -13,6 +13,7 @@ from webcrawl.frontier.policies import Policies
 from webcrawl.frontier.queue_head import QueueHead
 from webcrawl.frontier.records import Kind, UrlEntry, web_origin
 from webcrawl.hosts import robots
+from webcrawl.hosts.politeness import Politeness
 from webcrawl.hosts.record import RobotsRecord
 from webcrawl.hosts.robots import RobotsState
 
@@ -72,6 +73,14 @@ class ActiveKey:
         self.robots[answer.origin] = answer
         delays = [known.crawl_delay_seconds or 0.0 for known in self.robots.values()]
         self.record.crawl_delay_seconds = max(delays) or None
+
+    def owe(self, politeness: Politeness) -> None:
+        """A Crawl-delay became known after the key's clock had restarted: it holds from that moment on."""
+        record = self.record
+        owed = politeness.delay(record)
+        if owed > record.delay_seconds:
+            record.next_fetch_at += owed - record.delay_seconds
+            record.delay_seconds = owed
 
     def _know(self, answers: Iterable[RobotsRecord]) -> None:
         """Answers that came while the key was not active, or whose origins were not in the head yet."""

@@ -9,11 +9,11 @@ from typing import Any
 
 from webcrawl.frontier.active_key import ActiveKey, Want
 from webcrawl.frontier.backend import HEAD, Backend, Counts, Idle
-from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.heap import KeyHeap
 from webcrawl.frontier.patience import Patience
-from webcrawl.frontier.policies import Limits
+from webcrawl.frontier.policies import Limits, Policies
 from webcrawl.frontier.records import UrlEntry
+from webcrawl.hosts.record import RobotsRecord
 
 LONG_SECONDS = 30.0
 """A key that waits longer than this, and not because of its delay, is parked."""
@@ -31,7 +31,7 @@ class ActiveKeys:
     def __init__(
         self,
         backend: Backend,
-        draw: Draw,
+        policies: Policies,
         limits: Limits,
         clock: Callable[[], float],
         drain: Callable[[], Coroutine[Any, Any, None]],
@@ -41,7 +41,7 @@ class ActiveKeys:
     ) -> None:
         """``drain`` waits until every change so far is durable; the rest is as for the frontier."""
         self._backend = backend
-        self._draw = draw
+        self._policies = policies
         self._limits = limits
         self._dry_max = min(limits.dry_max, limits.active_max // 2)
         self._clock = clock
@@ -132,6 +132,7 @@ class ActiveKeys:
     async def _load_more(self, active: ActiveKey) -> None:
         loaded = await self._backend.load(active.key, active.head.tail, HEAD)
         active.loaded(loaded)
+        active.owe(self._policies.politeness)
         self.arm(active)
 
     def _dry_up(self, active: ActiveKey) -> None:
@@ -161,9 +162,18 @@ class ActiveKeys:
         await self._patience.insist(lambda: self._backend.release(records))
         self._idle = None
 
-    def wake(self, key: str) -> None:
-        """The key is not active and perhaps waits for a robots.txt that was answered by now."""
-        self._start(self._wake(key))
+    def answered(self, key: str, answer: RobotsRecord) -> None:
+        """A robots.txt of this key was answered, perhaps by another one."""
+        active = self._keys.get(key)
+        if active is None:
+            # Perhaps it waits for that answer.
+            self._start(self._wake(key))
+            return
+        active.answered(answer)
+        active.owe(self._policies.politeness)
+        # The time of its turn may have moved.
+        self._heap.remove(key)
+        self.arm(active)
 
     async def _wake(self, key: str) -> None:
         # Behind a release of the same key that waits for the same changes.
@@ -201,10 +211,11 @@ class ActiveKeys:
         try:
             self._idle = Idle(None, None)
             activated = await self._patience.insist(
-                lambda: self._backend.activate(count, self._clock(), self._draw)
+                lambda: self._backend.activate(count, self._clock(), self._policies.draw)
             )
             for one in activated:
                 active = ActiveKey(one)
+                active.owe(self._policies.politeness)
                 self._keys[active.key] = active
                 self.arm(active)
             idle = await self._backend.idle() if len(activated) < count else None
@@ -219,7 +230,8 @@ class ActiveKeys:
         """Give all keys back; what was to become durable before has to be so."""
         while self._tasks:
             await asyncio.wait(set(self._tasks))
-        records = [active.record for active in self._keys.values()]
+        # A key with an open request stays marked as active: when it may be asked again is known to nobody yet.
+        records = [active.record for active in self._keys.values() if not active.open]
         self._keys.clear()
         if records:
             await self._patience.insist(lambda: self._backend.release(records))

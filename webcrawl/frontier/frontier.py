@@ -64,7 +64,7 @@ class Frontier:
             backend, store, self._on_committed, broken, commit_interval_seconds, self._patience, changed
         )
         self._keys = ActiveKeys(
-            backend, policies.draw, limits, clock, self._committer.drain, changed, broken, self._patience
+            backend, policies, limits, clock, self._committer.drain, changed, broken, self._patience
         )
         self._unsettled: dict[int, Lease] = {}
         self._lease_ids = itertools.count(1)
@@ -265,14 +265,7 @@ class Frontier:
         change.then = lambda: self._robots_durable(lease, record, owner)
 
     def _robots_durable(self, lease: Lease, record: RobotsRecord, owner: str) -> None:
-        active = self._keys.get(owner)
-        if active is None:
-            self._keys.wake(owner)
-        else:
-            active.answered(record)
-            if lease.ended_at is not None and owner == lease.entry.key:
-                self._policies.politeness.rest(active.record, lease.ended_at)
-            self._keys.arm(active)
+        self._keys.answered(owner, record)
         self._settled(lease)
 
     def _settled(self, lease: Lease) -> None:

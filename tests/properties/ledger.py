@@ -1,0 +1,95 @@
+"""What must be true of the stored state, kept beside it in the simplest way: one table of queued URLs, one of
+states, one of robots.txt answers. It hears of each commit in the moment it is carried out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from webcrawl.frontier.queue_head import Place, place_of
+from webcrawl.frontier.records import Kind, State, UrlEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from webcrawl.frontier.backend import Batch, Committed, Settled
+    from webcrawl.hosts.record import RobotsRecord
+
+Where = tuple[str, Place]
+"""A politeness key and the place in its queue."""
+
+
+def where(entry: UrlEntry) -> Where:
+    return entry.key, place_of(entry)
+
+
+class Ledger:
+    """The books of a crawl. An entry's ``repeat`` is the test's own business here: it is decided anew."""
+
+    def __init__(self, queue_max: int, refused: Callable[[UrlEntry, str | None], None]) -> None:
+        self._queue_max = queue_max
+        self._refused = refused
+        self.queue: dict[Where, UrlEntry] = {}
+        self.states: dict[int, State] = {}
+        self.robots: dict[str, RobotsRecord] = {}
+        self.expected: dict[Where, tuple[State, int]] = {}
+        """How leased URLs were settled: the state, and the attempts so far if they are tried again."""
+        self.pruned: set[Where] = set()
+
+    def committed(self, batch: Batch, committed: Committed) -> None:
+        """A commit was carried out: do the same, by the book."""
+        queued = [again for settled in batch.settled if (again := self._settle(settled)) is not None]
+        queued += [entry for entry in batch.discovered if self._discover(entry)]
+        for entry in queued:
+            assert where(entry) not in self.queue, "two URLs have one place"
+            self.queue[where(entry)] = entry
+        for record in batch.robots:
+            self.robots[record.origin] = record
+        pruned = [gone for key in {entry.key for entry in queued} for gone in self._prune(key)]
+        assert committed.pruned == len(pruned)
+        assert committed.total_queued == len(self.queue)
+        left = sorted(where(entry) for entry in queued if where(entry) in self.queue)
+        assert sorted(where(entry) for entry in committed.queued) == left
+
+    def known(self, entry: UrlEntry) -> bool:
+        return entry.fingerprint in self.states
+
+    def counted(self) -> Counter[State]:
+        return Counter(self.states.values())
+
+    def _discover(self, entry: UrlEntry) -> bool:
+        if entry.kind == Kind.ROBOTS:
+            return True
+        if entry.fingerprint not in self.states:
+            assert not entry.repeat
+            self.states[entry.fingerprint] = State.QUEUED
+            return True
+        return entry.repeat
+
+    def _settle(self, settled: Settled) -> UrlEntry | None:
+        """Settle a URL; what it goes back to its queue as."""
+        entry, place = settled.entry, where(settled.entry)
+        assert place in self.queue or place in self.pruned, f"{entry.url} was settled before"
+        self.queue.pop(place, None)
+        self.pruned.discard(place)
+        expected = self.expected.pop(place, None)
+        if expected is None:
+            assert settled.state is State.REFUSED, f"{entry.url} was settled and never leased"
+            self._refused(entry, settled.rule)
+        else:
+            attempts = settled.again.attempts if settled.again else 0
+            assert (settled.state, attempts) == expected
+        if not entry.repeat and entry.kind != Kind.ROBOTS:
+            self.states[entry.fingerprint] = settled.state
+        return settled.again
+
+    def _prune(self, key: str) -> list[Where]:
+        places = sorted(place for place in self.queue if place[0] == key)
+        excess = places[self._queue_max :] if self._queue_max else []
+        for place in excess:
+            entry = self.queue.pop(place)
+            self.pruned.add(place)
+            if not entry.repeat:
+                self.states[entry.fingerprint] = State.REFUSED
+        return excess
