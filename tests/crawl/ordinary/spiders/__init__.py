@@ -1,0 +1,1 @@
+"""One spider a file."""

@@ -1,0 +1,88 @@
+"""The canary for what the scheduler uses of Scrapy's engine beyond its documented interface.
+
+When a new Scrapy fails here, ``webcrawl/scheduler.py`` (``_watch_engine``, ``_wake``) is the place to look.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+
+import pytest
+from scrapy import Request
+from scrapy.core.engine import ExecutionEngine, _Slot
+
+from tests.crawl import expectation
+
+HOST_PAGES = 7
+DELAY = 0.2
+HEARTBEAT = 5.0
+
+
+class NextCall:
+    """Counts the calls that are asked for."""
+
+    def __init__(self):
+        self.scheduled = 0
+
+    def schedule(self, delay=0):
+        self.scheduled += 1
+
+    def cancel(self):
+        pass
+
+
+def test_a_slot_lets_go_of_a_request_by_a_method_that_can_be_replaced():
+    async def replaced():
+        slot = _Slot(close_if_idle=True, nextcall=NextCall(), scheduler=None)
+        request = Request("http://a.test/")
+        slot.add_request(request)
+        heard = []
+        let_go = slot.remove_request
+        slot.remove_request = lambda request: (let_go(request), heard.append(request))
+        slot.remove_request(request)
+        return heard == [request] and slot.inprogress == set()
+
+    assert asyncio.run(replaced())
+
+
+def test_the_engine_calls_it_through_the_slot_for_every_request():
+    assert "self._slot.remove_request(request)" in inspect.getsource(ExecutionEngine._remove_request)
+    assert "self._slot.remove_request(request)" in inspect.getsource(ExecutionEngine.download_async)
+    assert "partial(self._remove_request, request=request)" in inspect.getsource(
+        ExecutionEngine._start_scheduled_request
+    )
+
+
+def test_the_slots_next_call_asks_the_scheduler_again():
+    source = inspect.getsource(ExecutionEngine.open_spider_async)
+
+    assert "nextcall = CallLaterOnce(self._start_scheduled_requests)" in source
+    assert "_Slot(close_if_idle, nextcall, scheduler)" in source
+
+
+@pytest.fixture(scope="module")
+def web(serve):
+    return serve(hosts=1, pages=HOST_PAGES)
+
+
+@pytest.fixture(scope="module")
+def crawled(web, crawl):
+    return crawl(web.seeds, POLITENESS_MIN_DELAY=DELAY).assert_ended_well()
+
+
+def test_a_key_that_becomes_ready_is_fetched_at_once_and_not_at_the_heartbeat(web, crawled):
+    hits = web.hits()
+    took = hits[-1].end_mono - hits[0].start_mono
+
+    assert len(expectation.asked(web)) == HOST_PAGES
+    assert HOST_PAGES * DELAY <= took < HOST_PAGES * DELAY + HEARTBEAT / 2
+
+
+def test_the_end_of_the_crawl_does_not_wait_for_the_heartbeat(serve, crawl):
+    """Of ten crawls the last commit ends before and after the engine's last look."""
+    web = serve(hosts=2, pages=4)
+    slow = [crawl(web.seeds).assert_ended_well().seconds for _ in range(3)]
+
+    assert min(slow) < HEARTBEAT
+    assert sorted(slow)[1] < HEARTBEAT

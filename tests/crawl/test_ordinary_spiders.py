@@ -1,0 +1,180 @@
+"""Spiders that know nothing of the frontier keep their meaning on it, also over a stop and a restart."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from tests.crawl import expectation
+
+SETTINGS = "tests.crawl.ordinary.settings"
+
+
+def items_of(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture(scope="module")
+def kinds(serve, crawl, folder):
+    """(web, crawl, items) of the spider that asks for everything."""
+    web = serve(hosts=2, pages=2)
+    path = folder / "kinds.jsonl"
+    crawled = crawl(
+        spider="kinds",
+        module=SETTINGS,
+        arguments={"origin": web.web.origin(0)},
+        options=["-O", f"{path}:jsonlines"],
+        RETRY_TIMES=0,
+    )
+    return web, crawled, items_of(path)
+
+
+def cases(kinds, name):
+    return [item for item in kinds[2] if item.get("case") == name]
+
+
+def told(kinds, path):
+    return [item for item in cases(kinds, "told") if item["url"].endswith(path)]
+
+
+def test_the_crawl_ends_well(kinds):
+    assert kinds[1].assert_ended_well().assert_sound().queued == 0
+
+
+def test_cb_kwargs_and_meta_arrive_as_they_were_given(kinds):
+    assert cases(kinds, "start") == [{"case": "start", "word": "é", "kept": True}]
+
+
+def test_headers_are_sent(kinds):
+    (echo,) = cases(kinds, "headers")
+
+    assert "X-Own: one" in echo["sent"]
+    assert "X-Own: two" in echo["sent"]
+    assert "User-Agent: mine/1" in echo["sent"]
+
+
+def test_bodies_are_sent_and_tell_requests_apart(kinds):
+    (post,), (get,) = cases(kinds, "post"), cases(kinds, "get")
+    (form,), (as_json,) = cases(kinds, "form"), cases(kinds, "json")
+
+    assert post["sent"].startswith("POST /x/echo?post ")
+    assert post["sent"].endswith("\r\n\r\na=1\x00\xff")
+    assert get["sent"].startswith("GET /x/echo?post ")
+    assert form["sent"].endswith("q=%C3%A9")
+    assert as_json["sent"].endswith("[1]")
+
+
+def test_the_same_request_is_made_once_and_again_only_with_dont_filter(kinds):
+    assert len(told(kinds, "/x/ok?again")) == 2
+
+
+def test_a_request_with_the_meta_of_its_response_is_a_request_of_its_own(kinds):
+    (copied,) = told(kinds, "/x/ok?copied")
+    assert copied["kept"]
+
+
+def test_errbacks_hear_of_statuses_and_of_failures(kinds):
+    failed = {item["mark"]: item["why"] for item in cases(kinds, "failed")}
+
+    assert failed == {
+        "/x/status?code=404": "HttpError",
+        "/x/reset": "DownloadFailedError",
+        "/x/silent": "DownloadTimeoutError",
+    }
+
+
+def test_statuses_that_are_asked_for_reach_the_callback(kinds):
+    assert [item["status"] for item in told(kinds, "/x/status?code=410")] == [410]
+
+
+def test_redirects_reach_the_callback_with_their_history(kinds):
+    (moved,) = told(kinds, "/x/ok?moved")
+    (kept,) = [item for item in cases(kinds, "told") if item["status"] == 302]
+
+    assert len(moved["from"]) == 1
+    assert "redirect-chain" in moved["from"][0]
+    assert kept["from"] == []
+
+
+def test_other_schemes_and_callbacks_that_cannot_be_written_down_work(kinds):
+    assert [item["text"] for item in cases(kinds, "data")] == ["hello"]
+    assert len(cases(kinds, "lambda")) == 1
+    assert "cannot be written down" in kinds[1].stderr
+
+
+def test_links_of_a_page_item_go_to_parse_and_the_item_to_the_feed(kinds):
+    urls = {f"{kinds[0].web.origin(0)}/x/ok?page{number}" for number in range(3)}
+
+    assert {item["url"] for item in cases(kinds, "parse")} == urls
+    assert {item["depth"] for item in cases(kinds, "parse")} == {1}
+    (page,) = [item for item in kinds[2] if item.get("title") == "of an item"]
+    assert {link[0] for link in page["links"]} == urls
+
+
+def test_a_pipeline_may_drop_items(kinds):
+    assert cases(kinds, "dropped") == []
+
+
+def test_every_request_is_in_the_log_with_where_it_was_found(kinds):
+    web, crawled, _ = kinds
+    start = f"{web.web.origin(0)}/x/ok?start"
+
+    assert crawled.line(start)["via"] is None
+    assert crawled.line(f"{web.web.origin(0)}/x/ok?copied")["via"] == start
+    assert crawled.line(f"{web.web.origin(0)}/x/ok?copied")["depth"] == 1
+
+
+def test_priorities_decide_the_order_on_a_host(serve, crawl):
+    web = serve(hosts=1, pages=1)
+    crawl(spider="ordered", module=SETTINGS, arguments={"origin": web.web.origin(0)}).assert_ended_well()
+
+    asked = [url.partition("?")[2] for url in expectation.asked(web)]
+    assert asked == ["start", *[str(number) for number in range(8, -1, -1)]]
+
+
+def test_a_callback_that_raises_costs_its_page_and_nothing_else(serve, crawl, folder):
+    web = serve(hosts=1, pages=1)
+    path = folder / "failing.jsonl"
+    crawled = crawl(
+        spider="ordered",
+        module=SETTINGS,
+        arguments={"origin": web.web.origin(0), "failing": "2,5"},
+        options=["-O", f"{path}:jsonlines"],
+    )
+
+    assert crawled.status == 0
+    assert {item["number"] for item in items_of(path)} == set(range(9)) - {2, 5}
+    kept = (crawled.path / "unanticipated.log").read_text()
+    assert kept.count("RuntimeError: the callback of number") == 2
+    assert crawled.assert_sound().queued == 0
+
+
+def test_requests_survive_a_stop_and_a_restart_without_pickle(serve, start, crawl, folder):
+    web = serve(hosts=1, pages=1)
+    path = folder / "resumed.jsonl"
+    how = {
+        "spider": "ordered",
+        "module": SETTINGS,
+        "arguments": {"origin": web.web.origin(0)},
+        "options": ["-o", f"{path}:jsonlines"],
+        "POLITENESS_MIN_DELAY": 0.3,
+    }
+    first = start(**how)
+    first.until_logged(4)
+    first.signal()
+    first.wait().assert_ended_well()
+    waiting = first.query("SELECT payload FROM queue")
+    stopped_with = len(items_of(path))
+    second = crawl(of=first, **how).assert_ended_well()
+
+    assert 1 <= len(waiting) <= 8
+    assert all(isinstance(json.loads(payload), dict) for (payload,) in waiting)
+    assert stopped_with == 9 - len(waiting)
+    items = items_of(path)
+    assert Counter(item["number"] for item in items) == Counter(range(9))
+    for item in items:
+        number = item["number"]
+        assert item == {"number": number, "mark": ["kept", number], "meta": number, "sent": str(number)}
+    assert second.fetched() == dict.fromkeys(set(expectation.asked(web)), 1)
