@@ -26,10 +26,11 @@ class DirectDownloader(Downloader):
     """``CONCURRENT_REQUESTS``, middlewares, handlers and signals as in Scrapy; no slots, no delays."""
 
     def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Response | Request]:
+        # At once: the engine takes a crawl without active requests for idle.
+        self.active.add(request)
         return deferred_from_coro(self._fetch(request))
 
     async def _fetch(self, request: Request) -> Response | Request:
-        self.active.add(request)
         try:
             return await self.middleware.download_async(self._download_now, request)
         finally:

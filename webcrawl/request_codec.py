@@ -53,6 +53,16 @@ def encode(request: Request, spider: Spider) -> Encoded:
     return Encoded(payload, tuple(lost))
 
 
+def with_token(payload: str, token: str) -> str:
+    """``payload`` with a token by which this process finds the Request itself, for as long as it lives."""
+    return json.dumps({**json.loads(payload), "token": token}, separators=(",", ":"), ensure_ascii=False)
+
+
+def token_of(payload: str) -> str:
+    """The token in ``payload``; empty when there is none."""
+    return str(json.loads(payload).get("token", "")) if '"token":' in payload else ""
+
+
 def decode(url: str, payload: str, spider: Spider, repeat: bool) -> Request:
     """The Request that ``encode`` wrote. :raises ValueError: it does not fit the spider of today; says why."""
     fields = json.loads(payload)

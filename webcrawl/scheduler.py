@@ -12,6 +12,7 @@ import asyncio
 import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from scrapy.http import Request
 from scrapy.utils.defer import deferred_from_coro
@@ -65,8 +66,9 @@ class Scheduler:
         self._configuration = machine.configuration
         self._user_agent = machine.configuration.user_agent.encode()
         self._flights: dict[int, Flight] = {}
-        self._carried: dict[int, Request] = {}
-        """Requests that hold what cannot be written down, by the position of their entry."""
+        self._carried: dict[str, Request] = {}
+        """Requests that hold what cannot be written down, by the token in their payload."""
+        self._has_carried = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
         self.frontier = Frontier(
@@ -144,7 +146,7 @@ class Scheduler:
 
     def _request(self, lease: Lease) -> Request | None:
         entry = lease.entry
-        request = self._carried.pop(entry.position, None) if entry.payload else None
+        request = self._carried.get(request_codec.token_of(entry.payload)) if entry.payload else None
         if request is None:
             try:
                 request = self._made(entry)
@@ -218,15 +220,17 @@ class Scheduler:
         return entry
 
     def _carry(self, request: Request, entry: UrlEntry, lost: tuple[str, ...]) -> None:
-        if not self._carried:
+        if not self._has_carried:
+            self._has_carried = True
             logger.warning(
                 "%s holds what cannot be written down and is lost when this process ends: %s. "
                 "This is said once; other requests may be the same",
                 request,
                 ", ".join(lost),
             )
-        self.frontier.place(entry)
-        self._carried[entry.position] = request
+        token = uuid4().hex
+        entry.payload = request_codec.with_token(entry.payload or "{}", token)
+        self._carried[token] = request
 
     async def add_seeds(self, entries: list[UrlEntry]) -> None:
         """Queue many URLs at once and wait until they are durable."""
@@ -260,6 +264,8 @@ class Scheduler:
         if flight is None or flight.request is not request:
             return
         del self._flights[flight.lease.id]
+        if flight.outcome.result not in (Result.RETRY, Result.ABANDONED) and flight.lease.entry.payload:
+            self._carried.pop(request_codec.token_of(flight.lease.entry.payload), None)
         try:
             self.ended(flight, Ending(None, self._machine.clock()))
             self.frontier.settle(flight.lease, flight.outcome)

@@ -123,7 +123,7 @@ PROGRESS_DISPLAY = "auto"  # auto, on, off
 ERRORS_UNANTICIPATED_MAX = 20
 ERRORS_WINDOW_SECONDS = 60
 EXTENSIONS = {
-    "webcrawl.extensions.collector.Collector": 5,
+    "webcrawl.extensions.interpreter.Interpreter": 5,
     "webcrawl.extensions.exclusions.Exclusions": 8,
     "webcrawl.extensions.errors.Errors": 10,
     "webcrawl.extensions.statistics.Statistics": 20,
