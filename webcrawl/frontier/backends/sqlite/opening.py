@@ -13,24 +13,6 @@ SCHEMA_VERSION = "1"
 _UNUSABLE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
-def connect(path: Path, cache_bytes: int) -> sqlite3.Connection:
-    """A connection for the store's thread, with the pragmas a crawl needs."""
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
-    try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        # A killed process loses nothing. A power cut may take the last commits: their pages, which the archive
-        # made durable before, are fetched again. FULL would cost a flush of the disk for each group.
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute(f"PRAGMA cache_size = -{max(cache_bytes // 1024, 1024)}")
-        connection.execute("PRAGMA temp_store = MEMORY")
-        connection.execute("PRAGMA wal_autocheckpoint = 4000")
-        connection.execute("PRAGMA journal_size_limit = 67108864")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
 def open_database(path: Path, cache_bytes: int, identity: Mapping[str, str]) -> sqlite3.Connection:
     """Open or create ``path``. ``identity``: settings that the state depends on and that must not change.
 
@@ -39,15 +21,39 @@ def open_database(path: Path, cache_bytes: int, identity: Mapping[str, str]) -> 
     :raises JobdirUnusable: it cannot be opened, or an ``identity`` differs
     """
     try:
-        connection = connect(path, cache_bytes)
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
         try:
-            _prepare(connection, path, identity)
+            # First the look, then the pragmas: what is refused stays as it is.
+            new = _is_new(connection, path, identity)
+            _tune(connection, cache_bytes)
+            if new:
+                _create(connection, identity)
         except BaseException:
             connection.close()
             raise
     except sqlite3.DatabaseError as error:
         raise translate_opening(error, path) from error
     return connection
+
+
+def _tune(connection: sqlite3.Connection, cache_bytes: int) -> None:
+    """Set the pragmas that a crawl needs."""
+    connection.execute("PRAGMA journal_mode = WAL")
+    # A killed process loses nothing. A power cut may take the last commits: their pages, which the archive
+    # made durable before, are fetched again. FULL would cost a flush of the disk for each group.
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute(f"PRAGMA cache_size = -{max(cache_bytes // 1024, 1024)}")
+    connection.execute("PRAGMA temp_store = MEMORY")
+    connection.execute("PRAGMA wal_autocheckpoint = 4000")
+    connection.execute("PRAGMA journal_size_limit = 67108864")
+
+
+def _create(connection: sqlite3.Connection, identity: Mapping[str, str]) -> None:
+    schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
+    values = {"schema_version": SCHEMA_VERSION, **identity}
+    connection.executescript(f"BEGIN IMMEDIATE;\n{schema}\n")
+    connection.executemany("INSERT INTO meta VALUES (?, ?)", list(values.items()))
+    connection.execute("COMMIT")
 
 
 def translate_opening(error: sqlite3.DatabaseError, path: Path) -> JobdirDamaged | JobdirUnusable:
@@ -59,15 +65,11 @@ def translate_opening(error: sqlite3.DatabaseError, path: Path) -> JobdirDamaged
     return JobdirUnusable(f"{path} cannot be opened: {error}")
 
 
-def _prepare(connection: sqlite3.Connection, path: Path, identity: Mapping[str, str]) -> None:
+def _is_new(connection: sqlite3.Connection, path: Path, identity: Mapping[str, str]) -> bool:
+    """Whether there is nothing in it yet. Raises where it holds what cannot be gone on with."""
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if not tables:
-        schema = resources.files(__package__).joinpath("schema.sql").read_text("utf-8")
-        values = {"schema_version": SCHEMA_VERSION, **identity}
-        connection.executescript(f"BEGIN IMMEDIATE;\n{schema}\n")
-        connection.executemany("INSERT INTO meta VALUES (?, ?)", list(values.items()))
-        connection.execute("COMMIT")
-        return
+        return True
     if "meta" not in tables:
         raise JobdirUnusable(f"{path} is a database of something else; give another JOBDIR")
     meta = dict(connection.execute("SELECT name, value FROM meta"))
@@ -82,3 +84,4 @@ def _prepare(connection: sqlite3.Connection, path: Path, identity: Mapping[str, 
                 f"the crawl in {path.parent} was started with {name}={meta[name]} and cannot go on with "
                 f"{name}={value}; give {name}={meta[name]}, or another JOBDIR"
             )
+    return False
