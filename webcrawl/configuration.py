@@ -123,7 +123,7 @@ class Configuration:
     politeness_crawl_delay_max: float = _of(real(0, _DAY), 300.0, "seconds", "longest Crawl-delay obeyed")
     robots_ttl_seconds: float = _of(real(1, _YEAR), 86_400.0, "seconds", "how long a robots.txt is good for")
     robots_max_bytes: int = _of(whole(1024, 1 << 30), 512_000, "bytes", "how much of a robots.txt is read")
-    robots_cache_size: int = _of(whole(1, 1 << 30), 262_144, "origins", "robots.txt answers kept in memory")
+    robots_cache_size: int = _of(whole(1, 1 << 30), 262_144, "origins", "robots.txt answers kept")
     robots_max_redirects: int = _of(whole(0, 20), 5, "", "redirects followed to a robots.txt")
     health_failures_to_park: int = _of(whole(1, 1000), 5, "", "failures in a row that park a host")
     health_park_seconds: float = _of(real(0, _YEAR), 60.0, "seconds", "how long at first; doubled each time")
@@ -160,6 +160,12 @@ class Configuration:
     concurrent_requests: int = _of(whole(1, 100_000), 256, "requests", "most requests open at a time")
     dns_nameservers: tuple[Nameserver, ...] = _of(nameservers(), [], "", "empty for the system's own")
     download_timeout: float = _of(real(0.1, _DAY), 60.0, "seconds", "longest time for one request")
+    download_connect_timeout: float = _of(
+        real(0.1, _DAY), 30.0, "seconds", "longest time until a request can be sent: name, connection, TLS"
+    )
+    download_idle_connections: int = _of(
+        whole(0, 1_000_000), 512, "connections", "most kept open for a next request"
+    )
     download_maxsize: int = _of(whole(1024, 1 << 40), _MIB, "bytes", "where a body is cut")
     download_announced_maxsize: int = _of(
         whole(0, 1 << 50, zero="no limit"),

@@ -19,6 +19,7 @@ from scrapy.utils.misc import load_object
 from webcrawl import __version__
 from webcrawl.archive.store import Archive
 from webcrawl.configuration import Configuration
+from webcrawl.contact import is_contact, is_public
 from webcrawl.downloadhandlers.network import private_addresses
 from webcrawl.frontier.archive_thread import ArchiveThread
 from webcrawl.frontier.backend import Backend
@@ -35,10 +36,12 @@ from webcrawl.hosts.politeness import Politeness
 from webcrawl.hosts.robots_rules import RulesCache
 from webcrawl.jobdir import Jobdir
 from webcrawl.scope.allow import AllowRule
+from webcrawl.scope.contact import ContactRule
 from webcrawl.scope.depth import DepthRule
 from webcrawl.scope.exclusion import ExclusionList, ExclusionRule
 from webcrawl.scope.extension import ExtensionRule
 from webcrawl.scope.length import LengthRule
+from webcrawl.scope.offsite import OffsiteRule
 from webcrawl.scope.private import PrivateAddressRule
 from webcrawl.scope.rule import Candidate, Rule
 from webcrawl.scope.scheme import SchemeRule
@@ -147,12 +150,16 @@ def _scopes(
 ) -> tuple[Scope, Scope]:
     """The rules for what is fetched at all, seeds included, and those for what is followed."""
     fixed: list[Rule] = [SchemeRule(), private]
+    if not is_contact(configuration.user_agent):
+        fixed.append(ContactRule(is_public))
     if exclusions is not None:
         fixed.append(ExclusionRule(exclusions))
     followed: list[Rule] = [*fixed]
     if configuration.urllength_limit:
         followed.append(LengthRule(configuration.urllength_limit))
     followed += [DepthRule(configuration.depth_limit), ExtensionRule(configuration.extensions_refused)]
+    if allowed := getattr(crawler.spider, "allowed_domains", None):
+        followed.append(OffsiteRule(allowed))
     if domains := getattr(crawler.spider, "domains", None):
         followed.append(WhitelistRule(whitelist_of(domains)))
     if allow := getattr(crawler.spider, "allow", None):

@@ -85,6 +85,8 @@ DOWNLOAD_HANDLERS = {
     "https": "webcrawl.downloadhandlers.http.HttpDownloadHandler",
 }
 DOWNLOAD_TIMEOUT = 60  # seconds for a whole request; what came until then is kept
+DOWNLOAD_CONNECT_TIMEOUT = 30  # seconds of it for name, connection and TLS
+DOWNLOAD_IDLE_CONNECTIONS = 512
 DOWNLOAD_MAXSIZE = 1024 * 1024  # bytes; a longer body is cut and marked
 DOWNLOAD_WARNSIZE = 0
 DOWNLOAD_ANNOUNCED_MAXSIZE = 32 * 1024 * 1024  # bytes; what is announced longer is not read at all

@@ -34,7 +34,7 @@ class Exclusions:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         if not crawler.settings.get("EXCLUSION_FILE"):
-            raise NotConfigured("no EXCLUSION_FILE")
+            raise NotConfigured  # without a word: there being no file is nothing to be warned of
         machine = machine_of(crawler)
         assert machine.exclusions is not None
         extension = cls(machine.exclusions, machine.configuration.exclusion_check_seconds, machine.clock)

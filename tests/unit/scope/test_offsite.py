@@ -1,0 +1,20 @@
+"""``allowed_domains`` of a spider means what it means in Scrapy."""
+
+from __future__ import annotations
+
+import pytest
+
+from webcrawl.scope.offsite import OffsiteRule
+from webcrawl.scope.rule import Candidate
+
+
+@pytest.mark.parametrize(
+    "host", ["example.org", "www.example.org", "a.b.example.org", "other.test", "example.org."]
+)
+def test_the_domains_and_what_is_below_them_are_allowed(host: str) -> None:
+    assert OffsiteRule(["Example.org", "other.test"]).refuses(Candidate("", host, host)) is None
+
+
+@pytest.mark.parametrize("host", ["example.com", "notexample.org", "example.org.evil.test", "org"])
+def test_everything_else_is_refused(host: str) -> None:
+    assert OffsiteRule(["example.org"]).refuses(Candidate("", host, host)) is not None
