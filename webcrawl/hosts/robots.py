@@ -74,7 +74,6 @@ _PENDING = RobotsVerdict(False, "robots.txt redirects and its target is not fetc
 _UNREACHABLE = RobotsVerdict(False, "robots.txt is unreachable")
 _OTHER_ORIGIN = RobotsVerdict(False, "the URL is not of the origin of this robots.txt")
 _NONE = RobotsVerdict(True, "there is no robots.txt")
-_NO_RULE = RobotsVerdict(True, "robots.txt has no rule for it")
 
 
 def answered(
@@ -178,10 +177,11 @@ def may_fetch(record: RobotsRecord | None, rules: RobotsRules | None, url: str, 
 
 
 def _by_rules(rules: RobotsRules, url: str) -> RobotsVerdict:
+    allowed = rules.allows(url)
     decisive = rules.line_for(url)
     if decisive is None:
-        return _NO_RULE
-    return RobotsVerdict(decisive.allow, f"robots.txt line {decisive.line}: {decisive}")
+        return RobotsVerdict(allowed, "robots.txt has no rule for it")
+    return RobotsVerdict(allowed, f"robots.txt line {decisive.line}: {decisive}")
 
 
 def _has_copy(record: RobotsRecord) -> bool:

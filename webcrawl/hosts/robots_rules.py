@@ -1,8 +1,8 @@
 """Whether a robots.txt lets a URL be fetched (RFC 9309, sections 2.2.2 and 2.2.3), at a bounded cost.
 
-docs/decisions/0005-politeness.md says why this is not left to Protego: by its own normalisation it lets some
-URLs through that the RFC and Google's matcher do not, and the parsed files of 20,000 active hosts would take
-400 MB.
+Protego decides. It is given one group, ours, with every rule and every URL in the RFC's form for comparison,
+respelled in characters that Protego compares as they stand: by its own reading of the others it lets some
+URLs through that the RFC does not. docs/decisions/0005-politeness.md says which, and what it costs.
 """
 
 from __future__ import annotations
@@ -12,126 +12,115 @@ from array import array
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from protego import Protego
+
+from webcrawl.hosts.robots_spelling import ANY, END, Spelling, path_to_match, prepared
 from webcrawl.hosts.robots_text import Rule, read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from webcrawl.hosts.record import RobotsRecord
 
-MAX_WILDCARD_RULES = 2_000
-"""Rules with a ``*`` inside that are matched as written. Each costs a check 0.4 us, 7 with a hostile URL."""
+__all__ = ["RULES_PER_ORIGIN", "RobotsRules", "RulesCache", "path_to_match"]
 
-MAX_PATTERN_LENGTH = 8_192
-
-RULES_PER_ORIGIN = 64
+RULES_PER_ORIGIN = 32
 """Rules an origin may have on average in a full cache."""
 
-_ANY = "\1"
-_END = "\2"
-
 _TARGET = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*)?([^#]*)", re.DOTALL)
-_ESCAPED_DELIMITER = re.compile("%(?:2F|3F)", re.IGNORECASE)
-
-_URI_CHARACTERS = "!$&-;=?-Z\\[\\]_a-z~"
-_NORMAL = re.compile(f"[{_URI_CHARACTERS}]*").fullmatch
-_TO_NORMALISE = re.compile(f"%[0-9A-Fa-f]{{2}}|[^{_URI_CHARACTERS}]".encode())
 
 
 class RobotsRules:
-    """What one robots.txt allows one crawler, ready to be asked, in about 80 bytes a rule.
+    """What one robots.txt allows one crawler, ready to be asked, in about 400 bytes a rule.
 
     ``agent`` is the crawler's product token. Beyond ``MAX_WILDCARD_RULES``, and for a pattern beyond
     ``MAX_PATTERN_LENGTH``, doubt means no: a Disallow forbids all that begins like it (up to the first ``*``,
     up to that length), an Allow is not heard.
     """
 
-    __slots__ = ("_plain", "_wild", "crawl_delay_seconds", "sitemaps")
+    __slots__ = ("_allowing", "_forbidding", "_protego", "_spelling", "crawl_delay_seconds", "sitemaps")
 
     def __init__(self, text: str, agent: str) -> None:
         reading = read(text, agent)
         self.crawl_delay_seconds = reading.crawl_delay_seconds
         self.sitemaps = reading.sitemaps
-        spelled = _spelled(reading.rules)
-        self._plain = _Ranked(rule for rule in spelled if _ANY not in rule[0])
-        self._wild = _Ranked(rule for rule in spelled if _ANY in rule[0])
+        rules = prepared(reading.rules)
+        self._spelling = Spelling("".join([rule.pattern for rule in rules]))
+        self._protego = _parsed(rules, self._spelling) if rules else None
+        self._allowing = _Listed([rule for rule in rules if rule.allow])
+        self._forbidding = _Listed([rule for rule in rules if not rule.allow])
 
     def __len__(self) -> int:
-        return len(self._plain.patterns) + len(self._wild.patterns)
+        return len(self._allowing.lines) + len(self._forbidding.lines)
+
+    @property
+    def weight(self) -> int:
+        """How many ordinary rules take as much memory: the parts between stars and the characters count."""
+        patterns = self._allowing.patterns + self._forbidding.patterns
+        return len(self) + patterns.count(ANY) // 8 + len(patterns) // 128
 
     def allows(self, url: str) -> bool:
         """Whether an absolute URL (or a path with its query) may be fetched. Never raises."""
-        decisive = self.line_for(url)
-        return decisive is None or decisive.allow
+        target = _target(url)
+        if self._protego is None or target == "/robots.txt":
+            return True
+        return self._protego.can_fetch(self._spelling.written(path_to_match(target) + END), "*")
 
     def line_for(self, url: str) -> Rule | None:
         """The rule that decides: the one with the most octets that matches, Allow before Disallow.
 
-        None if none matches, and for /robots.txt itself. The pattern is in the form it was compared in.
+        None if none matches, and for /robots.txt itself. The pattern is in the form it was compared in. What
+        is looked up is only which of the rules that say what ``allows`` says is the most specific.
         """
         target = _target(url)
-        if target == "/robots.txt" or not len(self):
+        if target == "/robots.txt":
             return None
-        target = path_to_match(target) + _END
-        plain, wild = self._plain, self._wild
-        best = plain.first_prefix(target)
-        at = wild.first_match(target, plain.ranks[best] if best >= 0 else 0)
-        if at >= 0:
-            return wild.rule(at)
-        return plain.rule(best) if best >= 0 else None
+        allowed = self.allows(url)
+        listed = self._allowing if allowed else self._forbidding
+        return listed.first_match(path_to_match(target) + END, allow=allowed)
 
 
-class _Ranked:
-    """Patterns, the most specific first. A rank is twice the octets of the rule, plus one if it allows."""
+class _Listed:
+    """The prepared patterns of one kind and their lines, the most specific first."""
 
-    __slots__ = ("lines", "patterns", "ranks")
+    __slots__ = ("lines", "patterns")
 
-    def __init__(self, spelled: Iterable[tuple[str, int, int]]) -> None:
-        ordered = sorted(spelled, key=lambda rule: rule[1], reverse=True)
-        self.patterns = tuple([pattern for pattern, _, _ in ordered])
-        self.ranks = array("I", [rank for _, rank, _ in ordered])
-        self.lines = array("I", [line for _, _, line in ordered])
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        ordered = sorted(rules, key=lambda rule: len(rule.pattern), reverse=True)
+        self.patterns = "\n".join([rule.pattern for rule in ordered])
+        self.lines = array("I", [rule.line for rule in ordered])
 
-    def first_prefix(self, target: str) -> int:
-        """The first pattern, taken literally, that ``target`` begins with, or -1."""
-        if target.startswith(self.patterns):
-            for at, pattern in enumerate(self.patterns):
-                if target.startswith(pattern):
-                    return at
-        return -1
+    def first_match(self, target: str, *, allow: bool) -> Rule | None:
+        for pattern, line in zip(self.patterns.split("\n"), self.lines, strict=False):
+            if _matches(pattern, target):
+                return Rule(allow, pattern.replace(ANY, "*").replace(END, "$"), line)
+        return None
 
-    def first_match(self, target: str, rank: int) -> int:
-        """The first pattern of more than ``rank`` that matches, or -1.
 
-        Each literal part is taken where it comes first, which is right since only ``*`` stands between them:
-        no backtracking.
-        """
-        for at, pattern in enumerate(self.patterns):
-            if self.ranks[at] <= rank:
-                break
-            head, *parts = pattern.split(_ANY)
-            if not target.startswith(head):
-                continue
-            position = len(head)
-            for part in parts:
-                position = target.find(part, position)
-                if position < 0:
-                    break
-                position += len(part)
-            else:
-                return at
-        return -1
+def _matches(pattern: str, target: str) -> bool:
+    """Whether a prepared pattern matches: each literal part is taken where it first comes."""
+    head, *parts = pattern.split(ANY)
+    if not target.startswith(head):
+        return False
+    position = len(head)
+    for part in parts:
+        found = target.find(part, position)
+        if found < 0:
+            return False
+        position = found + len(part)
+    return True
 
-    def rule(self, at: int) -> Rule:
-        written = self.patterns[at].replace(_ANY, "*").replace(_END, "$")
-        return Rule(bool(self.ranks[at] & 1), written, self.lines[at])
+
+def _parsed(rules: Iterable[Rule], spelling: Spelling) -> Protego:
+    lines = [f"{'Allow' if rule.allow else 'Disallow'}: {spelling.written(rule.pattern)}" for rule in rules]
+    return Protego.parse("\n".join(["User-agent: *", *lines]))
 
 
 class RulesCache:
     """The parsed rules of the origins that were asked for last, one version of each.
 
-    Holds at most ``size`` origins and ``size * RULES_PER_ORIGIN`` rules, so that a few sites with enormous
-    files cannot fill the memory. Not for use by several threads at a time.
+    Holds at most ``size`` origins and a weight of ``size * RULES_PER_ORIGIN``, so that a few sites with
+    enormous files cannot fill the memory. Not for use by several threads at a time.
     """
 
     def __init__(self, size: int, agent: str) -> None:
@@ -157,7 +146,7 @@ class RulesCache:
         if held is not None:
             self._drop(record.origin)
         self._held[record.origin] = (record.fetched_at, rules)
-        self._weight += len(rules)
+        self._weight += rules.weight
         while len(self._held) > 1 and self._is_too_large():
             self._drop(next(iter(self._held)))
         return rules
@@ -166,43 +155,7 @@ class RulesCache:
         return len(self._held) > self._size or self._weight > self._size * RULES_PER_ORIGIN
 
     def _drop(self, origin: str) -> None:
-        self._weight -= len(self._held.pop(origin)[1])
-
-
-def path_to_match(path: str) -> str:
-    """The form in which a path and a rule are compared (RFC 9309, section 2.2.2): printable ASCII.
-
-    Octets that no URI has as they are are percent-encoded, with capital digits; percent-encoded octets that a
-    URI can have are decoded, except ``%2F`` and ``%3F`` in front of the query, where they are not the
-    delimiters they stand for. (The RFC's table encodes ``://`` in a query where this decodes ``%3A%2F%2F``:
-    the comparison comes out the same, and a rule ``/*/private`` still finds its slash.)
-    """
-    if _NORMAL(path):
-        return path
-    head, mark, query = path.partition("?")
-    return _normalised(head, _IN_PATH) + mark + _normalised(query, _IN_QUERY)
-
-
-def _normalised(text: str, spellings: Mapping[bytes, bytes]) -> str:
-    octets = text.encode("utf-8", "surrogatepass")
-    return _TO_NORMALISE.sub(lambda match: spellings[match[0]], octets).decode("ascii")
-
-
-def _spellings(kept: str) -> dict[bytes, bytes]:
-    """For each octet or percent-encoded octet that may need it: its form for comparison."""
-    spellings = {}
-    for octet in range(256):
-        escape = f"%{octet:02X}"
-        normal = chr(octet) if octet < 128 and _NORMAL(chr(octet)) else escape
-        spellings[bytes([octet])] = normal.encode()
-        high, low = escape[1], escape[2]
-        for written in {high + low, high.lower() + low, high + low.lower(), high.lower() + low.lower()}:
-            spellings[f"%{written}".encode()] = (escape if chr(octet) in kept else normal).encode()
-    return spellings
-
-
-_IN_PATH = _spellings(kept="/?")
-_IN_QUERY = _spellings(kept="")
+        self._weight -= self._held.pop(origin)[1].weight
 
 
 def _target(url: str) -> str:
@@ -210,53 +163,3 @@ def _target(url: str) -> str:
     found = _TARGET.match(url)
     target = found[1] if found else ""
     return target if target.startswith("/") else "/" + target
-
-
-def _spelled(rules: Iterable[Rule]) -> list[tuple[str, int, int]]:
-    """For each rule in force its pattern as it will be matched, its rank and its line."""
-    spelled = []
-    wildcards = 0
-    for rule in rules:
-        for text, octets in _readings(rule):
-            if _ANY in text:
-                wildcards += 1
-                if wildcards > MAX_WILDCARD_RULES:
-                    if rule.allow:
-                        continue
-                    text = text.partition(_ANY)[0]
-            spelled.append((text, 2 * octets + rule.allow, rule.line))
-    return spelled
-
-
-def _readings(rule: Rule) -> list[tuple[str, int]]:
-    """A rule's pattern as it will be matched, and its octets.
-
-    A ``*`` may stand for the ``?`` too, and behind that, in the query, ``%2F`` and ``%3F`` are the same as
-    ``/`` and ``?``. A Disallow with such an escape behind a ``*`` is read both ways.
-    """
-    if rule.allow:
-        return [_reading(rule.pattern)] if len(rule.pattern) <= MAX_PATTERN_LENGTH else []
-    pattern = rule.pattern[:MAX_PATTERN_LENGTH]
-    readings = [_reading(pattern)]
-    path = pattern.partition("?")[0]
-    star = path.find("*")
-    escape = _ESCAPED_DELIMITER.search(path, star) if star >= 0 else None
-    if escape:
-        readings.append(_reading(pattern, query_at=path.count("*", 0, escape.start())))
-    return readings
-
-
-def _reading(pattern: str, *, query_at: int = 0) -> tuple[str, int]:
-    """One reading; ``query_at`` is the number of the ``*`` that stands for the ``?`` as well, if one does."""
-    parts = []
-    in_query = False
-    for stars, part in enumerate(pattern.removesuffix("$").split("*")):
-        at_query = stars == query_at > 0
-        in_query = in_query or at_query
-        text = path_to_match("?" + part)[1:] if in_query else path_to_match(part)
-        parts.append("?" + _ANY + text if at_query else text)
-        in_query = in_query or "?" in part
-    text = _ANY.join(parts) + (_END if pattern.endswith("$") else "")
-    octets = len(text) - 2 * (query_at > 0)
-    # A "*" at the end adds to the octets that make a rule specific, but to what it matches it adds nothing.
-    return text.rstrip(_ANY), octets
