@@ -214,7 +214,13 @@ def test_a_pattern_cut_short_has_no_half_escape_and_no_end(monkeypatch: pytest.M
     assert rules.allows("/ab")
 
 
-def test_a_pattern_cut_short_is_as_specific_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_allow_wins_over_a_disallow_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(robots_spelling, "MAX_PATTERN_LENGTH", 6)
+    rules = RobotsRules("User-agent: *\nDisallow: /%C3%A9aaa\nAllow: /é\nAllow: /", "foobot")
+    assert not rules.allows("/éaaa")
+
+
+def test_a_disallow_cut_at_its_star_is_as_specific_as_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(robots_spelling, "MAX_WILDCARD_RULES", 0)
     rules = RobotsRules("User-agent: *\nDisallow: /e*fffff\nAllow: /eee\nAllow: /eeeeeee", "foobot")
     assert not rules.allows("/eee/fffff")
