@@ -1,0 +1,90 @@
+"""A signal ends a crawl cleanly, and the same command goes on as if nothing had been."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from tests.crawl import expectation
+from tests.fakeweb import witness
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+PAGES = 240
+DELAY = 0.03
+
+
+@pytest.fixture(scope="module")
+def stopped(serve, start):
+    """Signal to (web, crawl): each stopped in the middle."""
+    started = {}
+    for number in SIGNALS:
+        web = serve(hosts=12, pages=PAGES, zipf=0.3, seed=8)
+        started[number] = (web, start(web.seeds, POLITENESS_MIN_DELAY=DELAY))
+    for number, (_, crawl) in started.items():
+        crawl.until_logged(60)
+        crawl.signal(number)
+    for _, crawl in started.values():
+        crawl.wait(20)
+    return started
+
+
+@pytest.fixture(scope="module")
+def resumed(stopped, crawl):
+    return {number: crawl(web.seeds, of=first) for number, (web, first) in stopped.items()}
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_ends_the_crawl_with_status_0_and_says_how_to_go_on(stopped, number):
+    web, crawl = stopped[number]
+    crawl.assert_ended_well()
+
+    assert f"JOBDIR={crawl.path}" in crawl.stderr
+    assert 0 < len(set(expectation.asked(web))) < PAGES
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_everything_is_in_order_after_it(stopped, number):
+    _, crawl = stopped[number]
+    figures = crawl.assert_sound()
+
+    assert figures.active_hosts == 0
+    assert figures.queued > 0
+    assert not list(crawl.path.rglob("*.open"))
+    assert crawl.records()
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_the_same_command_completes_it_and_fetches_nothing_twice(stopped, resumed, number):
+    web, _ = stopped[number]
+    crawl = resumed[number].assert_ended_well()
+
+    assert crawl.fetched() == dict.fromkeys(expectation.depths(web), 1)
+    assert witness.repeated(web.hits()) == {}
+    assert witness.violations(web.hits(), lambda hit: 0.0) == []
+    assert {hit.host for hit in web.hits() if hit.is_robots} == set(web.web.hosts)
+    assert len([hit for hit in web.hits() if hit.is_robots]) == len(web.web.hosts)
+    assert crawl.assert_sound().queued == 0
+    assert "Going on with the crawl" in crawl.stderr
+
+
+def test_a_second_signal_forces_the_end_and_nothing_is_lost(serve, start, crawl):
+    """A server that never answers holds the first signal up; the second one does not wait for it."""
+    web = serve(hosts=6, pages=60)
+    silent = f"{web.web.origin(1)}/x/silent"
+    first = start([silent, *web.seeds], DOWNLOAD_TIMEOUT=30)
+    robots = f"{web.web.origin(1)}/robots.txt"
+    first.until(lambda: len(lines := first.log()) > 20 and robots in {line["url"] for line in lines})
+    first.signal()
+    first.until(lambda: "Received SIGINT" in first.stderr)
+    first.signal()
+    first.wait(10)
+
+    assert first.status == 1
+    assert "stopped by force" in first.stderr
+    assert "Traceback" not in first.stderr
+    assert silent in {url for (url,) in first.query("SELECT url FROM queue")}
+    second = crawl(web.seeds, of=first, DOWNLOAD_TIMEOUT=1, RETRY_TIMES=0).assert_ended_well()
+    assert set(expectation.depths(web)) <= set(second.fetched())
+    assert second.line(silent)["error"] == "timeout"
+    assert second.assert_sound().queued == 0

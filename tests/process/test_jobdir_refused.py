@@ -1,0 +1,129 @@
+"""A JOBDIR that cannot be used is left as it is; one line says why and what to do, and the status is 2."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def web(serve):
+    return serve(hosts=3, pages=20)
+
+
+@pytest.fixture(scope="module")
+def finished(web, crawl):
+    return crawl(web.seeds).assert_ended_well()
+
+
+def change(path, statement):
+    with closing(sqlite3.connect(path / "frontier.db", isolation_level=None)) as connection:
+        connection.execute(statement)
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def another_version(path):
+    change(path, "UPDATE meta SET value = '999' WHERE name = 'schema_version'")
+
+
+def other_key(path):
+    change(path, "UPDATE meta SET value = 'host' WHERE name = 'POLITENESS_KEY'")
+
+
+def no_database(path):
+    (path / "frontier.db").write_bytes(b"This is no database. " * 500)
+
+
+def torn(path):
+    file = path / "frontier.db"
+    file.write_bytes(file.read_bytes()[:5000])
+
+
+def scribbled_over(path):
+    file = path / "frontier.db"
+    content = bytearray(file.read_bytes())
+    content[4096:20_000] = bytes(range(256)) * 62 + bytes(32)
+    file.write_bytes(content)
+
+
+def of_something_else(path):
+    (path / "frontier.db").unlink()
+    change(path, "CREATE TABLE recipes (name TEXT)")
+
+
+CASES = {
+    another_version: ["999", "version"],
+    other_key: ["POLITENESS_KEY=host"],
+    no_database: ["damaged", "checkpoint"],
+    torn: ["damaged", "checkpoint"],
+    scribbled_over: ["damaged", "checkpoint"],
+    of_something_else: ["something else", "JOBDIR"],
+}
+
+
+def content_of(path):
+    """Every file with a digest; what SQLite keeps beside a database that is being read does not count."""
+    return {
+        file.relative_to(path): hashlib.sha1(file.read_bytes()).hexdigest()
+        for file in path.rglob("*")
+        if file.is_file() and not file.name.endswith(("-wal", "-shm")) and file.name != "lock"
+    }
+
+
+def refusal(crawl):
+    """The lines on standard error that say why; nothing else may be an error."""
+    assert crawl.status == 2, crawl.stderr[-3000:]
+    assert "Traceback" not in crawl.stderr, crawl.stderr[-3000:]
+    return [line for line in crawl.stderr.splitlines() if line.startswith("scrapy crawl: ")]
+
+
+@pytest.mark.parametrize("damage", CASES, ids=lambda damage: damage.__name__)
+def test_a_jobdir_that_cannot_be_used_is_refused_and_left_alone(web, finished, crawl, folder, damage):
+    path = folder / damage.__name__ / "job"
+    shutil.copytree(finished.path, path)
+    damage(path)
+    before, asked = content_of(path), len(web.hits())
+
+    (line,) = refusal(crawl(web.seeds, jobdir=path))
+
+    assert str(path) in line
+    for word in CASES[damage]:
+        assert word in line
+    assert content_of(path) == before
+    assert len(web.hits()) == asked
+
+
+def test_a_jobdir_that_is_a_file_is_refused(web, crawl, folder):
+    file = folder / "a-file"
+    file.write_text("not a folder")
+
+    (line,) = refusal(crawl(web.seeds, jobdir=file))
+    assert str(file) in line
+
+
+def test_a_second_process_on_the_same_jobdir_is_refused_and_the_first_goes_on(serve, start, crawl):
+    web = serve(hosts=4, pages=40)
+    first = start(web.seeds, POLITENESS_MIN_DELAY=0.1)
+    first.until_logged(5)
+    (line,) = refusal(crawl(web.seeds, of=first))
+    assert first.process.poll() is None
+    first.wait().assert_ended_well()
+
+    assert f"in use by process {first.process.pid}" in line
+    assert first.assert_sound().queued == 0
+    assert len(first.fetched()) == 40
+
+
+def test_the_lock_of_a_killed_process_holds_nobody_up(serve, start, crawl):
+    web = serve(hosts=4, pages=40)
+    first = start(web.seeds, POLITENESS_MIN_DELAY=0.1)
+    first.until_logged(5)
+    first.kill()
+
+    crawl(web.seeds, of=first).assert_ended_well()
+    assert Path(first.path / "lock").exists()

@@ -1,0 +1,94 @@
+"""kill -9 at any moment: the same command completes the crawl, and only what was in flight is fetched again."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+
+from tests.crawl import expectation
+from tests.fakeweb import witness
+
+KILLS = 20
+PAGES = 2000
+CONCURRENT = 32
+LINES_A_LEG = 140
+"""At most so many requests are let through between two kills: the twentieth comes before the end."""
+DELAY = 0.3
+
+
+@pytest.fixture(scope="module")
+def draw():
+    """Where the kills fall; the seed is printed with a failure."""
+    seed = random.randrange(1 << 32)
+    print("seed:", seed)
+    return random.Random(seed)
+
+
+def killed_legs(draw, kills, begin):
+    """Start again and again, and kill each time: while it starts, in a burst of commits, or somewhere."""
+    crawl = None
+    for _ in range(kills):
+        lines = len(crawl.log()) if crawl else 0
+        crawl = begin(crawl)
+        if draw.random() < 0.15:
+            time.sleep(draw.uniform(0.0, 1.0))  # the moment of the kill is what this test draws
+        else:
+            crawl.until_logged(lines + draw.randrange(1, LINES_A_LEG))
+            time.sleep(draw.uniform(0.0, 0.05))
+        yield crawl.kill()
+
+
+def in_flight(web, crawl):
+    """Pages that were asked for and are still queued: they will be fetched again."""
+    waiting = {url for (url,) in crawl.query("SELECT url FROM queue")}
+    return waiting & set(expectation.asked(web))
+
+
+@pytest.mark.parametrize("seen", ["exact", "bloom"])
+def test_twenty_kills_lose_nothing(serve, start, crawl, draw, seen):
+    web = serve(hosts=40, pages=PAGES, zipf=0.5, seed=9)
+    kills = KILLS if seen == "exact" else 5
+    settings = {"CONCURRENT_REQUESTS": CONCURRENT, "FRONTIER_SEEN": seen}
+    refetched = 0
+    for killed in killed_legs(draw, kills, lambda last: start(web.seeds, of=last, **settings)):
+        if not (killed.path / "frontier.db").exists() or not killed.query("SELECT 1 FROM sqlite_master"):
+            continue
+        again = in_flight(web, killed)
+        assert len(again) <= CONCURRENT
+        refetched += len(again)
+        if seen == "exact":
+            killed.assert_sound()
+        last = killed
+
+    done = crawl(web.seeds, of=last, **settings).assert_ended_well()
+    expected = set(expectation.depths(web))
+    assert len(expected) == PAGES
+    assert set(expectation.asked(web)) == expected == set(done.fetched())
+    assert sum(witness.repeated(web.hits()).values()) <= 2 * refetched
+    assert done.figures().totals["done"] == PAGES
+    assert done.figures().queued == 0
+    if seen == "exact":
+        done.assert_sound()
+    assert {record.url for record in done.records() if record.type == "response"} >= expected
+    assert not list(done.path.rglob("*.open"))
+
+
+def test_a_kill_is_no_excuse_for_haste(serve, start, crawl, draw):
+    """Across kills the server sees every delay kept, and never two requests open on a host."""
+    web = serve(hosts=30, pages=180, zipf=0.2, seed=10)
+    settings = {"POLITENESS_MIN_DELAY": DELAY}
+    crawled = None
+    for _ in range(3):
+        lines = len(crawled.log()) if crawled else 0
+        crawled = start(web.seeds, of=crawled, **settings)
+        crawled.until_logged(lines + draw.randrange(10, 60))
+        crawled.kill()
+    crawl(web.seeds, of=crawled, **settings).assert_ended_well()
+
+    hits = web.hits()
+    assert set(expectation.asked(web)) == set(expectation.depths(web))
+    assert witness.violations(hits, lambda hit: DELAY, tolerance=0.005) == []
+    assert witness.most_open(hits) == 1
+    assert witness.pages_before_robots(hits) == []
