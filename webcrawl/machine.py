@@ -53,6 +53,10 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 SEEDED_HOSTS = 10_000
+"""Hosts of seeds that may have a private address without looking like it."""
+
+ROBOTS_PARSED = 5_000
+"""Origins whose rules are kept parsed, in some 60 MB; a miss costs the 0.3 ms of parsing anew."""
 
 _machines: WeakKeyDictionary[Crawler, Machine] = WeakKeyDictionary()
 
@@ -115,8 +119,7 @@ def _build(crawler: Crawler) -> Machine:
     exclusions = _exclusions(configuration)
     fixed, followed = _scopes(configuration, crawler, private, exclusions)
     intake = Intake(key, followed, fixed)
-    parsed = min(configuration.frontier_active_max, configuration.robots_cache_size)
-    rules = RulesCache(parsed, configuration.product_token)
+    rules = RulesCache(ROBOTS_PARSED, configuration.product_token)
     policies = _policies(configuration, key, intake, rules, clock())
     directory = jobdir_path(crawler)
     return Machine(
