@@ -114,7 +114,7 @@ class Backend(Protocol):
 
     async def open(self, now: float) -> Counts:
         """Make ready. Keys left active by a crash rest their ``delay_seconds`` from ``now`` before they are
-        idle.
+        idle; keys that are given up or wait for a robots.txt get another chance.
 
         :raises webcrawl.errors.StartRefused: the state cannot be used; the message says what to do.
         """

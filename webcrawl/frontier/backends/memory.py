@@ -58,6 +58,8 @@ class MemoryBackend:
                 record.next_fetch_at = max(record.next_fetch_at, now + record.delay_seconds)
             # A crawl that is started again gives given-up keys another chance.
             host.record.given_up = False
+            # And those that wait for a robots.txt: it may have been answered since.
+            host.record.blocked_until = 0.0
         return await self.counts()
 
     async def close(self) -> None:
