@@ -30,8 +30,8 @@ def checkpoint(source, target):
 @pytest.mark.parametrize("seen", ["exact", "bloom"])
 def test_a_checkpoint_of_a_running_crawl_is_finished_elsewhere(serve, start, crawl, folder, seen):
     web = serve(hosts=12, pages=PAGES, zipf=0.4, seed=14)
-    running = start(web.seeds, POLITENESS_MIN_DELAY=0.02, FRONTIER_SEEN=seen, CONCURRENT_REQUESTS=CONCURRENT)
-    running.until_logged(80)
+    running = start(web.seeds, POLITENESS_MIN_DELAY=0.08, FRONTIER_SEEN=seen, CONCURRENT_REQUESTS=CONCURRENT)
+    running.until_logged(60)
     done = checkpoint(running.path, folder / f"copy-{seen}")
     assert done.returncode == 0, done.stderr
     still_running = running.process.poll() is None
