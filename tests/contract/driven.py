@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tests.contract.samples import NOW
@@ -25,7 +26,7 @@ from webcrawl.frontier.seen import Seen
 from webcrawl.hosts.record import HostRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
     from pathlib import Path
 
     from webcrawl.frontier.backend import (
@@ -128,6 +129,14 @@ class Driven(ABC):
         """Put a new backend, not opened yet, before what a kill -9 at this moment would have left."""
 
     @abstractmethod
+    def listen(self, heard: Callable[[Batch, Committed], None]) -> None:
+        """Have ``heard`` called in the moment in which a commit is carried out, before anybody else knows."""
+
+    @abstractmethod
+    def counts_now(self) -> Counts:
+        """The backend's counts without a turn of the event loop."""
+
+    @abstractmethod
     def queued(self) -> list[UrlEntry]:
         """All stored queues, key by key, each in its order."""
 
@@ -145,7 +154,7 @@ class Driven(ABC):
 
     def check_books(self) -> None:
         """The counts agree with what is stored, and what is stored agrees with itself."""
-        counts, queued, hosts, states = self.counts(), self.queued(), self.hosts(), self.states()
+        counts, queued, hosts, states = self.counts_now(), self.queued(), self.hosts(), self.states()
         assert counts.queued == len(queued)
         assert counts.hosts == len(hosts)
         given_up = [host for host in hosts.values() if host.record.given_up]
@@ -181,6 +190,23 @@ class DrivenMemory(Driven):
 
     def survive(self) -> None:
         """The object is what is left of itself."""
+
+    def listen(self, heard: Callable[[Batch, Committed], None]) -> None:
+        carry_out = partial(MemoryBackend.commit, self.backend)
+
+        async def commit(batch: Batch) -> Committed:
+            committed = await carry_out(batch)
+            heard(batch, committed)
+            return committed
+
+        self.backend.commit = commit
+
+    def counts_now(self) -> Counts:
+        try:
+            self.backend.counts().send(None)
+        except StopIteration as stop:
+            return stop.value
+        raise AssertionError("the memory backend waits for something")
 
     def queued(self) -> list[UrlEntry]:
         return [one for key in sorted(self.backend._hosts) for one in self.backend._hosts[key].queue]
@@ -246,6 +272,19 @@ class DrivenSqlite(Driven):
         self._left.append(self.backend)
         self.directory = directory
         self.backend = self._made()
+
+    def listen(self, heard: Callable[[Batch, Committed], None]) -> None:
+        carry_out = partial(SqliteBackend._commit, self.backend)
+
+        def commit(batch: Batch) -> Committed:
+            committed = carry_out(batch)
+            heard(batch, committed)
+            return committed
+
+        self.backend._commit = commit
+
+    def counts_now(self) -> Counts:
+        return self.backend._count()
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         with closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)) as connection:

@@ -33,6 +33,8 @@ class Ledger:
         self.queue: dict[Where, UrlEntry] = {}
         self.states: dict[int, State] = {}
         self.robots: dict[str, RobotsRecord] = {}
+        self.news: set[str] = set()
+        """Origins whose answers were stored a moment ago; not everybody may have heard of it."""
         self.expected: dict[Where, tuple[State, int]] = {}
         """How leased URLs were settled: the state, and the attempts so far if they are tried again."""
         self.pruned: set[Where] = set()
@@ -46,6 +48,7 @@ class Ledger:
             self.queue[where(entry)] = entry
         for record in batch.robots:
             self.robots[record.origin] = record
+            self.news.add(record.origin)
         pruned = [gone for key in {entry.key for entry in queued} for gone in self._prune(key)]
         assert committed.pruned == len(pruned)
         assert committed.total_queued == len(self.queue)

@@ -85,14 +85,15 @@ class Loop:
         self.run(settling())
 
     def kill(self) -> None:
-        """End everything that is under way where it stands."""
+        """End everything that is under way where it stands: not a step more of it is taken."""
+        tasks = asyncio.all_tasks(self.runner.get_loop())
+        for task in tasks:
+            task.cancel()
 
-        async def killing() -> None:
-            for task in (others := asyncio.all_tasks() - {asyncio.current_task()}):
-                task.cancel()
-            await asyncio.gather(*others, return_exceptions=True)
+        async def ending() -> None:
+            await asyncio.gather(*tasks, return_exceptions=True)
 
-        self.run(killing())
+        self.run(ending())
 
     def close(self) -> None:
         self.runner.close()
@@ -119,13 +120,12 @@ class Disk:
         await asyncio.sleep(0)
 
 
-class Watched:
-    """A backend that takes its time, may find no room, and whose commits are heard of."""
+class Slow:
+    """A backend that takes its time, and finds no room when the disk is full."""
 
-    def __init__(self, backend: Backend, disk: Disk, heard: Callable[[Batch, Committed], None]) -> None:
+    def __init__(self, backend: Backend, disk: Disk) -> None:
         self._backend = backend
         self._disk = disk
-        self._heard = heard
 
     async def _do(self, work: Callable[[], Coroutine[Any, Any, Any]], *, writes: bool = True) -> Any:
         await asyncio.sleep(0)
@@ -150,13 +150,8 @@ class Watched:
         return loaded
 
     async def commit(self, batch: Batch) -> Committed:
-        committed = await self._do(lambda: self._commit(batch))
+        committed = await self._do(lambda: self._backend.commit(batch))
         await asyncio.sleep(0)
-        return committed
-
-    async def _commit(self, batch: Batch) -> Committed:
-        committed = await self._backend.commit(batch)
-        self._heard(batch, committed)
         return committed
 
     async def release(self, records: Sequence[HostRecord]) -> None:

@@ -28,7 +28,7 @@ from hypothesis.stateful import (
 from tests.contract.driven import DrivenSqlite, make
 from tests.contract.samples import NOW
 from tests.properties.ledger import Ledger, where
-from tests.properties.stage import AtOnce, Clock, Disk, Loop, Watched
+from tests.properties.stage import AtOnce, Clock, Disk, Loop, Slow
 from tests.properties.world import HOSTS, PAGE_ANSWERS, ROBOTS_ANSWERS, Answer, Flight, World, key_of, page
 from webcrawl.archive.capture import Entry, FetchRecord
 from webcrawl.frontier.draw import Draw
@@ -113,9 +113,9 @@ class Play(RuleBasedStateMachine):
         if isinstance(self.driven, DrivenSqlite):
             self.driven.backend._thread.shutdown()
             self.driven.backend._thread = AtOnce()
-        watched = Watched(self.driven.backend, self.disk, self.heard)
+        self.driven.listen(self.heard)
         self.frontier = Frontier(
-            watched,
+            Slow(self.driven.backend, self.disk),
             self.disk,
             self.policies(),
             self.limits,
@@ -163,6 +163,7 @@ class Play(RuleBasedStateMachine):
         if not self.disk.full:
             assert all(self.ledger.known(entry) for entry in self.promised), "a URL was forgotten"
             self.promised.clear()
+            self.ledger.news.clear()
 
     @rule()
     def lease(self) -> None:
@@ -234,8 +235,8 @@ class Play(RuleBasedStateMachine):
 
     @rule()
     def crash_and_start(self) -> None:
-        self.driven.survive()
         self.loop.kill()
+        self.driven.survive()
         self.start_again()
 
     def start_again(self) -> None:
@@ -308,7 +309,7 @@ class Play(RuleBasedStateMachine):
         expected = self.ledger.counted()
         if self.driven.exact:
             assert self.driven.states() == expected
-        counts = self.driven.counts()
+        counts = self.driven.counts_now()
         ends = (counts.done, counts.failed, counts.refused)
         assert ends == (expected[State.DONE], expected[State.FAILED], expected[State.REFUSED])
 

@@ -138,7 +138,7 @@ class World:
     def _judge_robots(self, entry: UrlEntry, now: float) -> None:
         origin, hops = origin_asked(entry)
         record = self._ledger.robots.get(origin)
-        if hops == 0:
+        if hops == 0 and origin not in self._ledger.news:
             assert record is None or now >= record.expires_at, "robots.txt is known and fresh"
 
     def _judge_page(self, entry: UrlEntry, now: float) -> None:
@@ -235,6 +235,9 @@ class World:
     def remember(self, hosts: dict[str, HostRecord]) -> None:
         """After a restart a key's memory is what was durable of it."""
         self.mirror = {key: copy.deepcopy(record) for key, record in hosts.items()}
+        for record in self.mirror.values():
+            # It may be taken back by the next answer; what it is now is looked up where it was answered.
+            record.crawl_delay_seconds = None
 
     # -- what can be had -----------------------------------------------------------------------------------------
 

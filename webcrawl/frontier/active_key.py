@@ -46,7 +46,7 @@ class ActiveKey:
     origin's robots.txt is fresh and allows it.
     """
 
-    __slots__ = ("_blocked", "asking", "head", "hops", "open", "record", "robots")
+    __slots__ = ("_blocked", "asking", "head", "hops", "open", "record", "robots", "unsettled")
 
     def __init__(self, activated: Activated) -> None:
         self.record = activated.record
@@ -57,6 +57,8 @@ class ActiveKey:
         self.open = False
         self.asking = False
         """A robots.txt was asked for, and its answer is not durable yet: nothing else is sent meanwhile."""
+        self.unsettled = 0
+        """Leases of its URLs that are open or whose outcome is not durable yet."""
         self._blocked: dict[str, list[UrlEntry]] = {}
         self._know(activated.queue.robots)
 

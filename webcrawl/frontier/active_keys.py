@@ -23,7 +23,7 @@ class ActiveKeys:
     """Keys that are ours to contact, each in exactly one place.
 
     An active key is open (a request of it is), in the heap (it has URLs and waits for its time), loading (its
-    next URLs are on their way from the backend), waiting for its robots.txt to become durable, or dry
+    next URLs are on their way from the backend), waiting for what it gave to become durable, or dry
     (nothing is queued; it is kept a while, since the next page often brings more). A key that is none of
     these is idle, in the backend, where it costs no memory.
     """
@@ -103,7 +103,7 @@ class ActiveKeys:
         if record.given_up:
             self._release([active])
         elif record.next_fetch_at - self._clock() > max(record.delay_seconds, LONG_SECONDS):
-            self._park(active)
+            self._park(active, 0.0)
         elif active.has_work():
             self._dry.pop(key, None)
             self._heap.push(key, record.next_fetch_at)
@@ -117,8 +117,7 @@ class ActiveKeys:
             case Want.LOAD:
                 self.load(active)
             case Want.TIME:
-                active.record.blocked_until = active.blocked_until()
-                self._park(active)
+                self._park(active, active.blocked_until())
             case Want.NOTHING:
                 self._dry_up(active)
 
@@ -139,15 +138,23 @@ class ActiveKeys:
         """It has nothing queued. Not too many of these may take the places of keys that have."""
         self._dry[active.key] = None
         if len(self._dry) > self._dry_max:
-            oldest = list(itertools.islice(self._dry, max(self._dry_max // 2, 1)))
-            self._release([self._keys[key] for key in oldest])
+            keys = (self._keys[key] for key in self._dry)
+            settled = (active for active in keys if not active.unsettled)
+            self._release(list(itertools.islice(settled, max(self._dry_max // 2, 1))))
 
-    def _park(self, active: ActiveKey) -> None:
+    def _park(self, active: ActiveKey, blocked_until: float) -> None:
         """What waits long and not for its delay waits in the backend."""
-        active.record.parked = True
-        self._release([active])
+        if not active.unsettled:
+            active.record.parked, active.record.blocked_until = True, blocked_until
+            self._release([active])
 
     def _release(self, keys: list[ActiveKey]) -> None:
+        """Let go of keys. One whose URLs are not settled yet stays: idle it would have them queued, and soon
+        give them again. It is armed again when they are settled.
+        """
+        keys = [active for active in keys if not active.unsettled]
+        if not keys:
+            return
         for active in keys:
             del self._keys[active.key]
             self._dry.pop(active.key, None)
@@ -178,7 +185,7 @@ class ActiveKeys:
     async def _wake(self, key: str) -> None:
         # Behind a release of the same key that waits for the same changes.
         await self._drain()
-        await self._backend.wake([key])
+        await self._patience.insist(lambda: self._backend.wake([key]))
         self._idle = None
 
     # -- where keys come from --------------------------------------------------------------------------------

@@ -159,6 +159,7 @@ class Frontier:
         if active.head.more and len(active.head) < HEAD // 4:
             self._keys.load(active)
         active.open = True
+        active.unsettled += 1
         active.asking = pick.entry.kind == Kind.ROBOTS
         lease = Lease(next(self._lease_ids), pick.entry, now)
         self._unsettled[lease.id] = lease
@@ -273,6 +274,7 @@ class Frontier:
         active = self._keys.get(lease.entry.key)
         if active is not None:
             active.head.gone(lease.entry)
+            active.unsettled -= 1
             if lease.entry.kind == Kind.ROBOTS:
                 active.asking = False
             self._keys.arm(active)
