@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -33,10 +34,11 @@ class Jobdir:
             raise JobdirLocked(
                 f"JOBDIR {self.path} is in use by {holder}; stop that crawl first, or give another JOBDIR"
             ) from None
-        lock.truncate(0)
-        lock.write(f"process {os.getpid()}\n")
-        lock.flush()
         self._lock = lock
+        # The name of the holder is a kindness to whoever is refused: a full disk may keep it from them.
+        with suppress(OSError):
+            os.ftruncate(lock.fileno(), 0)
+            os.write(lock.fileno(), b"process %d\n" % os.getpid())
 
     def leave(self) -> None:
         """Give the lock back; nothing happens when it is not held."""

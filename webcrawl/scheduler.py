@@ -18,6 +18,7 @@ from scrapy.http import Request
 from scrapy.utils.defer import deferred_from_coro
 
 from webcrawl import request_codec
+from webcrawl.errors import JobdirUnusable, StorageFull, StorageLost
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
 from webcrawl.frontier.records import Kind, UrlEntry
@@ -104,9 +105,12 @@ class Scheduler:
                 for sentence in (await machine.archive.open()).sentences:
                     logger.info("Repaired after a crash: %s", sentence)
             counts = await self.frontier.open()
-        except BaseException:
+        except BaseException as error:
             if machine.jobdir is not None:
                 machine.jobdir.leave()
+            if isinstance(error, StorageFull | StorageLost):
+                # A crawl that runs would wait for room; one that has not begun says so.
+                raise JobdirUnusable(f"the crawl cannot be kept: {error}") from error
             raise
         if counts.done or counts.queued:
             logger.info(
