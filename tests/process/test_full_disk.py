@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import time
@@ -76,3 +77,18 @@ def test_a_crawl_killed_on_a_full_disk_can_go_on_when_there_is_room(serve, start
     assert set(second.fetched()) == set(expectation.depths(web))
     assert second.assert_sound().queued == 0
     assert len(witness.repeated(web.hits())) <= CONCURRENT
+
+
+def test_a_crawl_does_not_begin_on_a_full_disk(serve, crawl, disk):
+    web = serve(hosts=1, pages=1)
+    with (disk / "ballast").open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(bytes(4096))
+    crawled = crawl(web.seeds, jobdir=disk / "job")
+
+    assert crawled.status == 2, crawled.stderr[-3000:]
+    assert "Traceback" not in crawled.stderr
+    (line,) = [line for line in crawled.stderr.splitlines() if line.startswith("scrapy crawl: ")]
+    assert str(disk) in line
+    assert "full" in line or "No space left" in line
+    assert web.hits() == []
