@@ -58,3 +58,28 @@ def test_the_same_command_again_finds_nothing_left_to_do(web, crawled, crawl):
 
     assert len(web.hits()) == before
     assert again.figures() == crawled.figures()
+
+
+def test_a_web_that_moved_to_https_is_complete_too(serve, crawl):
+    """Every http URL redirects, robots.txt included; each origin has a robots.txt of its own."""
+    web = serve(hosts=10, pages=60, tls=True, https=1.0)
+    seeds = [f"http://{name}:{web.ports.http}/" for name in web.web.hosts]
+    crawled = crawl(seeds).assert_ended_well()
+
+    pages = {url: status for url, status in crawled.statuses().items() if url.startswith("https:")}
+    assert pages == dict.fromkeys(web.web.urls(), 200)
+    assert witness.most_open(web.hits()) == 1
+    assert witness.pages_before_robots([hit for hit in web.hits() if hit.scheme == "https"]) == []
+
+
+def test_a_robots_txt_is_asked_for_again_when_it_has_grown_old(serve, crawl):
+    web = serve(hosts=2, pages=20, zipf=0.0)
+    crawl(web.seeds, POLITENESS_MIN_DELAY=0.2, ROBOTS_TTL_SECONDS=1).assert_ended_well()
+
+    for host in web.web.hosts:
+        hits = [hit for hit in web.hits() if hit.host == host]
+        ends = [hit.end_mono for hit in hits if hit.is_robots]
+        assert len(ends) > 1
+        for hit in hits:
+            assert hit.is_robots or hit.start_mono - max(end for end in ends if end < hit.start_mono) < 1.0
+    assert witness.violations(web.hits(), lambda hit: 0.2, tolerance=0.005) == []

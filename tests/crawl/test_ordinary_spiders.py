@@ -151,6 +151,22 @@ def test_a_callback_that_raises_costs_its_page_and_nothing_else(serve, crawl, fo
     assert crawled.assert_sound().queued == 0
 
 
+def test_many_unanticipated_errors_stop_the_crawl_cleanly(serve, crawl):
+    web = serve(hosts=1, pages=1)
+    how = {"spider": "ordered", "module": SETTINGS}
+    numbers = {"origin": web.web.origin(0), "count": "60"}
+    every = ",".join(map(str, range(60)))
+    broken = crawl(**how, arguments={**numbers, "failing": every}, ERRORS_UNANTICIPATED_MAX=10)
+    figures = broken.assert_sound()
+
+    assert broken.status == 1
+    assert "unanticipated" in broken.stderr
+    assert 10 < figures.totals["done"] < 60
+    mended = crawl(**how, of=broken, arguments=numbers)
+    assert mended.status == 0
+    assert mended.assert_sound().totals["done"] == 61
+
+
 def test_requests_survive_a_stop_and_a_restart_without_pickle(serve, start, crawl, folder):
     web = serve(hosts=1, pages=1)
     path = folder / "resumed.jsonl"
