@@ -27,6 +27,7 @@ def main() -> int:
 PARTS = {
     "pages": crawls.pages_per_second,
     "polite": crawls.with_a_delay,
+    "callbacks": crawls.callbacks,
     "queue": scale.a_million_queued,
     "start": scale.ten_million_queued,
 }

@@ -14,8 +14,6 @@ from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 
-PROBE_SECONDS = 0.005
-
 
 @dataclass(frozen=True, slots=True)
 class Figures:
@@ -28,9 +26,10 @@ class Figures:
     first_response_at: float
     """Epoch seconds."""
     peak_memory_bytes: int
-    late_p50: float
-    """By how much a timer of the event loop came late: what a callback before it took, or several."""
-    late_p999: float
+    callback_p50: float
+    """How long one callback of the event loop took; 0 where the loop is uvloop, which cannot be asked."""
+    callback_p999: float
+    callback_max: float
 
     @property
     def per_second(self) -> float:
@@ -55,12 +54,13 @@ class Meter:
         self._pages = 0
         self._first_at = 0.0
         self._start: tuple[float, float] | None = None
-        self._late: list[float] = []
+        self._callbacks: list[float] = []
         self._done = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         meter = cls(crawler)
+        meter._time_callbacks()
         crawler.signals.connect(meter._response, signal=signals.response_received)
         return meter
 
@@ -70,31 +70,35 @@ class Meter:
         if self._start is None and self._pages >= self._warm_up:
             self._start = (time.perf_counter(), time.process_time())
             self._pages = 0
-            self._probe(0.0)
         elif self._start is not None and time.perf_counter() - self._start[0] >= self._seconds:
             self._finish(*self._start)
 
-    def _probe(self, due: float) -> None:
-        loop = asyncio.get_event_loop()
-        if due:
-            self._late.append(loop.time() - due)
-        if not self._done:
-            due = loop.time() + PROBE_SECONDS
-            loop.call_at(due, self._probe, due)
+    def _time_callbacks(self) -> None:
+        """Take the time of every callback that asyncio's own loop runs."""
+        run = asyncio.Handle._run
+
+        def timed(handle: asyncio.Handle) -> None:
+            started = time.perf_counter()
+            run(handle)
+            if self._start is not None and not self._done:
+                self._callbacks.append(time.perf_counter() - started)
+
+        asyncio.Handle._run = timed  # type: ignore[method-assign]
 
     def _finish(self, wall: float, cpu: float) -> None:
         if self._done:
             return
         self._done = True
-        late = sorted(self._late) or [0.0]
+        took = sorted(self._callbacks) or [0.0]
         figures = Figures(
             self._pages,
             time.perf_counter() - wall,
             time.process_time() - cpu,
             self._first_at,
             resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-            late[len(late) // 2],
-            late[int(len(late) * 0.999)],
+            took[len(took) // 2],
+            took[int(len(took) * 0.999)],
+            took[-1],
         )
         self._file.write_text(json.dumps(asdict(figures)))
         deferred_from_coro(self._crawler.engine.close_spider_async(reason="measured"))
