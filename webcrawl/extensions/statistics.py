@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
-from scrapy.utils.asyncio import create_looping_call
 
 from webcrawl.configuration import Configuration
 from webcrawl.extensions.gauge import Gauge, frontier_of
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
-    from scrapy.utils.asyncio import AsyncioLoopingCall
-    from twisted.internet.task import LoopingCall
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +29,7 @@ class Statistics:
     def __init__(self, crawler: Crawler, configuration: Configuration) -> None:
         self._crawler = crawler
         self._configuration = configuration
-        self._call: AsyncioLoopingCall | LoopingCall | None = None
+        self._task: asyncio.Task[None] | None = None
         self._gauge: Gauge | None = None
 
     @classmethod
@@ -49,12 +47,17 @@ class Statistics:
         if frontier is None:
             return
         self._gauge = Gauge(frontier, self._configuration)
-        self._call = create_looping_call(self.tell)
-        self._call.start(self._configuration.statistics_interval_seconds, now=False)
+        self._task = asyncio.get_running_loop().create_task(self._tell_on())
 
     def spider_closed(self) -> None:
-        if self._call is not None and self._call.running:
-            self._call.stop()
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _tell_on(self) -> None:
+        # Scrapy's looping call tells again and again when the loop's timer rings a millisecond early.
+        while True:
+            await asyncio.sleep(self._configuration.statistics_interval_seconds)
+            self.tell()
 
     def tell(self) -> None:
         """Log the figures of this moment."""
