@@ -134,13 +134,18 @@ class Twins(RuleBasedStateMachine):
         choice=st.integers(0, 2),
         at=MOMENTS,
         delay=st.sampled_from([0.0, 5.0]),
-        fate=st.sampled_from(["rests", "rests", "parked", "given_up"]),
+        fate=st.sampled_from(["rests", "rests", "parked", "blocked", "given_up"]),
     )
     def release(self, choice: int, at: float, delay: float, fate: str) -> None:
         record = self.active.pop(sorted(self.active)[choice % len(self.active)])
         record.next_fetch_at, record.delay_seconds = at, delay
-        record.parked, record.given_up = fate == "parked", fate == "given_up"
+        record.parked, record.given_up = fate in ("parked", "blocked"), fate == "given_up"
+        record.blocked_until = NOW + 65 if fate == "blocked" else 0.0
         self.both(lambda backend, own: backend.release(own(record)))
+
+    @rule(keys=st.lists(st.sampled_from([*KEYS, "unknown"]), max_size=2))
+    def wake(self, keys: list[str]) -> None:
+        self.both(lambda backend, own: backend.run(backend.backend.wake(keys)))
 
     @rule(clean=st.booleans(), now=MOMENTS)
     def restart(self, clean: bool, now: float) -> None:

@@ -47,10 +47,12 @@ if TYPE_CHECKING:
 HEAD = 4
 """How many entries travel at a time here, so that queues of a few URLs are long ones."""
 LINKS = st.lists(
-    st.tuples(st.sampled_from(HOSTS), st.integers(0, 5), st.integers(0, 2), st.booleans()), max_size=6
+    st.tuples(st.sampled_from(HOSTS), st.integers(0, 9), st.integers(0, 2), st.booleans()), max_size=10
 )
 DELAYS = st.sampled_from([0.5, 5.0, 5.0, 31.0, 70.0, 700.0, 4000.0])
 STEPS_TO_THE_END = 600
+WELL = Answer(200)
+NONE = Answer(404)
 
 
 class Play(RuleBasedStateMachine):
@@ -61,7 +63,7 @@ class Play(RuleBasedStateMachine):
     @initialize(
         order=st.sampled_from(["breadth_first", "priority", "random"]),
         model=st.sampled_from(["fixed", "mean"]),
-        open_max=st.integers(1, 4),
+        open_max=st.integers(1, 6),
         active_max=st.integers(1, 4),
         dry_max=st.integers(0, 2),
         blocked_max=st.sampled_from([2, 100]),
@@ -190,11 +192,11 @@ class Play(RuleBasedStateMachine):
     @precondition(lambda self: any(flight.answer is None for flight in self.world.flights.values()))
     @rule(
         choice=st.integers(0, 3),
-        on_page=st.sampled_from(PAGE_ANSWERS),
-        on_robots=st.sampled_from(ROBOTS_ANSWERS),
+        on_page=st.sampled_from((WELL,) * 3 + PAGE_ANSWERS),
+        on_robots=st.sampled_from((NONE,) * 5 + ROBOTS_ANSWERS),
         seconds=st.sampled_from([0.0, 0.1, 4.0, 40.0]),
         links=LINKS,
-        then=st.sampled_from(["settle", "settle", "rest", "later"]),
+        then=st.sampled_from(["settle", "rest", "later"]),
     )
     def answer(
         self, choice: int, on_page: Answer, on_robots: Answer, seconds: float, links: list, then: str
@@ -206,6 +208,18 @@ class Play(RuleBasedStateMachine):
             self.settle_one(flight, [page(*words) for words in links], Result.FETCHED)
         if then == "rest":
             self.rest()
+
+    @rule(count=st.integers(1, 6), links=LINKS, slowly=st.booleans())
+    def fetch_well(self, count: int, links: list, slowly: bool) -> None:
+        """Things go as they should for a while, though pages may be processed slowly."""
+        for _ in range(count):
+            known = set(self.world.flights)
+            self.lease_when_ready(waiting=True)
+            for lease_id in self.world.flights.keys() - known:
+                flight = self.world.flights[lease_id]
+                self.end(flight, NONE if flight.is_robots else WELL, 1.0)
+                if flight.is_robots or not slowly:
+                    self.settle_one(flight, [page(*words) for words in links], Result.FETCHED)
 
     @precondition(lambda self: any(flight.answer for flight in self.world.flights.values()))
     @rule(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from webcrawl.frontier.policies import Limits, Policies
     from webcrawl.hosts.record import RobotsRecord
 
-HOSTS = ("a.test", "www.a.test", "b.test", "c.test", "d.test")
+HOSTS = ("a.test", "www.a.test", "m.a.test", "b.test", "c.test")
 CRAWL_DELAY = 60.0
 
 
