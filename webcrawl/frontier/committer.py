@@ -105,6 +105,10 @@ class Committer:
         except Exception as error:
             # State that cannot be kept is the end of the crawl: say so to who can end it.
             self._broken = True
+            if committing is not None:
+                # The group before may still wait for room, or have failed too: nobody will look at it again.
+                committing.cancel()
+                await asyncio.gather(committing, return_exceptions=True)
             for reached in self._waiting:
                 reached.set()
             self._failed(error)
