@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.contract.samples import NOW, entry, robots
+from webcrawl.frontier.active_key import ActiveKey, Pick, Want
+from webcrawl.frontier.backend import HEAD, Activated, Loaded
+from webcrawl.frontier.draw import Draw
+from webcrawl.frontier.order import Order
+from webcrawl.frontier.policies import Policies, RobotsPolicy
+from webcrawl.frontier.records import Kind, UrlEntry
+from webcrawl.frontier.robots_desk import first_request
+from webcrawl.hosts.health import Health
+from webcrawl.hosts.politeness import Politeness
+from webcrawl.hosts.record import HostRecord, RobotsRecord
+from webcrawl.hosts.robots import RobotsState
+from webcrawl.hosts.robots_rules import RulesCache
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BLOCKED_MAX = 3
+
+
+def policies(admit: Callable[[UrlEntry], str | None] = lambda entry: None) -> Policies:
+    return Policies(
+        order=Order("breadth_first", None, NOW),
+        draw=Draw(2.0),
+        politeness=Politeness("fixed", 5.0, 60.0, 0.0, crawl_delay_max=300.0),
+        health=Health(),
+        robots=RobotsPolicy(agent="webcrawl", rules=RulesCache(10, "webcrawl")),
+        key_of=lambda url: "a",
+        admit=admit,
+    )
+
+
+def active(
+    *urls: str, known: list[RobotsRecord] | None = None, more: bool = False, **record: object
+) -> ActiveKey:
+    entries = [entry(url, key="a") for url in urls]
+    host = HostRecord("a", delay_seconds=5.0)
+    for name, value in record.items():
+        setattr(host, name, value)
+    return ActiveKey(Activated(host, Loaded(entries, more, known or [])))
+
+
+def pick(key: ActiveKey, now: float = NOW, **words: Callable[[UrlEntry], str | None]) -> Pick:
+    return key.pick(now, policies(**words), BLOCKED_MAX)
+
+
+def picked(key: ActiveKey, now: float = NOW) -> str | None:
+    taken = pick(key, now).entry
+    return None if taken is None else taken.url
+
+
+def no_robots(origin: str, state: RobotsState, expires_at: float = NOW + 60) -> RobotsRecord:
+    return RobotsRecord(origin, state, NOW, expires_at)
+
+
+def test_a_page_of_an_origin_without_an_answer_is_not_given_but_its_robots_txt() -> None:
+    key = active("http://a/1")
+    first = pick(key).entry
+    assert first is not None
+    assert (first.url, first.kind, first.key, first.via) == (
+        "http://a/robots.txt",
+        "robots",
+        "a",
+        "http://a/1",
+    )
+    assert key.has_work()
+
+
+def test_each_origin_of_a_key_has_a_robots_txt_of_its_own() -> None:
+    key = active("http://a/1", "https://a/1", "http://a:8080/1", known=[robots("http://a")])
+    assert picked(key) == "http://a/1"
+    assert picked(key) == "https://a/robots.txt"
+    key.answered(robots("https://a"))
+    assert picked(key) == "https://a/1"
+    assert picked(key) == "http://a:8080/robots.txt"
+
+
+def test_an_answer_that_is_too_old_is_asked_for_again() -> None:
+    key = active("http://a/1", known=[robots("http://a", expires_at=NOW)])
+    assert picked(key) == "http://a/robots.txt"
+
+
+def test_urls_without_an_origin_need_no_robots_txt() -> None:
+    assert picked(active("ftp://a/1")) == "ftp://a/1"
+
+
+def test_what_robots_txt_disallows_is_refused_and_what_follows_is_given() -> None:
+    known = [robots("http://a", "User-agent: *\nDisallow: /x")]
+    taken = pick(active("http://a/x1", "http://a/x2", "http://a/y", known=known))
+    assert [(refused.url, rule) for refused, rule in taken.refused] == [
+        ("http://a/x1", "robots"),
+        ("http://a/x2", "robots"),
+    ]
+    assert taken.entry is not None
+    assert taken.entry.url == "http://a/y"
+
+
+def test_a_rule_of_scope_that_changed_refuses_what_is_queued_before_robots_txt_is_asked() -> None:
+    key = active("http://a/1", known=[robots("http://a")])
+    taken = pick(key, admit=lambda entry: "exclusion")
+    assert (taken.entry, [rule for _, rule in taken.refused]) == (None, ["exclusion"])
+
+
+def test_a_crawl_delay_beyond_the_limit_refuses_every_url() -> None:
+    key = active("http://a/1", "http://a/2", known=[robots("http://a")], crawl_delay_seconds=301.0)
+    taken = pick(key)
+    assert (taken.entry, [rule for _, rule in taken.refused]) == (None, ["crawl-delay", "crawl-delay"])
+
+
+@pytest.mark.parametrize("state", [RobotsState.UNREACHABLE, RobotsState.PENDING])
+def test_urls_whose_robots_txt_cannot_be_had_are_held_back_and_others_given(state: RobotsState) -> None:
+    key = active("http://a/1", "https://a/1", known=[no_robots("http://a", state), robots("https://a")])
+    assert picked(key) == "https://a/1"
+    assert key.blocked_until() == NOW + 60
+    assert pick(key).want is Want.TIME
+    assert key.has_work()
+
+
+def test_held_back_urls_go_back_to_their_places_when_the_answer_comes() -> None:
+    key = active(
+        "http://a/1", "http://a/2", "https://a/3", known=[no_robots("http://a", RobotsState.PENDING)]
+    )
+    key.answered(robots("https://a"))
+    assert picked(key) == "https://a/3"
+    key.answered(robots("http://a"))
+    assert [picked(key), picked(key), picked(key)] == ["http://a/1", "http://a/2", None]
+
+
+def test_when_the_wait_for_robots_txt_is_over_it_is_asked_for_again() -> None:
+    key = active("http://a/1", known=[no_robots("http://a", RobotsState.UNREACHABLE)])
+    assert picked(key) is None
+    assert picked(key, NOW + 59.9) is None
+    assert picked(key, NOW + 60) == "http://a/robots.txt"
+
+
+def test_a_key_that_holds_too_much_back_waits_instead_of_loading_on() -> None:
+    blocked = [no_robots("http://a", RobotsState.UNREACHABLE)]
+    few = active("http://a/1", "http://a/2", known=blocked, more=True)
+    many = active("http://a/1", "http://a/2", "http://a/3", known=blocked, more=True)
+    assert pick(few).want is Want.LOAD
+    assert pick(many).want is Want.TIME
+
+
+def test_an_empty_key_wants_what_follows_or_nothing() -> None:
+    assert pick(active(more=True)).want is Want.LOAD
+    assert pick(active()).want is Want.NOTHING
+    assert active(more=True).has_work()
+    assert not active().has_work()
+
+
+def test_hops_of_robots_redirects_go_before_everything() -> None:
+    key = active("http://a/1", known=[robots("http://a")])
+    key.hops.append(first_request("http://b", "a", None))
+    assert picked(key) == "http://b/robots.txt"
+    assert picked(key) == "http://a/1"
+
+
+def test_a_hop_that_was_queued_by_another_key_needs_no_robots_txt_itself() -> None:
+    hop = entry("http://a/moved.txt", level=1 << 40, kind=Kind.ROBOTS, key="a")
+    key = ActiveKey(Activated(HostRecord("a"), Loaded([hop], False, [])))
+    assert picked(key) == "http://a/moved.txt"
+
+
+def test_a_new_url_of_a_known_origin_is_held_at_once() -> None:
+    key = active(known=[robots("http://a")])
+    key.offer(entry("http://a/new", key="a"))
+    assert picked(key) == "http://a/new"
+
+
+def test_a_new_url_of_an_unknown_origin_comes_with_its_answer_by_the_next_load() -> None:
+    key = active(known=[robots("http://a")])
+    new = entry("https://a/new", key="a")
+    key.offer(new)
+    assert pick(key).want is Want.LOAD
+    key.loaded(Loaded([new], False, [robots("https://a")]))
+    assert picked(key) == "https://a/new"
+
+
+def test_a_loaded_answer_does_not_replace_a_newer_one() -> None:
+    key = active("http://a/1", known=[robots("http://a", "User-agent: *\nDisallow: /")])
+    key.loaded(Loaded([], False, [robots("http://a", "")]))
+    assert picked(key) is None
+
+
+def test_the_longest_crawl_delay_of_all_origins_holds() -> None:
+    slow, slower = robots("http://a"), robots("https://a")
+    slow.crawl_delay_seconds, slower.crawl_delay_seconds = 10.0, 20.0
+    key = active(known=[slow, slower])
+    assert key.record.crawl_delay_seconds == 20.0
+    key.answered(robots("https://a"))
+    assert key.record.crawl_delay_seconds == 10.0
+    key.answered(robots("http://a"))
+    assert key.record.crawl_delay_seconds is None
+
+
+def test_a_crawl_delay_is_owed_from_the_last_request_on_and_once() -> None:
+    slow = robots("http://a")
+    slow.crawl_delay_seconds = 30.0
+    key = active(known=[slow], next_fetch_at=NOW + 5)
+    for _ in range(3):
+        key.owe(policies().politeness)
+    assert (key.record.next_fetch_at, key.record.delay_seconds) == (NOW + 30, 30.0)
+
+
+def test_a_long_queue_is_given_in_its_order() -> None:
+    urls = [f"http://a/{number}" for number in range(HEAD)]
+    key = active(*urls, known=[robots("http://a")])
+    assert [picked(key) for _ in urls] == urls
