@@ -38,7 +38,9 @@ class Site(Protocol):
 class Connection(asyncio.Protocol):
     """One connection: requests are answered one at a time, in order; those that were pipelined wait.
 
-    The write buffer's high-water mark is 0, so ``resume_writing`` tells the moment of the last byte.
+    The write buffer's high-water mark is 0, so each piece is on its way before the next one is written. A complete
+    answer ended when its last piece was written: the moment before the peer could have it, however late this
+    process comes to know that it left.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Connection(asyncio.Protocol):
         self._incoming = b""
         self._arrived = (0.0, 0.0)
         self._started = (0.0, 0.0)
+        self._written: tuple[float, float] | None = None
         self._request: Request | None = None
         self._steps: Iterator[Step] = iter(())
         self._status: int | None = None
@@ -143,8 +146,9 @@ class Connection(asyncio.Protocol):
             wire = wire[: wire.find(b"\r\n\r\n") + 4]
             self._steps = iter(())
         self._sent = len(wire)
+        self._written = None
         if wire:
-            self._transport.write(wire)
+            self._write(wire)
         if not self._blocked and not self._transport.is_closing():
             self._advance()
 
@@ -154,7 +158,7 @@ class Connection(asyncio.Protocol):
         for step in self._steps:
             if isinstance(step, bytes):
                 self._sent += len(step)
-                self._transport.write(step)
+                self._write(step)
                 if self._blocked or self._transport.is_closing():
                     return
             elif isinstance(step, Pause):
@@ -168,6 +172,10 @@ class Connection(asyncio.Protocol):
             self._transport.close()
         elif self._incoming:
             asyncio.get_running_loop().call_soon(self._next_request)
+
+    def _write(self, data: bytes) -> None:
+        self._written = (time.time(), time.monotonic())
+        self._transport.write(data)
 
     def _wake(self) -> None:
         self._timer = None
@@ -191,12 +199,14 @@ class Connection(asyncio.Protocol):
         if request is None or self._log is None:
             return
         start, start_mono = self._started
+        now = (time.time(), time.monotonic())
+        end, end_mono = self._written if complete and self._written is not None else now
         self._log.add(
             Hit(
                 start=start,
-                end=time.time(),
+                end=end,
                 start_mono=start_mono,
-                end_mono=time.monotonic(),
+                end_mono=end_mono,
                 scheme=request.scheme,
                 host=request.host,
                 address=self._address,
