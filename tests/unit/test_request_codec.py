@@ -1,0 +1,349 @@
+from __future__ import annotations
+
+import json
+from collections import OrderedDict, defaultdict, namedtuple
+from datetime import datetime
+from enum import Enum, IntEnum
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scrapy import Spider
+from scrapy.http import FormRequest, JsonRequest, Request
+
+from webcrawl.meta import KEY, FetchMeta
+from webcrawl.request_codec import decode, encode, token_of, with_token
+
+URL = "http://a.test/x"
+
+
+class Books(Spider):
+    name = "books"
+
+    def parse(self, response: Any, **words: Any) -> None:
+        """A callback."""
+
+    def parse_item(self, response: Any, **words: Any) -> None:
+        """Another one."""
+
+    def failed(self, failure: Any) -> None:
+        """An errback."""
+
+
+class PricedRequest(Request):
+    """A Request with something of its own, as Scrapy's conventions have it."""
+
+    attributes = (*Request.attributes, "price")
+
+    def __init__(self, *args: Any, price: Any = None, **words: Any) -> None:
+        self.price = price
+        super().__init__(*args, **words)
+
+
+class Colour(Enum):
+    RED = 1
+
+
+class Size(IntEnum):
+    LARGE = 3
+
+
+Point = namedtuple("Point", "x y")
+SPIDER = Books()
+
+
+def again(request: Request, repeat: bool = False) -> Request:
+    """The Request after it was written down and read."""
+    encoded = encode(request, SPIDER)
+    assert encoded.lost == ()
+    assert encoded.payload is not None
+    encoded.payload.encode("ascii")
+    return decode(request.url, encoded.payload, SPIDER, repeat)
+
+
+def described(request: Request) -> dict[str, Any]:
+    """Everything a Request says."""
+    facts = {name: getattr(request, name) for name in request.attributes}
+    facts["meta"] = {name: value for name, value in request.meta.items() if name != "verbatim_url"}
+    return facts
+
+
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(1 << 80), 1 << 80),
+    st.floats(allow_nan=False),
+    st.text(st.characters(exclude_categories=())),
+    st.binary(max_size=20),
+)
+HASHABLE = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3).map(tuple) | st.frozensets(inner, max_size=3),
+    max_leaves=5,
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4),
+        st.lists(inner, max_size=3).map(tuple),
+        st.sets(HASHABLE, max_size=3),
+        st.dictionaries(HASHABLE, inner, max_size=4),
+        st.dictionaries(st.sampled_from(["$", "v", "a"]), inner, max_size=3),
+    ),
+    max_leaves=15,
+)
+NAMES = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=8)
+HEADERS = st.dictionaries(NAMES, st.lists(st.binary(max_size=9), min_size=1, max_size=3))
+
+
+@given(
+    headers=HEADERS,
+    body=st.binary(max_size=50),
+    method=st.sampled_from(["GET", "POST", "PUT", "delete"]),
+    cookies=st.one_of(
+        st.dictionaries(NAMES, NAMES, max_size=3),
+        st.lists(st.fixed_dictionaries({"name": NAMES, "value": NAMES, "domain": NAMES}), max_size=2),
+    ),
+    meta=st.dictionaries(NAMES | st.just("$"), VALUES, max_size=4),
+    cb_kwargs=st.dictionaries(NAMES | st.just("$"), VALUES, max_size=4),
+    callback=st.sampled_from([None, "parse", "parse_item"]),
+    errback=st.sampled_from([None, "failed"]),
+    flags=st.lists(NAMES, max_size=2),
+    priority=st.integers(-1000, 1000),
+    dont_filter=st.booleans(),
+    encoding=st.sampled_from(["utf-8", "latin-1", "koi8-r"]),
+)
+def test_a_request_of_plain_data_comes_back_as_it_was(
+    callback: str | None, errback: str | None, **words: Any
+) -> None:
+    request = Request(
+        URL,
+        callback=getattr(SPIDER, callback) if callback else None,
+        errback=getattr(SPIDER, errback) if errback else None,
+        **words,
+    )
+    encoded = encode(request, SPIDER)
+    assert encoded.lost == ()
+    if encoded.payload is None:
+        assert described(request) == described(Request(URL))
+    else:
+        assert described(again(request)) == described(request)
+
+
+@given(st.dictionaries(HASHABLE, VALUES, max_size=4))
+def test_meta_comes_back_whatever_its_keys_are(meta: dict[Any, Any]) -> None:
+    request = Request(URL, priority=1, meta=meta)
+    assert again(request).meta == {**meta, "verbatim_url": True}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {1: "one", False: "no", None: "none"},
+        {"1": "text", 1: "number"},
+        {"$": "bytes", "v": "!"},
+        {"$": {"$": {"$": 1}}},
+        (1, (2, [3, {4}])),
+        {b"bytes": (None, frozenset({(1, 2)}))},
+        [float("inf"), -0.0, 1e-320],
+        "\ud800 half a pair",
+        "\x00 \u2028 \U0001f577",
+        [],
+        {},
+        (),
+    ],
+    ids=repr,
+)
+def test_types_are_not_blurred(value: Any) -> None:
+    back = again(Request(URL, meta={"value": value}, cb_kwargs={"value": value}))
+    assert repr(back.meta["value"]) == repr(value)
+    assert repr(back.cb_kwargs["value"]) == repr(value)
+
+
+def test_a_request_that_says_no_more_than_its_url_needs_no_text() -> None:
+    assert encode(Request(URL), SPIDER).payload is None
+    assert (
+        encode(Request(URL, meta={"depth": 3, "download_slot": "a", KEY: FetchMeta()}), SPIDER).payload
+        is None
+    )
+
+
+def test_callback_and_errback_are_the_spider_s_own_methods_again() -> None:
+    back = again(Request(URL, SPIDER.parse_item, errback=SPIDER.failed))
+    assert back.callback == SPIDER.parse_item
+    assert back.errback == SPIDER.failed
+
+
+def test_headers_that_are_repeated_stay_repeated() -> None:
+    back = again(Request(URL, headers={"X-Many": ["1", "2"], "Accept": "text/html"}))
+    assert back.headers.getlist("x-many") == [b"1", b"2"]
+    assert back.headers["Accept"] == b"text/html"
+
+
+def test_a_form_comes_back_as_a_form() -> None:
+    form = FormRequest(URL, formdata={"q": "caf\xe9", "page": "2"}, callback=SPIDER.parse)
+    back = again(form)
+    assert type(back) is FormRequest
+    assert described(back) == described(form)
+
+
+def test_json_comes_back_as_json_and_keeps_how_it_is_written() -> None:
+    request = JsonRequest(URL, data={"b": [1], "a": None}, dumps_kwargs={"sort_keys": False, "indent": 2})
+    back = again(request)
+    assert isinstance(back, JsonRequest)
+    assert described(back) == described(request)
+    assert back.replace(data={"b": 1, "a": 2}).body == b'{\n  "b": 1,\n  "a": 2\n}'
+
+
+def test_a_request_class_of_one_s_own_keeps_its_own_attributes() -> None:
+    back = again(PricedRequest(URL, price=(3, "EUR")))
+    assert isinstance(back, PricedRequest)
+    assert back.price == (3, "EUR")
+
+
+def test_dont_filter_is_kept_and_a_repeat_has_it_too() -> None:
+    assert again(Request(URL, dont_filter=True)).dont_filter
+    assert not again(Request(URL, priority=1)).dont_filter
+    assert again(Request(URL, priority=1), repeat=True).dont_filter
+
+
+def test_the_url_is_taken_as_it_is() -> None:
+    url = "http://a.test/%7Ex?q=%zz&%E9#keep"
+    assert decode(url, '{"priority":1}', SPIDER, False).url == url
+
+
+def lost(request: Request) -> tuple[str, ...]:
+    """What cannot be written of a request; the rest must still come back."""
+    encoded = encode(request, SPIDER)
+    assert encoded.payload is not None
+    decode(URL, encoded.payload, SPIDER, False)
+    return encoded.lost
+
+
+class Local:
+    """Somebody else's object."""
+
+    def method(self, response: Any) -> None:
+        """Not a method of the spider."""
+
+    def __call__(self, response: Any) -> None:
+        """Can be called, and has no name."""
+
+
+@pytest.mark.parametrize(
+    ("callback", "named"),
+    [
+        (lambda response: None, "callback <lambda>"),
+        (Local().method, "callback Local.method"),
+        (Books().parse, "callback Books.parse"),
+        (partial(SPIDER.parse, word=1), "callback partial"),
+        (Local(), "callback Local"),
+        (print, "callback print"),
+    ],
+    ids=["lambda", "other-object", "other-spider", "partial", "callable", "builtin"],
+)
+def test_a_callback_that_is_no_method_of_the_spider_is_named(callback: Any, named: str) -> None:
+    [what] = lost(Request(URL, callback))
+    assert named.replace("callback ", "") in what
+    assert what.startswith("callback ")
+
+
+def endless() -> list[Any]:
+    nested: list[Any] = []
+    nested.append(nested)
+    return nested
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        object(),
+        datetime(2020, 1, 1),
+        Colour.RED,
+        Size.LARGE,
+        Point(1, 2),
+        OrderedDict(a=1),
+        defaultdict(list),
+        bytearray(b"x"),
+        [1, {"deep": (2, object())}],
+        {Colour.RED: 1},
+        1 << 20_000,
+        endless(),
+        iter([]),
+        open,
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_no_plain_data_is_named_and_the_rest_is_kept(value: Any) -> None:
+    request = Request(URL, meta={"file": value, "kept": 1}, cb_kwargs={"file": value, "kept": 2})
+    encoded = encode(request, SPIDER)
+    assert encoded.payload is not None
+    assert {what.partition(" ")[0] for what in encoded.lost} == {"meta['file']", "cb_kwargs['file']"}
+    back = decode(URL, encoded.payload, SPIDER, False)
+    assert back.meta == {"kept": 1, "verbatim_url": True}
+    assert back.cb_kwargs == {"kept": 2}
+
+
+def test_a_key_that_is_no_plain_data_is_named() -> None:
+    [what] = lost(Request(URL, meta={Colour.RED: 1}))
+    assert "Colour" in what
+
+
+def test_a_class_that_cannot_be_found_again_is_named() -> None:
+    class HereOnly(Request):
+        """Nobody else can have this class."""
+
+    assert lost(HereOnly(URL))[0].endswith("HereOnly")
+
+
+def test_an_attribute_that_is_no_plain_data_is_named() -> None:
+    [what] = lost(PricedRequest(URL, price=object()))
+    assert what.startswith("attributes['price']")
+
+
+def test_flags_and_cookies_that_are_no_plain_data_are_named() -> None:
+    request = Request(URL, cookies={"a": "b"}, flags=["cached"])
+    request.flags.append(object())
+    request.cookies = {"a": object()}
+    assert [what.partition(" ")[0] for what in lost(request)] == ["cookies", "flags"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"callback": "parse_gone"}, "parse_gone"),
+        ({"errback": "gone"}, "gone"),
+        ({"class": "tests.unit.test_request_codec.Gone"}, "Gone"),
+        ({"class": "no.such.module.Request"}, "no"),
+        ({"class": "Nothing"}, "Nothing"),
+        ({"class": "scrapy.http.Response"}, "unexpected"),
+        ({"own": {"price": 1}}, "price"),
+        ({"meta": {"$": "Point", "v": [1, 2]}}, "Point"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_what_no_longer_fits_the_code_says_so(fields: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        decode(URL, json.dumps(fields), SPIDER, False)
+
+
+def test_text_that_is_no_request_says_so() -> None:
+    with pytest.raises(ValueError, match="Expecting"):
+        decode(URL, "no json", SPIDER, False)
+
+
+def test_a_token_is_found_again_and_changes_nothing_else() -> None:
+    payload = encode(Request(URL, meta={"name": "\ud800"}, priority=3), SPIDER).payload
+    assert payload is not None
+    assert token_of(payload) == ""
+    marked = with_token(payload, "t0ken")
+    assert token_of(marked) == "t0ken"
+    assert described(decode(URL, marked, SPIDER, False)) == described(decode(URL, payload, SPIDER, False))
+
+
+def test_a_token_in_somebody_s_meta_is_not_taken_for_ours() -> None:
+    payload = encode(Request(URL, meta={"token": "theirs"}), SPIDER).payload
+    assert payload is not None
+    assert token_of(payload) == ""
