@@ -27,13 +27,16 @@ class Jobdir:
             raise JobdirUnusable(f"JOBDIR {self.path} cannot be used: {error.strerror or error}") from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             lock.seek(0)
             holder = lock.read().strip() or "another process"
             lock.close()
             raise JobdirLocked(
                 f"JOBDIR {self.path} is in use by {holder}; stop that crawl first, or give another JOBDIR"
             ) from None
+        except OSError as error:
+            lock.close()
+            raise JobdirUnusable(f"JOBDIR {self.path} cannot be locked: {error.strerror or error}") from error
         self._lock = lock
         # The name of the holder is a kindness to whoever is refused: a full disk may keep it from them.
         with suppress(OSError):
