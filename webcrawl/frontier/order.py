@@ -15,6 +15,8 @@ Prioritiser = Callable[[UrlEntry], int]
 """Gives a URL its level: any integer, higher is fetched sooner. Called once, before the URL is queued."""
 
 _POSITIONS = 1 << 62
+_LEVELS = (1 << 40) - 1
+"""Levels are kept within this, above and below nought: storable everywhere, and below that of robots.txt."""
 
 
 def by_path_depth(entry: UrlEntry) -> int:
@@ -46,7 +48,9 @@ class Order:
     def place(self, entry: UrlEntry) -> UrlEntry:
         """Set ``level`` and ``position`` of ``entry`` and return it."""
         if self._prioritiser is not None:
-            entry.level = self._prioritiser(entry)
+            entry.level = int(self._prioritiser(entry))
+        if entry.level:
+            entry.level = max(-_LEVELS, min(entry.level, _LEVELS))
         return self.place_again(entry)
 
     def place_again(self, entry: UrlEntry) -> UrlEntry:

@@ -7,6 +7,7 @@ from tests.contract.samples import NOW, entry
 from webcrawl.frontier.order import Order, OrderName, by_path_depth
 from webcrawl.frontier.queue_head import place_of
 from webcrawl.frontier.records import UrlEntry
+from webcrawl.frontier.robots_desk import LEVEL
 
 
 def placed(order: Order, *urls: str) -> list[UrlEntry]:
@@ -70,6 +71,13 @@ def test_the_random_order_walks_otherwise_each_time_and_the_same_with_the_same_s
     assert first != other
     assert first != urls
     assert sorted(first) == sorted(urls)
+
+
+def test_levels_are_kept_below_that_of_robots_txt_and_within_what_can_be_stored() -> None:
+    order = Order("breadth_first", None, NOW)
+    assert order.place(entry("http://a/", level=10**30)).level == LEVEL - 1
+    assert order.place(entry("http://a/", level=-(10**30))).level == 1 - LEVEL
+    assert Order("random", lambda one: True, NOW).place(entry("http://a/")).level == 1
 
 
 @given(st.sampled_from(["breadth_first", "priority", "random"]), st.integers(-5, 5))
