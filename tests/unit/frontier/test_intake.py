@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.contract.samples import entry
+from webcrawl.frontier.intake import Intake, Recent
+from webcrawl.frontier.records import UrlEntry
+from webcrawl.scope.depth import DepthRule
+from webcrawl.scope.rule import Candidate
+from webcrawl.scope.sequence import Scope
+from webcrawl.urls.politeness_key import PolitenessKey
+
+VIA = "http://a.test/"
+
+
+class Refuses:
+    """Refuses URLs with a word in them, and remembers what it was asked."""
+
+    def __init__(self, name: str, word: str) -> None:
+        self.name = name
+        self._word = word
+        self.asked: list[Candidate] = []
+
+    def refuses(self, candidate: Candidate) -> str | None:
+        self.asked.append(candidate)
+        return f"contains {self._word}" if self._word in candidate.url else None
+
+
+@pytest.fixture
+def bad() -> Refuses:
+    return Refuses("badword", "bad")
+
+
+@pytest.fixture
+def far() -> Refuses:
+    return Refuses("whitelist", "far")
+
+
+@pytest.fixture
+def intake(bad: Refuses, far: Refuses) -> Intake:
+    """Nothing bad at all, and nothing far away or deeper than three unless it is a seed."""
+    return Intake(PolitenessKey("domain"), Scope([bad, far, DepthRule(3)]), Scope([bad]))
+
+
+def taken(intake: Intake, *urls: str, depth: int = 1) -> list[str]:
+    return [one.url for one in intake.links(urls, depth, VIA).entries]
+
+
+def test_a_link_becomes_an_entry_that_knows_where_it_came_from(intake: Intake) -> None:
+    [one] = intake.links(["http://www.b.co.uk:8080/x?q=1"], 2, VIA).entries
+    assert (one.url, one.key, one.depth, one.via) == ("http://www.b.co.uk:8080/x?q=1", "b.co.uk", 2, VIA)
+    assert (one.level, one.position, one.repeat, one.payload) == (0, 0, False, None)
+
+
+def test_links_keep_their_order(intake: Intake) -> None:
+    urls = [f"http://a.test/{number}" for number in (3, 1, 2)]
+    assert taken(intake, *urls) == urls
+
+
+def test_links_that_are_the_same_to_the_canonical_form_are_taken_once(intake: Intake) -> None:
+    assert len(taken(intake, "http://a.test/%7ex?b=1", "http://a.test/~x?b=1")) == 1
+
+
+def test_what_is_fetched_is_the_url_as_linked_and_not_its_canonical_form(intake: Intake) -> None:
+    assert taken(intake, "http://a.test/x/index.html?b=1&a=2") == ["http://a.test/x/index.html?b=1&a=2"]
+
+
+def test_a_link_that_was_met_lately_is_not_asked_about_again(intake: Intake, bad: Refuses) -> None:
+    assert taken(intake, "http://a.test/x", "http://a.test/bad") == ["http://a.test/x"]
+    asked = len(bad.asked)
+    again = intake.links(["http://a.test/x", "http://a.test/bad"], 1, VIA)
+    assert again == ([], [])
+    assert len(bad.asked) == asked
+
+
+def test_refused_links_are_told_with_the_rule_that_decided(intake: Intake) -> None:
+    assert intake.links(["http://a.test/far", "http://far.test/bad"], 1, VIA).refused == [
+        ("http://a.test/far", "whitelist"),
+        ("http://far.test/bad", "badword"),
+    ]
+
+
+def test_what_lies_too_deep_is_taken_when_it_is_found_nearer_to_a_seed(intake: Intake) -> None:
+    assert taken(intake, "http://a.test/x", depth=4) == []
+    assert taken(intake, "http://a.test/x", depth=2) == ["http://a.test/x"]
+    assert taken(intake, "http://a.test/x", depth=1) == []
+
+
+def test_scope_is_asked_with_host_and_key(intake: Intake, bad: Refuses) -> None:
+    taken(intake, "http://www.a.co.uk/x", depth=2)
+    assert bad.asked == [Candidate("http://www.a.co.uk/x", "www.a.co.uk", "a.co.uk", 2)]
+
+
+def test_a_page_without_links_gives_nothing(intake: Intake) -> None:
+    assert intake.links([], 1, VIA) == ([], [])
+
+
+def test_a_seed_need_not_match_what_only_followed_urls_must(intake: Intake) -> None:
+    seed = intake.seed("http://far.test/")
+    assert isinstance(seed, UrlEntry)
+    assert (seed.depth, seed.via) == (0, None)
+    assert intake.one("http://far.test/", 1, VIA) == "whitelist"
+    assert intake.seed("http://bad.test/") == "badword"
+
+
+def test_a_seed_is_the_same_url_as_a_link_to_it(intake: Intake) -> None:
+    seed = intake.seed("http://a.test/~x")
+    [link] = intake.links(["http://a.test/%7ex"], 1, VIA).entries
+    assert isinstance(seed, UrlEntry)
+    assert seed.fingerprint == link.fingerprint
+
+
+def test_a_redirect_target_remembers_how_many_led_to_it(intake: Intake, bad: Refuses) -> None:
+    target = intake.one("http://a.test/x", 1, VIA, redirects=2)
+    assert isinstance(target, UrlEntry)
+    assert target.redirects == 2
+    assert bad.asked[-1].redirects == 2
+
+
+def test_requests_that_differ_in_method_or_body_are_different_urls(intake: Intake) -> None:
+    def mark(method: str, body: bytes) -> int:
+        one = intake.request("http://a.test/x", method, body, 0, None, 0, False)
+        assert isinstance(one, UrlEntry)
+        return one.fingerprint
+
+    different = [
+        mark("GET", b""),
+        mark("POST", b""),
+        mark("POST", b"a"),
+        mark("POST", b"b"),
+        mark("GET", b"a"),
+    ]
+    assert len(set(different)) == 5
+    assert mark("POST", b"a") == mark("POST", b"a")
+    assert mark("GET", b"") == entry_mark(intake, "http://a.test/x")
+
+
+def entry_mark(intake: Intake, url: str) -> int:
+    seed = intake.seed(url)
+    assert isinstance(seed, UrlEntry)
+    return seed.fingerprint
+
+
+def test_a_request_is_followed_or_begun_by_its_own_rules(intake: Intake) -> None:
+    assert intake.request("http://far.test/", "GET", b"", 1, VIA, 0, True) == "whitelist"
+    assert isinstance(intake.request("http://far.test/", "GET", b"", 0, None, 0, False), UrlEntry)
+
+
+def test_a_request_with_a_url_that_browsers_clean_is_cleaned(intake: Intake) -> None:
+    one = intake.request("HTTP://A.test/a/../b\\c", "GET", b"", 0, None, 0, False)
+    assert isinstance(one, UrlEntry)
+    assert one.url == "http://a.test/b/c"
+
+
+@pytest.mark.parametrize("url", ["http://", "http://a b/", "https://[::1/", "no-scheme"])
+def test_a_request_whose_url_no_browser_takes_is_refused(intake: Intake, url: str) -> None:
+    assert intake.request(url, "GET", b"", 0, None, 0, False) == "url"
+
+
+def test_urls_of_other_schemes_have_a_queue_of_their_scheme(intake: Intake) -> None:
+    one = intake.request("data:,hello", "GET", b"", 0, None, 0, False)
+    assert isinstance(one, UrlEntry)
+    assert (one.url, one.key) == ("data:,hello", "data:")
+    assert intake.admit(one) is None
+
+
+def test_before_a_fetch_only_the_rules_for_all_urls_are_asked_again(intake: Intake) -> None:
+    assert intake.admit(entry("http://far.test/")) is None
+    assert intake.admit(entry("http://a.test/bad")) == "badword"
+
+
+def test_what_was_met_lately_is_remembered_at_least_so_long_and_at_most_twice() -> None:
+    recent = Recent(100)
+    for value in range(1000):
+        recent.add(value)
+        pairs = [(met, "") for met in range(max(0, value - 99), value + 1)]
+        assert recent.unmet(pairs) == []
+        assert len(recent._young) + len(recent._old) <= 200
+    assert len(recent.unmet([(value, "") for value in range(800)])) == 800
+
+
+@given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1), max_size=50), st.integers(1, 20))
+def test_what_was_never_met_is_never_taken_for_met(values: list[int], size: int) -> None:
+    recent = Recent(size)
+    met: set[int] = set()
+    for value in values:
+        if value not in met:
+            assert recent.unmet([(value, "url")]) == [(value, "url")]
+        recent.add(value)
+        met.add(value)
