@@ -77,3 +77,10 @@ def test_after_a_restart_every_key_asks_again(backend: Driven) -> None:
     backend.crash(NOW)
 
     assert backend.active_keys(now=NOW + 1) == ["a"]
+
+
+def test_a_key_that_waited_to_the_end_has_its_own_clock_still(backend: Driven) -> None:
+    block(backend, "a")
+    [active] = backend.activate(now=LATER + 10)
+
+    assert active.record.next_fetch_at == NOW + 1

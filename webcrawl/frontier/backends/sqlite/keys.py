@@ -16,7 +16,7 @@ _LEVEL = "coalesce((SELECT -rank FROM queue WHERE host_id = hosts.id ORDER BY ra
 _FIELDS = [field.name for field in fields(HostRecord)]
 _WAKE = (
     "UPDATE hosts SET next_fetch_at = json_extract(record, '$.next_fetch_at') "
-    "WHERE idle = 1 AND parked = 1 AND json_extract(record, '$.blocked_until') > 0"
+    "WHERE parked = 1 AND active = 0 AND json_extract(record, '$.blocked_until') > 0"
 )
 
 
@@ -173,8 +173,10 @@ class Keys:
     @staticmethod
     def _record(key: str, next_fetch_at: float, delay_seconds: float, text: str | None) -> HostRecord:
         record = parse(text) if text else HostRecord(key)
-        # The columns are the truth: a restart may have moved them.
-        record.next_fetch_at, record.delay_seconds = next_fetch_at, delay_seconds
+        # The columns are the truth: a restart may have moved them. The time of a blocked key is not its own.
+        record.delay_seconds = delay_seconds
+        if next_fetch_at != record.blocked_until:
+            record.next_fetch_at = next_fetch_at
         record.given_up = record.parked = False
         record.blocked_until = 0.0
         return record

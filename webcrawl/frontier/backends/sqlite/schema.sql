@@ -22,6 +22,7 @@ CREATE TABLE hosts (
 );
 CREATE INDEX hosts_idle ON hosts (level, next_fetch_at) WHERE idle = 1;
 CREATE INDEX hosts_idle_by_time ON hosts (parked, next_fetch_at) WHERE idle = 1;
+CREATE INDEX hosts_parked ON hosts (id) WHERE parked = 1;
 CREATE INDEX hosts_active ON hosts (id) WHERE active = 1;
 CREATE INDEX hosts_given_up ON hosts (id, queued) WHERE given_up = 1;
 
