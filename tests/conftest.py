@@ -1,4 +1,4 @@
-"""Webs and crawls in processes of their own, that end with the file they were made for."""
+"""Webs, crawls and Redis servers in processes of their own, that end with the file they were made for."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests import redis_program
 from tests.crawl import crawling
 from tests.fakeweb import Config, serve_in_process
+from tests.redis_server import RedisCluster, RedisServer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tests.crawl.crawling import Crawl
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     Serve = Callable[..., Served]
     Start = Callable[..., Crawl]
+    ServeRedis = Callable[..., RedisServer]
 
 
 @pytest.fixture(scope="module")
@@ -68,3 +71,48 @@ def crawl(start: Start) -> Start:
         return start(*args, **more).wait(within)
 
     return one
+
+
+@pytest.fixture(scope="session")
+def needs_redis() -> None:
+    """Skips what needs Redis where there is none; fails it in CI."""
+    try:
+        redis_program.find()
+    except redis_program.MissingError as error:
+        (pytest.fail if redis_program.is_required() else pytest.skip)(str(error))
+
+
+@pytest.fixture(scope="session")
+def _one_redis_server(tmp_path_factory: pytest.TempPathFactory, needs_redis: None) -> Iterator[RedisServer]:
+    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def _one_redis_cluster(tmp_path_factory: pytest.TempPathFactory, needs_redis: None) -> Iterator[RedisCluster]:
+    with RedisCluster(tmp_path_factory.mktemp("redis-cluster")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def redis_server(_one_redis_server: RedisServer) -> RedisServer:
+    """The session's Redis server, running and empty whatever the test before did to it."""
+    return _one_redis_server.fresh()
+
+
+@pytest.fixture
+def redis_cluster(_one_redis_cluster: RedisCluster) -> RedisCluster:
+    """The session's cluster of three, whole and empty whatever the test before did to it."""
+    return _one_redis_cluster.fresh()
+
+
+@pytest.fixture(scope="module")
+def serve_redis(folder: Path, needs_redis: None) -> Iterator[ServeRedis]:
+    """Starts a Redis server of a file's own: ``serve_redis()`` or ``serve_redis({"maxmemory": "20mb"})``."""
+    with ExitStack() as stack:
+
+        def one(options: Mapping[str, object] | None = None) -> RedisServer:
+            home = folder / f"redis-{len(list(folder.glob('redis-*'))) + 1}"
+            return stack.enter_context(RedisServer(home, options))
+
+        yield one
