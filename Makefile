@@ -9,7 +9,7 @@ SEEDS ?=
 JOBDIR ?=
 ARGS ?=
 
-.PHONY: help crawl test check lint format types bench soak clean
+.PHONY: help crawl test check lint format types bench soak redis clean
 
 help:
 	@echo "make crawl                  crawl a small web that is served on this machine"
@@ -17,12 +17,13 @@ help:
 	@echo "make test                   everything that CI runs: checkers and all tests"
 	@echo "make bench                  this crawler and a plain Scrapy broad crawl side by side"
 	@echo "make soak                   the long runs: scale, memory, many kills"
+	@echo "make redis                  a Redis server for the tests, into $(VENV) if there is none on the PATH"
 	@echo "make lint types format      the checkers alone; format rewrites"
 
 crawl: $(VENV)/.crawl
 	@SEEDS="$(SEEDS)" JOBDIR="$(JOBDIR)" CONTACT="$(CONTACT)" $(BIN)/python -m tests.demo $(ARGS)
 
-test: lint types
+test: lint types redis
 	$(BIN)/python -m pytest -q
 
 lint: $(VENV)/.test
@@ -36,11 +37,14 @@ format: $(VENV)/.test
 	$(BIN)/ruff check --fix webcrawl tests
 	$(BIN)/ruff format webcrawl tests
 
-bench: $(VENV)/.test
+bench: $(VENV)/.test redis
 	$(BIN)/python -m tests.bench $(ARGS)
 
-soak: $(VENV)/.test
+soak: $(VENV)/.test redis
 	$(BIN)/python -m pytest -q -m soak
+
+redis: $(VENV)/.test
+	@$(BIN)/python -m tests.redis_program
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

