@@ -43,6 +43,14 @@ class Jobdir:
             os.ftruncate(lock.fileno(), 0)
             os.write(lock.fileno(), b"process %d\n" % os.getpid())
 
+    def touch(self) -> None:
+        """Show that the holder lives: the lock file is as old as the last call. Nothing happens when it is not held.
+
+        :raises OSError: when the folder cannot be written
+        """
+        if self._lock is not None:
+            os.utime(self.path / "lock")
+
     def leave(self) -> None:
         """Give the lock back; nothing happens when it is not held."""
         if self._lock is not None:

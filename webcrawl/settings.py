@@ -126,6 +126,7 @@ ERRORS_UNANTICIPATED_MAX = 20
 ERRORS_WINDOW_SECONDS = 60
 EXTENSIONS = {
     "webcrawl.extensions.interpreter.Interpreter": 5,
+    "webcrawl.extensions.heartbeat.Heartbeat": 7,
     "webcrawl.extensions.exclusions.Exclusions": 8,
     "webcrawl.extensions.errors.Errors": 10,
     "webcrawl.extensions.statistics.Statistics": 20,

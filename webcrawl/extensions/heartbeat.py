@@ -1,0 +1,68 @@
+"""A sign of life every few seconds: the time of change of the JOBDIR's lock file.
+
+For those who watch a crawl and have nothing to ask it with: a container's health check, a service manager, a person
+with ``ls -l``. The file is younger than two beats exactly while the event loop turns and the JOBDIR can be written;
+a crawl that is frozen, hangs, ended or lost its disk leaves it to grow old.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+
+from webcrawl.machine import machine_of
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+    from webcrawl.jobdir import Jobdir
+
+logger = logging.getLogger(__name__)
+
+SECONDS = 5.0
+"""Between two beats."""
+
+
+class Heartbeat:
+    """Beats from the opening of the spider until its JOBDIR is left."""
+
+    def __init__(self, jobdir: Jobdir, every_seconds: float = SECONDS) -> None:
+        self._jobdir = jobdir
+        self._every = every_seconds
+        self._task: asyncio.Task[None] | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        jobdir = machine_of(crawler).jobdir
+        if jobdir is None:
+            raise NotConfigured  # without a word: a crawl in memory that leaves nothing behind is nothing to warn of
+        extension = cls(jobdir)
+        crawler.signals.connect(extension.opened, signal=signals.spider_opened)
+        crawler.signals.connect(extension.closed, signal=signals.spider_closed)
+        return extension
+
+    def opened(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._beat_on())
+
+    def closed(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _beat_on(self) -> None:
+        lasting = True
+        while True:
+            try:
+                # On a thread: a disk that hangs must not hang the crawl with it.
+                await asyncio.to_thread(self._jobdir.touch)
+                lasting = True
+            except OSError as error:
+                if lasting:
+                    logger.warning("No sign of life can be left in the JOBDIR: %s", error)
+                lasting = False
+            await asyncio.sleep(self._every)
