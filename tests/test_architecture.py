@@ -36,6 +36,7 @@ BACKENDS_KNOW = (
     "frontier.backend",
     "frontier.backends",
     "frontier.draw",
+    "frontier.hold",
     "frontier.queue_head",
     "frontier.records",
     "frontier.seen",

@@ -6,17 +6,25 @@ robots.txt answers per origin. The memory backend is the executable specificatio
 one state machine hold all backends to it (``tests/contract``, ``tests/properties``).
 
 All methods are coroutines: none may block the event loop. Calls are carried out in the order they were made,
-and each is atomic: after a crash it happened wholly or not at all.
+and each is atomic: after a crash it happened wholly or not at all. A shared backend, which may be spread over
+machines, promises less of ``commit`` and no less of the crawl: what was discovered is queued before what was
+settled leaves its queue, and each key's part is atomic.
+
+A backend that several processes share is a ``SharedBackend``: there a key is active for one of them, under a
+lease with a fencing number. What is written about an active key carries its number (``fence``), and is dropped
+when another holds the key by now; what was discovered is always taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from webcrawl.frontier.draw import Draw
+from webcrawl.frontier.hold import FOREVER, Hold
 from webcrawl.frontier.queue_head import Place
 from webcrawl.frontier.records import State, UrlEntry
 from webcrawl.hosts.record import HostRecord, RobotsRecord
@@ -41,6 +49,8 @@ class Activated:
 
     record: HostRecord
     queue: Loaded
+    hold: Hold = FOREVER
+    """How long it is ours."""
 
 
 @dataclass(slots=True)
@@ -55,6 +65,8 @@ class Settled:
     rule: str | None = None
     """For REFUSED the rule that refused it, for FAILED the error."""
     again: UrlEntry | None = None
+    fence: int = 0
+    """The ``HostRecord.fence`` under which the URL was leased; 0 is not checked."""
 
 
 @dataclass(slots=True)
@@ -81,6 +93,8 @@ class Committed:
     pruned: int
     total_queued: int
     total_hosts: int
+    lost: Sequence[str] = ()
+    """Keys about which something was dropped, since they are not ours any more."""
 
 
 @dataclass(slots=True)
@@ -107,6 +121,29 @@ class Idle:
     """Of those that merely rest between two fetches."""
     parked_at: float | None
     """Of those that failed and are parked."""
+    busy: bool = False
+    """Active keys, ours or those of others, have URLs: there may be more work later, wherever it comes from."""
+
+
+class Command(StrEnum):
+    """What the operator wants of a crawl that several processes share."""
+
+    RUN = "run"
+    PAUSE = "pause"
+    STOP = "stop"
+
+
+@dataclass(slots=True)
+class Pulse:
+    """What a sign of life brought back."""
+
+    command: Command = Command.RUN
+    lost: list[str] = field(default_factory=list)
+    """Keys that are not ours any more."""
+    stirred: dict[str, Place] = field(default_factory=dict)
+    """Active keys of ours that others queued URLs for, with a place before which nothing has changed."""
+    share: int | None = None
+    """The keys that are a fair part for us when somebody else has nothing to do; None when nobody waits."""
 
 
 class Backend(Protocol):
@@ -164,4 +201,22 @@ class Backend(Protocol):
 
     async def checkpoint(self, directory: Path) -> None:
         """Write a consistent copy of the state into ``directory``."""
+        ...
+
+
+@runtime_checkable
+class SharedBackend(Backend, Protocol):
+    """A backend on which several processes work on one crawl.
+
+    ``open`` makes this process one of the crew, ``close`` lets it go: what it held can be had at once.
+    """
+
+    pulse_seconds: float
+    """How often ``pulse`` is to be called."""
+
+    async def pulse(self, figures: Mapping[str, float]) -> Pulse:
+        """Renew every lease, tell the others how this process fares, and hear what is new.
+
+        ``figures``: any numbers, shown beside the process's name. ``waiting`` means that it could use keys.
+        """
         ...
