@@ -28,9 +28,10 @@ class DirectDownloader(Downloader):
     def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Response | Request]:
         # At once: the engine takes a crawl without active requests for idle.
         self.active.add(request)
-        return deferred_from_coro(self._fetch(request))
+        return deferred_from_coro(self.fetch_active(request))
 
-    async def _fetch(self, request: Request) -> Response | Request:
+    async def fetch_active(self, request: Request) -> Response | Request:
+        """``fetch`` for who awaits it, and has put the request among the active ones."""
         try:
             return await self.middleware.download_async(self._download_now, request)
         finally:

@@ -1,6 +1,7 @@
 """The canary for what the scheduler uses of Scrapy's engine beyond its documented interface.
 
-When a new Scrapy fails here, ``webcrawl/scheduler.py`` (``_watch_engine``, ``_wake``) is the place to look.
+When a new Scrapy fails here, ``webcrawl/scheduler.py`` (``_watch_engine``, ``_wake``) and ``webcrawl/engine.py`` are
+the places to look.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ import inspect
 import pytest
 from scrapy import Request
 from scrapy.core.engine import ExecutionEngine, _Slot
+from scrapy.core.scraper import Scraper
+from scrapy.core.scraper import Slot as ScraperSlot
+from scrapy.http import Response
 
 from tests.crawl import expectation
 
@@ -59,6 +63,27 @@ def test_the_slots_next_call_asks_the_scheduler_again():
 
     assert "nextcall = CallLaterOnce(self._start_scheduled_requests)" in source
     assert "_Slot(close_if_idle, nextcall, scheduler)" in source
+
+
+def test_the_engine_starts_a_request_in_a_method_that_can_be_replaced():
+    source = inspect.getsource(ExecutionEngine._start_scheduled_requests)
+
+    assert "if not self._start_scheduled_request():" in source
+    assert "request = self._slot.scheduler.next_request()" in inspect.getsource(
+        ExecutionEngine._start_scheduled_request
+    )
+
+
+def test_the_scraper_keeps_its_books_where_the_engine_of_this_project_keeps_them_for_it():
+    slot = ScraperSlot()
+    request = Request("http://a.test/")
+    slot.active.add(request)
+    slot.active_size += max(5000, slot.MIN_RESPONSE_SIZE)
+    slot.finish_response(Response("http://a.test/", body=b"x" * 5000), request)
+
+    assert slot.is_idle()
+    assert slot.active_size == 0
+    assert "slot.closing.callback" in inspect.getsource(Scraper._check_if_closing)
 
 
 @pytest.fixture(scope="module")

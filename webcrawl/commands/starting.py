@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 
 from webcrawl.archive.errors import ArchiveError
+from webcrawl.engine import DirectEngine
 from webcrawl.errors import ConfigurationError, CrawlError
 from webcrawl.extensions.summary import START_REFUSED
 from webcrawl.scope.allow import PatternError
@@ -40,11 +40,11 @@ class RefusableCrawler(Crawler):
 
     refusal: Exception | None = None
 
-    def _create_engine(self) -> ExecutionEngine:
+    def _create_engine(self) -> RefusableEngine:
         return RefusableEngine(self, lambda _: self.stop_async())
 
 
-class RefusableEngine(ExecutionEngine):
+class RefusableEngine(DirectEngine):
     """An engine that lets go of a spider whose start was refused. Uses ``_slot`` and ``_start`` of
     Scrapy's.
     """

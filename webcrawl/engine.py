@@ -1,0 +1,160 @@
+"""Scrapy's engine with a shorter way for a page: one task from the scheduler to the last item.
+
+Scrapy carries a request through some four tasks and ten conversions between Deferred and Future, because each of
+its parts may be replaced by one that knows only the one or the other. Here the downloader is known to be
+``DirectDownloader``, so the parts are awaited one after the other. The order of events, the signals, the middlewares
+and what becomes of errors are Scrapy's; what is not a plain page still takes Scrapy's own way.
+
+``tests/crawl/test_engine_hooks.py`` is the canary for what is used of Scrapy beyond its documented interface.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request, signals
+from scrapy.core.engine import ExecutionEngine
+from scrapy.http import Response
+from scrapy.utils.defer import ensure_awaitable
+from scrapy.utils.misc import warn_on_generator_with_return_value
+from scrapy.utils.spider import iterate_spider_output
+from twisted.python.failure import Failure
+
+from webcrawl.downloader import DirectDownloader
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+    from scrapy.core.engine import _Slot
+
+logger = logging.getLogger(__name__)
+
+
+class DirectEngine(ExecutionEngine):
+    """An engine whose requests are tasks of their own, kept in ``_carried`` while they run."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._carried: set[asyncio.Task[None]] = set()
+
+    def _start_scheduled_request(self) -> bool:
+        if not isinstance(self.downloader, DirectDownloader):
+            return super()._start_scheduled_request()
+        slot = self._slot
+        assert slot is not None
+        request = slot.scheduler.next_request()
+        if request is None:
+            self.signals.send_catch_log(signals.scheduler_empty)
+            return False
+        # At once: the engine takes a crawl without requests in its slot or the downloader for idle.
+        slot.add_request(request)
+        self.downloader.active.add(request)
+        task = asyncio.get_running_loop().create_task(self._carry(request, self.downloader, slot))
+        self._carried.add(task)
+        task.add_done_callback(self._carried.discard)
+        return True
+
+    async def _carry(self, request: Request, downloader: DirectDownloader, slot: _Slot) -> None:
+        """All that happens to one request."""
+        try:
+            result = await self._fetched(request, downloader, slot)
+            if isinstance(result, Request):
+                self.crawl(result)
+            else:
+                await self._scrape(result, request)
+        except Exception:
+            logger.exception("Could not process %s", request, extra={"spider": self.spider})
+        finally:
+            slot.remove_request(request)
+            slot.nextcall.schedule()
+
+    async def _fetched(
+        self, request: Request, downloader: DirectDownloader, slot: _Slot
+    ) -> Response | Request | Failure:
+        try:
+            result = await downloader.fetch_active(request)
+            if isinstance(result, Response):
+                self._tell_of(result, request)
+            return result
+        except Exception:
+            return _failure()
+        finally:
+            slot.nextcall.schedule()
+
+    def _tell_of(self, response: Response, request: Request) -> None:
+        if response.request is None:
+            response.request = request
+        assert self.spider is not None
+        if words := self.logformatter.crawled(response.request, response, self.spider):
+            logger.log(
+                words["level"],
+                words["msg"],
+                *([words["args"]] if words.get("args") else []),
+                extra={"spider": self.spider},
+            )
+        self.signals.send_catch_log(
+            signals.response_received, response=response, request=response.request, spider=self.spider
+        )
+
+    async def _scrape(self, result: Response | Failure, request: Request) -> None:
+        """Hand the result to the spider, with the scraper's books kept as the scraper keeps them."""
+        scraper = self.scraper
+        books = scraper.slot
+        assert books is not None
+        books.active.add(request)
+        size = len(result.body) if isinstance(result, Response) else 0
+        books.active_size += max(size, books.MIN_RESPONSE_SIZE)
+        try:
+            if isinstance(result, Response) and scraper.concurrent_items == 1:
+                await self._scrape_page(result, request)
+            else:
+                await scraper._scrape(result, request)
+        finally:
+            books.finish_response(result, request)
+            scraper._check_if_closing()
+
+    async def _scrape_page(self, response: Response, request: Request) -> None:
+        """Let the spider read a response and take what it gives, one after the other."""
+        scraper = self.scraper
+        try:
+            output = aiter(await scraper.spidermw.scrape_response_async(self._call_spider, response, request))
+        except Exception:
+            scraper.handle_spider_error(_failure(), request, response)
+            return
+        while True:
+            try:
+                given = await anext(output)
+            except StopAsyncIteration:
+                return
+            except Exception:
+                # What a chain of middlewares has still to give comes behind it.
+                scraper.handle_spider_error(_failure(), request, response)
+                continue
+            if isinstance(given, Request):
+                self.crawl(given)
+            elif given is not None:
+                await scraper.start_itemproc_async(given, response=response)
+
+    async def _call_spider(
+        self, result: Response | Failure, request: Request
+    ) -> Iterable[Any] | AsyncIterator[Any]:
+        if not isinstance(result, Response):
+            return await self.scraper.call_spider_async(result, request)
+        spider = self.spider
+        assert spider is not None
+        asked = result.request or request
+        callback = asked.callback or spider._parse
+        output = callback(result, **asked.cb_kwargs)
+        if inspect.isasyncgen(output):
+            return output
+        warn_on_generator_with_return_value(spider, callback)
+        answer: Iterable[Any] | AsyncIterator[Any] = await ensure_awaitable(iterate_spider_output(output))
+        return answer
+
+
+def _failure() -> Failure:
+    """The exception that is being handled, as Scrapy hands it on."""
+    return Failure()  # type: ignore[no-untyped-call]
