@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-THRESHOLDS = (20_000, 20, 50)
+THRESHOLDS = (100_000, 20, 50)
 
 
 SWITCH_SECONDS = 0.0005
