@@ -29,6 +29,8 @@ test: lint types redis
 lint: $(VENV)/.test
 	$(BIN)/ruff check webcrawl tests
 	$(BIN)/ruff format --check webcrawl tests
+	$(BIN)/hadolint Dockerfile
+	@$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml
 
 types: $(VENV)/.test
 	$(BIN)/mypy

@@ -21,6 +21,7 @@ FENCED = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)")
 PATH = re.compile(r"`((?:webcrawl|tests|docs)/[\w./-]+)`")
 SETTING = re.compile(r"`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=[^`]*)?`")
+COMPOSE_VARIABLE = re.compile(r"\$\{(\w+)")
 TREE_LINE = re.compile(r"^( *)([\w.-]+/?) {2,}\S")
 
 
@@ -88,7 +89,16 @@ def test_every_row_says_what_the_code_says() -> None:
 @pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name != "decisions"], ids=named)
 def test_every_name_of_a_setting_is_one(page: Path) -> None:
     known = {*docs_tables.OURS, *docs_tables.THEIRS, *vocabulary.FOREIGN, "ITEM_PIPELINES"}
-    assert sorted(set(SETTING.findall(prose_of(page))) - known) == []
+    # In a container a setting NAME is the variable WEBCRAWL_NAME; others are compose.yaml's own.
+    variables = {"NAME", *COMPOSE_VARIABLE.findall(text_of("compose.yaml"))}
+    names = {name.removeprefix("WEBCRAWL_") for name in SETTING.findall(prose_of(page))}
+    assert sorted(names - known - variables) == []
+
+
+def test_every_variable_of_the_compose_file_is_explained() -> None:
+    page = text_of("docs/operating.md")
+    variables = set(COMPOSE_VARIABLE.findall(text_of("compose.yaml")))
+    assert [name for name in sorted(variables) if f"| `{name}` |" not in page] == []
 
 
 def test_every_command_is_documented() -> None:
