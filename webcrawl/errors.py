@@ -11,6 +11,7 @@
     │   ├── JobdirDamaged       the JOBDIR's files contradict each other or cannot be read
     │   └── JobdirUnusable      the JOBDIR cannot be made, read or written
     ├── StorageFull             no room on the device; nothing was changed, the same write may be tried again
+    │   └── StorageAway         the storage cannot be reached; the same step may be tried again
     └── StorageLost             the storage answers with errors that waiting does not cure
 
 ``str()`` of each is one line in plain words for the person at the keyboard: what is wrong and what to do.
@@ -74,6 +75,10 @@ class JobdirUnusable(StartRefused):
 
 class StorageFull(CrawlError):  # noqa: N818 - states what happened
     """There is no room left. Nothing was changed, and the same write may be tried again."""
+
+
+class StorageAway(StorageFull):
+    """The storage cannot be reached now. Whether the step was carried out is not known; it may be tried again."""
 
 
 class StorageLost(CrawlError):  # noqa: N818 - states what happened

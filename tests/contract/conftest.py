@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.contract.driven import KINDS, Driven, DrivenSqlite, make
+from tests.contract.driven_redis import DrivenRedis
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from tests.redis_server import RedisServer
 
     MakeBackend = Callable[..., Driven]
     MakeSqlite = Callable[..., DrivenSqlite]
@@ -23,11 +27,19 @@ def runner() -> Iterator[asyncio.Runner]:
         yield runner
 
 
-def _maker(kind: str, runner: asyncio.Runner, directory: Path) -> Iterator[MakeBackend]:
+_names = (f"crawl{number}" for number in itertools.count())
+
+
+def _maker(
+    kind: str, runner: asyncio.Runner, directory: Path, server: RedisServer | None = None
+) -> Iterator[MakeBackend]:
     made: list[Driven] = []
 
     def make_one(*, opened: bool = True, **options: Any) -> Driven:
-        one = make(kind, runner, directory / str(len(made)), **options)
+        if server is not None:
+            one: Driven = DrivenRedis(runner, server.url, next(_names), **options)
+        else:
+            one = make(kind, runner, directory / str(len(made)), **options)
         made.append(one)
         if opened:
             one.open()
@@ -38,12 +50,13 @@ def _maker(kind: str, runner: asyncio.Runner, directory: Path) -> Iterator[MakeB
         one.dispose()
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=[*KINDS, "redis"])
 def make_backend(
     request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path: Path
 ) -> Iterator[MakeBackend]:
     """Makes open backends of each kind with the options given."""
-    yield from _maker(request.param, runner, tmp_path)
+    server = request.getfixturevalue("redis_server") if request.param == "redis" else None
+    yield from _maker(request.param, runner, tmp_path, server)
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ class HostRecord:
     blocked_until: float = 0.0
     """Until then every URL it has waits for a robots.txt, and the key is idle; 0 when that is not so."""
     last_error: str | None = None
-    fence: int = 0
+    fence: int = field(default=0, compare=False)
     """The number of the lease under which it was read; 0 where no other process could hold the key."""
 
 

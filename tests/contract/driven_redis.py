@@ -1,0 +1,179 @@
+"""The Redis backend as tests drive it: on a real server, by a clock that the test sets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from redis import Redis
+
+from tests.contract.driven import IDENTITY, Driven, StoredHost
+from tests.contract.samples import NOW
+from webcrawl.frontier.backend import Counts
+from webcrawl.frontier.backends.redis import RedisBackend, RedisOptions
+from webcrawl.frontier.backends.redis.clock import ServerClock
+from webcrawl.frontier.backends.redis.names import CrawlNames, ShardNames
+from webcrawl.frontier.backends.redis.packing import unpack_entries, unpack_host
+from webcrawl.frontier.records import State, UrlEntry
+from webcrawl.urls.politeness_key import host_of
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from webcrawl.frontier.backend import Activated, Batch, Committed
+
+LEASE_SECONDS = 1e6
+"""Longer than any test lets time pass."""
+
+
+class GivenClock(ServerClock):
+    """The server's time is what the test says."""
+
+    def __init__(self, now: float = NOW) -> None:
+        super().__init__()
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+    @property
+    def given(self) -> float | None:
+        return self.now
+
+    def heard(self, server_time: float, sent_at: float, received_at: float) -> None:
+        """What the server's clock shows is of no interest."""
+
+
+class DrivenRedis(Driven):
+    """The Redis backend. A crash leaves what is in the server; a new member takes over when the lease has ended."""
+
+    def __init__(
+        self,
+        runner: asyncio.Runner,
+        url: str,
+        spider: str,
+        *,
+        shards: int = 1,
+        owner_of: Callable[[str], str] | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(runner, exact=True)
+        self.url, self.spider, self.shards = url, spider, shards
+        self._options = RedisOptions(
+            spider=spider, shards=shards, lease_seconds=LEASE_SECONDS, worker="test", **options
+        )
+        self._owner_of = owner_of or (lambda origin: host_of(f"{origin}/"))
+        self.clock = GivenClock()
+        self.client = Redis.from_url(url)
+        self._left: list[RedisBackend] = []
+        self.backend: RedisBackend = self.made()
+
+    def made(self) -> RedisBackend:
+        """Another member, not opened yet."""
+        return RedisBackend({"url": self.url}, self._options, IDENTITY, self._owner_of, self.clock)
+
+    # -- time goes with what is asked ------------------------------------------------------------------------
+
+    def open(self, now: float = NOW) -> Counts:
+        self.clock.now = now
+        return super().open(now)
+
+    def activate(self, count: int = 100, now: float = NOW) -> list[Activated]:
+        self.clock.now = now
+        return super().activate(count, now)
+
+    def reopen(self, now: float = NOW) -> Counts:
+        self.clock.now = now
+        return super().reopen(now)
+
+    def crash(self, now: float = NOW) -> Counts:
+        self.clock.now = now
+        return super().crash(now)
+
+    # -- around it -------------------------------------------------------------------------------------------
+
+    def renew(self) -> None:
+        self.backend = self.made()
+
+    def survive(self) -> None:
+        """The dead member's lease has just ended when the next one comes."""
+        for names in self.names():
+            for member in self.client.zrange(names.fixed[7], 0, -1):
+                self.client.zadd(names.fixed[7], {member: self.clock.now})
+        self.client.delete(CrawlNames(self.spider).crew)
+        self._left.append(self.backend)
+        self.backend = self.made()
+
+    def listen(self, heard: Callable[[Batch, Committed], None]) -> None:
+        carry_out = partial(RedisBackend.commit, self.backend)
+
+        async def commit(batch: Batch) -> Committed:
+            committed = await carry_out(batch)
+            heard(batch, committed)
+            return committed
+
+        self.backend.commit = commit
+
+    def names(self) -> list[ShardNames]:
+        return [ShardNames(self.spider, number) for number in range(self.shards)]
+
+    def totals(self) -> Counter[str]:
+        totals: Counter[str] = Counter()
+        for names in self.names():
+            for name, number in self.client.hgetall(names.totals).items():
+                if name not in (b"run", b"quiet_until"):
+                    totals[name.decode()] += int(number)
+        return totals
+
+    def counts_now(self) -> Counts:
+        totals = self.totals()
+        parked = sum(self.client.zlexcount(names.idle, "[p", "(p\xff") for names in self.names())
+        plain = ("queued", "done", "failed", "refused", "hosts")
+        given_up = (totals["given_up_hosts"], totals["given_up_urls"])
+        return Counts(*(totals[name] for name in plain), parked, *given_up)
+
+    def queued(self) -> list[UrlEntry]:
+        found: dict[str, list[UrlEntry]] = {}
+        for names in self.names():
+            for name, value in self.client.hgetall(names.queues).items():
+                key = name.decode("utf-8", "surrogatepass")
+                chunks = [value[14:], *self.client.zrange(names.queue(key), 0, -1)]
+                found[key] = list(unpack_entries(b"".join(chunks), key))
+        return [entry for key in sorted(found) for entry in found[key]]
+
+    def states(self) -> Counter[State]:
+        states: Counter[State] = Counter()
+        for names in self.names():
+            for bucket in self.client.scan_iter(names.bucket(0)[:-1].replace(b"[", b"\\[") + b"*"):
+                states.update(State(int(member[-1:])) for member in self.client.smembers(bucket))
+        return states
+
+    def hosts(self) -> dict[str, StoredHost]:
+        hosts = {}
+        for names in self.names():
+            held = self.client.hgetall(names.held)
+            idle = {member[15:]: member for member in self.client.zrange(names.idle, 0, -1)}
+            for name, value in self.client.hgetall(names.hosts).items():
+                key = name.decode("utf-8", "surrogatepass")
+                stored = unpack_host(key, value)
+                hosts[key] = StoredHost(
+                    stored.record, name in held, name in idle, stored.level, stored.queued
+                )
+        return hosts
+
+    def check_books(self) -> None:
+        super().check_books()
+        totals, hosts = self.totals(), self.hosts()
+        assert totals["held_urls"] == sum(host.queued for host in hosts.values() if host.active)
+        assert totals["seen"] == sum(self.states().values())
+        for names in self.names():
+            given_up = {name.decode() for name in self.client.smembers(names.given_up)}
+            mine = {key for key in hosts if self.client.hexists(names.hosts, key)}
+            assert given_up == {key for key in mine if hosts[key].record.given_up and not hosts[key].active}
+
+    def dispose(self) -> None:
+        for backend in [*self._left, self.backend]:
+            self.run(backend._server.close())
+        self.client.close()

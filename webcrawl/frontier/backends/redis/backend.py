@@ -1,0 +1,297 @@
+"""The backend contract on Redis: what the event loop sees."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from webcrawl.errors import StartRefused
+from webcrawl.frontier.backend import (
+    HEAD,
+    Activated,
+    Batch,
+    Committed,
+    Counts,
+    Idle,
+    Loaded,
+    Pulse,
+)
+from webcrawl.frontier.backends.redis import leases
+from webcrawl.frontier.backends.redis.clock import ServerClock
+from webcrawl.frontier.backends.redis.commits import record_calls
+from webcrawl.frontier.backends.redis.crew import Crew
+from webcrawl.frontier.backends.redis.names import CrawlNames, ShardNames, shard_of
+from webcrawl.frontier.backends.redis.packing import (
+    PROTOCOL,
+    bucket_of,
+    digits_of,
+    place_bytes,
+    unpack_entries,
+    unpack_host,
+    unpack_robots,
+)
+from webcrawl.frontier.backends.redis.server import Call, Server
+from webcrawl.frontier.backends.redis.shard import Shard
+from webcrawl.frontier.backends.redis.writing import Writer
+from webcrawl.frontier.draw import Draw
+from webcrawl.frontier.queue_head import Place
+from webcrawl.frontier.records import State, web_origin
+from webcrawl.hosts.record import HostRecord, RobotsRecord
+
+PULSE_SECONDS = 1.0
+ACTIVATED_AT_ONCE = 200
+"""Keys in one call of ``lease`` and ``load``."""
+
+
+@dataclass(frozen=True, slots=True)
+class RedisOptions:
+    """How a crawl is kept in Redis."""
+
+    spider: str = "broad"
+    """The prefix of all its keys."""
+    shards: int = 16
+    """Into how many parts a new crawl is cut; one that exists keeps its own number."""
+    lease_seconds: float = 60.0
+    queue_max: int = 0
+    """URLs per key; what is over it is pruned, lowest level first. 0 for no limit."""
+    robots_max: int = 1 << 18
+    """robots.txt answers kept, in the whole crawl."""
+    delay_seconds: float = 0.0
+    """What a key that was never fetched from owes after its holder was lost."""
+    worker: str = "worker"
+    """This process, for people."""
+
+
+class RedisBackend:
+    """A member of the crew. Its state is in Redis, but for the leases it holds and URLs it knows to be known.
+
+    Always true: a key is leased to one member at a time, under a number that is never given again; what is written
+    about it under another number is dropped.
+    """
+
+    pulse_seconds = PULSE_SECONDS
+
+    def __init__(
+        self,
+        params: Mapping[str, Any],
+        options: RedisOptions,
+        identity: Mapping[str, str],
+        owner_of: Callable[[str], str],
+        clock: ServerClock,
+    ) -> None:
+        """``params``: as scrapy-redis gives them to redis-py. ``identity``: settings on which all members must agree;
+        those whose names begin with ``crew.SCOPE`` may change while nobody is at work. ``owner_of``: the politeness
+        key of an origin. ``clock`` is set by the server's."""
+        self._options = options
+        self._identity = identity
+        self._clock = clock
+        self._member = f"{options.worker}-{uuid4().hex[:8]}"
+        self._server = Server(params, self._recover_calls)
+        self._names = CrawlNames(options.spider)
+        self._crew = Crew(self._server, self._names, self._member, options.worker, 2 * options.lease_seconds)
+        self._shards: list[Shard] = []
+        self._writer = Writer(
+            self._server, options, self._member, owner_of, self._shards, self._shard_of, clock
+        )
+        self._pulsing = asyncio.Lock()
+
+    # -- life ----------------------------------------------------------------------------------------------
+
+    async def open(self, now: float) -> Counts:
+        await self._server.connect()
+        try:
+            await self._set_clock()
+            shards = self._options.shards
+            begun_with = {"protocol": PROTOCOL, "shards": str(shards), "crawl": uuid4().hex, **self._identity}
+            meta = await self._crew.found(begun_with)
+            alone = await self._crew.agree(meta, self._identity, self._clock())
+            self._shards += [Shard(ShardNames(self._options.spider, n)) for n in range(int(meta["shards"]))]
+            await self._join(self._shards)
+            if alone:
+                await self._begin()
+            await self._crew.report(self._clock(), {})
+            return await self.counts()
+        except BaseException:
+            await self._server.close()
+            raise
+
+    async def close(self) -> None:
+        try:
+            if self._shards:
+                await self._leave()
+        finally:
+            await self._server.close()
+
+    async def _leave(self) -> None:
+        args = [repr(self._clock() + self._clock.slack_seconds), self._member]
+        left = self._shards
+        while left:
+            done = await self._server.call("leave", [(shard.names.fixed, args) for shard in left])
+            left = [shard for shard, all_done in zip(left, done, strict=True) if not all_done]
+        for shard in self._shards:
+            shard.lose()
+        await self._crew.leave()
+
+    async def _begin(self) -> None:
+        """Nobody else is at work: a crawl that is started again gives every key another chance."""
+        fixed: list[Call] = [(shard.names.fixed, []) for shard in self._shards]
+        while any(await self._server.call("revive", fixed)):
+            pass
+        await self._server.call("wake", fixed)
+
+    def _recover_calls(self, run_id: str) -> list[Call]:
+        given = leases.given_time(self._clock)
+        args = [given, run_id, self._options.lease_seconds]
+        return [(shard.names.fixed, args) for shard in self._shards]
+
+    async def _set_clock(self) -> None:
+        await leases.set_clock(self._server, self._names.meta, self._clock)
+
+    async def _join(self, shards: Sequence[Shard]) -> list[str]:
+        return await leases.join(self._server, shards, self._member, self._options.lease_seconds, self._clock)
+
+    # -- keys ----------------------------------------------------------------------------------------------
+
+    async def activate(self, count: int, now: float, draw: Draw) -> list[Activated]:
+        shards = random.sample(self._shards, len(self._shards))
+        ready = [leases.ready_levels(view, now) for view in await self._looked_at(shards)]
+        wanted = draw.spread([level for levels in ready for level in levels], min(count, ACTIVATED_AT_ONCE))
+        asked: dict[int, list[int]] = {}
+        for level, number in wanted.items():
+            having = [at for at, levels in enumerate(ready) if level in levels]
+            for rank, at in enumerate(having):
+                part = number // len(having) + (rank < number % len(having))
+                if part:
+                    asked.setdefault(at, []).extend((level, part))
+        if not asked:
+            return []
+        time = [leases.given_time(self._clock), repr(now), self._member]
+        calls: list[Call] = [(shards[at].names.fixed, [*time, *levels]) for at, levels in asked.items()]
+        answers = await self._server.call("lease", calls)
+        leased: list[tuple[Shard, HostRecord]] = []
+        for at, (fence, *pairs) in zip(asked, answers, strict=True):
+            for key, value in zip(pairs[::2], pairs[1::2], strict=True):
+                record = unpack_host(key.decode("utf-8", "surrogatepass"), value).record
+                record.fence = fence
+                shards[at].mine[record.key] = fence
+                leased.append((shards[at], record))
+        loaded = await self._loaded([(record.key, None, HEAD) for _, record in leased])
+        return [
+            Activated(record, queue, shard.hold)
+            for (shard, record), queue in zip(leased, loaded, strict=True)
+        ]
+
+    async def load(self, key: str, after: Place | None, count: int) -> Loaded:
+        [loaded] = await self._loaded([(key, after, count)])
+        return loaded
+
+    async def _loaded(self, wanted: Sequence[tuple[str, Place | None, int]]) -> list[Loaded]:
+        """Stretches of queues; then, in one more turn, the robots.txt answers of what is in them."""
+        if not wanted:
+            return []
+        calls: list[Call] = []
+        for key, after, count in wanted:
+            names = self._shard_of(key).names
+            place = b"" if after is None else place_bytes(after)
+            args = [key.encode("utf-8", "surrogatepass"), place, count]
+            calls.append(([*names.fixed, names.queue(key)], args))
+        answers = await self._server.call("load", calls)
+        loaded = []
+        for (key, _, _), (entries, more) in zip(wanted, answers, strict=True):
+            loaded.append(Loaded(list(unpack_entries(entries, key)), bool(more), []))
+        await self._add_robots([key for key, _, _ in wanted], loaded)
+        return loaded
+
+    async def _add_robots(self, keys: Sequence[str], loaded: Sequence[Loaded]) -> None:
+        asked: list[tuple[Loaded, list[str]]] = []
+        commands = []
+        for key, one in zip(keys, loaded, strict=True):
+            origins = sorted({origin for entry in one.entries if (origin := web_origin(entry.url))})
+            if origins:
+                asked.append((one, origins))
+                fields = [origin.encode("utf-8", "surrogatepass") for origin in origins]
+                commands.append(("HMGET", self._shard_of(key).names.robots, *fields))
+        if not commands:
+            return
+        for (one, origins), values in zip(asked, await self._server.commands(commands), strict=True):
+            found = [(origin, value) for origin, value in zip(origins, values, strict=True) if value]
+            one.robots = [unpack_robots(origin, value) for origin, value in found]
+
+    async def commit(self, batch: Batch) -> Committed:
+        return await self._writer.commit(batch)
+
+    async def release(self, records: Sequence[HostRecord]) -> None:
+        slack = self._clock.slack_seconds
+        calls = record_calls(records, self._shard_of, self._member, "release", slack)
+        await self._server.call("record", calls)
+        for record in records:
+            self._shard_of(record.key).mine.pop(record.key, None)
+
+    async def wake(self, keys: Sequence[str]) -> None:
+        calls: list[Call] = [
+            (self._shard_of(key).names.fixed, [key.encode("utf-8", "surrogatepass")]) for key in keys
+        ]
+        if calls:
+            await self._server.call("wake", calls)
+
+    # -- figures -------------------------------------------------------------------------------------------
+
+    async def idle(self) -> Idle:
+        views = await self._looked_at(self._shards)
+        at, parked_at = leases.first_due(views, self._clock())
+        return Idle(at, parked_at, busy=any(held for held, _, _ in views))
+
+    async def counts(self) -> Counts:
+        return await self._writer.counts()
+
+    async def state_of(self, key: str, fingerprint: int) -> State | None:
+        shard = self._shard_of(key)
+        [buckets] = await self._server.commands([("HGET", shard.names.totals, "buckets")])
+        bucket = shard.names.bucket(bucket_of(fingerprint, int(buckets or 1)))
+        digits = digits_of(fingerprint)
+        members = [f"{digits}{int(state)}" for state in State]
+        [found] = await self._server.commands([("SMISMEMBER", bucket, *members)])
+        return next((state for state, there in zip(State, found, strict=True) if there), None)
+
+    async def robots_of(self, origin: str, key: str) -> RobotsRecord | None:
+        """What is known of the robots.txt of an origin that belongs to ``key``."""
+        [value] = await self._server.commands(
+            [("HGET", self._shard_of(key).names.robots, origin.encode("utf-8", "surrogatepass"))]
+        )
+        return unpack_robots(origin, value) if value else None
+
+    async def checkpoint(self, directory: Path) -> None:
+        raise StartRefused(
+            "the state of this crawl is in Redis; take a copy of its append-only file or snapshot"
+        )
+
+    # -- the crew ------------------------------------------------------------------------------------------
+
+    async def pulse(self, figures: Mapping[str, float]) -> Pulse:
+        async with self._pulsing:
+            await self._set_clock()
+            pulse = await leases.renew(
+                self._server, self._shards, self._member, self._options.lease_seconds, self._clock
+            )
+            if pulse.forgotten:
+                # Of its last second the server may have lost what we believe it knows.
+                self._writer.forget()
+            pulse.stirred.update(self._writer.take_uncertain())
+            active = sum(len(shard.mine) for shard in self._shards)
+            now = self._clock()
+            command = await self._crew.report(now, {"active": active, **figures})
+            return Pulse(command, pulse.lost, pulse.stirred, await self._crew.share(now))
+
+    # -- shards --------------------------------------------------------------------------------------------
+
+    def _shard_of(self, key: str) -> Shard:
+        return self._shards[shard_of(key, len(self._shards))]
+
+    async def _looked_at(self, shards: Iterable[Shard]) -> list[leases.View]:
+        calls: list[Call] = [(shard.names.fixed, [leases.given_time(self._clock)]) for shard in shards]
+        return [leases.view_of(answer) for answer in await self._server.call("ready", calls)]

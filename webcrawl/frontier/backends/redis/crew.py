@@ -1,0 +1,122 @@
+"""The crew: who works on the crawl, how they fare, and what the operator wants of them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from webcrawl.errors import StartRefused
+from webcrawl.frontier.backend import Command
+from webcrawl.frontier.backends.redis.names import CrawlNames
+from webcrawl.frontier.backends.redis.packing import PROTOCOL
+from webcrawl.frontier.backends.redis.scripts import script
+from webcrawl.frontier.backends.redis.server import Server
+
+SCOPE = "scope:"
+"""Names in ``meta`` that may change between two runs, while nobody is at work, begin with this."""
+
+
+class Crew:
+    """The crawl's ``meta`` (what it was begun with, and the operator's command) and its list of members.
+
+    ``<spider>:meta`` is a HASH of text; ``<spider>:crew`` a HASH from member to a JSON object with ``name``,
+    ``protocol``, ``started_at``, ``seen_at`` (epoch seconds) and ``figures``.
+    """
+
+    def __init__(
+        self, server: Server, names: CrawlNames, member: str, name: str, silent_seconds: float
+    ) -> None:
+        """``silent_seconds``: who has not been heard of for so long is gone."""
+        self._server = server
+        self._names = names
+        self._member = member
+        self._name = name
+        self._silent_seconds = silent_seconds
+        self._started_at = 0.0
+
+    async def found(self, values: Mapping[str, str]) -> dict[str, str]:
+        """Begin the crawl with ``values`` unless it exists; what it was begun with."""
+        pairs = [part for pair in values.items() for part in pair]
+        [answer] = await self._server.commands([("EVAL", script("found").text, 1, self._names.meta, *pairs)])
+        parts = [part.decode("utf-8", "replace") for part in answer]
+        return dict(zip(parts[::2], parts[1::2], strict=True))
+
+    async def members(self, now: float) -> dict[str, dict[str, Any]]:
+        """Everybody who was heard of lately, this process among them once it said so."""
+        [answer] = await self._server.commands([("HGETALL", self._names.crew)])
+        everybody = {name.decode(): json.loads(text) for name, text in _pairs(answer)}
+        return {
+            name: facts
+            for name, facts in everybody.items()
+            if now - float(facts["seen_at"]) < self._silent_seconds
+        }
+
+    async def agree(self, meta: Mapping[str, str], identity: Mapping[str, str], now: float) -> bool:
+        """Whether this process may work with the others, and is the first of them.
+
+        :raises StartRefused: the crawl was begun with something else that must not change
+        """
+        alone = not await self.members(now)
+        where = f"the crawl '{self._names.spider}' on Redis at {self._server.address}"
+        if meta.get("protocol") != PROTOCOL:
+            raise StartRefused(
+                f"{where} is worked on by a webcrawl with protocol {meta.get('protocol')}, this one speaks "
+                f"{PROTOCOL}; use the version that began it, or another database"
+            )
+        changed = {}
+        for name, value in identity.items():
+            theirs = meta.get(name, value)
+            if theirs == value:
+                continue
+            if alone and name.startswith(SCOPE):
+                changed[name] = value
+                continue
+            plain = name.removeprefix(SCOPE)
+            until = " while others are at work on it" if name.startswith(SCOPE) else ""
+            raise StartRefused(
+                f"{where} has {plain}={theirs} and cannot be joined with {plain}={value}{until}; "
+                f"give {plain}={theirs}, or another database"
+            )
+        if changed:
+            pairs = [part for pair in changed.items() for part in pair]
+            await self._server.commands([("HSET", self._names.meta, *pairs)])
+        return alone
+
+    async def report(self, now: float, figures: Mapping[str, float]) -> Command:
+        """Tell how this process fares; what the operator wants."""
+        self._started_at = self._started_at or now
+        facts = {
+            "name": self._name,
+            "protocol": PROTOCOL,
+            "started_at": round(self._started_at, 3),
+            "seen_at": round(now, 3),
+            "figures": dict(figures),
+        }
+        _, command = await self._server.commands(
+            [
+                ("HSET", self._names.crew, self._member, json.dumps(facts)),
+                ("HGET", self._names.meta, "command"),
+            ]
+        )
+        return Command(command.decode()) if command else Command.RUN
+
+    async def share(self, now: float) -> int | None:
+        """A fair part of the active keys, when somebody else waits for some."""
+        members = await self.members(now)
+        others = [facts["figures"] for name, facts in members.items() if name != self._member]
+        if not any(figures.get("waiting") for figures in others):
+            return None
+        active = sum(float(facts["figures"].get("active", 0)) for facts in members.values())
+        return math.ceil(active / len(members))
+
+    async def leave(self) -> None:
+        await self._server.commands([("HDEL", self._names.crew, self._member)])
+
+
+def _pairs(answer: Any) -> list[tuple[bytes, bytes]]:
+    """HGETALL of a raw command: pairs on some connections, a mapping on others."""
+    if isinstance(answer, Mapping):
+        return list(answer.items())
+    return list(zip(answer[::2], answer[1::2], strict=True))

@@ -1,0 +1,35 @@
+"""URLs that are known to be known: most links of a page need not be sent to the server at all."""
+
+from __future__ import annotations
+
+GENERATION = 150_000
+
+
+class Known:
+    """Fingerprints that the seen test has, as this process heard; at most two generations of them.
+
+    Some 25 MB when it is full. What is in here was once in the server: when the server may have forgotten its last
+    second, it has to be cleared.
+    """
+
+    def __init__(self, generation: int = GENERATION) -> None:
+        self._generation = generation
+        self._young: set[int] = set()
+        self._old: set[int] = set()
+
+    def __contains__(self, fingerprint: int) -> bool:
+        if fingerprint in self._young:
+            return True
+        if fingerprint in self._old:
+            self.add(fingerprint)
+            return True
+        return False
+
+    def add(self, fingerprint: int) -> None:
+        if len(self._young) >= self._generation:
+            self._old, self._young = self._young, set()
+        self._young.add(fingerprint)
+
+    def clear(self) -> None:
+        self._young.clear()
+        self._old.clear()

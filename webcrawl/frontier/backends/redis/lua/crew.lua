@@ -1,0 +1,80 @@
+-- Leases: who holds a key, and what becomes of the keys of a member that is gone. Put before each operation that says so,
+-- behind shard.lua.
+--
+-- A key in `held` belongs to the member named there until that member's time in `members` has come. One entry stands
+-- for all keys a member holds in the shard, so that a renewal costs the same for one key as for thousands.
+
+local TAKEN_OVER_AT_ONCE = 500
+
+local function token(fence, member)
+    return fence .. ' ' .. member
+end
+
+local function holder_of(held)
+    return string.sub(held, string.find(held, ' ', 1, true) + 1)
+end
+
+-- Whether the caller may write about a key: it holds it under this number, or asks for no check with '0'.
+local function may_write(held, fence, member)
+    return fence == '0' or held == token(fence, member)
+end
+
+-- A key without a holder goes where it belongs: among the idle, the given up, or nowhere when it has no URLs.
+local function place(key, host)
+    if host.given_up == 1 then
+        redis.call('SADD', GIVEN_UP, key)
+        count('given_up_hosts', 1)
+        count('given_up_urls', host.queued)
+    elseif host.queued > 0 then
+        index(key, host)
+    end
+end
+
+local function displace(key, host)
+    if host.given_up == 1 then
+        redis.call('SREM', GIVEN_UP, key)
+        count('given_up_hosts', -1)
+        count('given_up_urls', -host.queued)
+    elseif host.queued > 0 then
+        unindex(key, host)
+    end
+end
+
+-- A key that was held is held no more.
+local function put_down(key, host)
+    redis.call('HDEL', HELD, key)
+    count('held_urls', -host.queued)
+    place(key, host)
+    write(key, host)
+end
+
+-- What somebody held who is gone rests its full delay from `since`, the last moment in which it may have been contacted.
+local function put_down_resting(key, since)
+    local host = read(key)
+    host.next_at = math.max(host.next_at, since + host.delay)
+    put_down(key, host)
+end
+
+-- Take over what a member held. False when there is more than is done at once.
+local function take_over(member, since)
+    local held, done = redis.call('HGETALL', HELD), 0
+    for at = 1, #held, 2 do
+        if holder_of(held[at + 1]) == member then
+            if done == TAKEN_OVER_AT_ONCE then
+                return false
+            end
+            put_down_resting(held[at], since)
+            done = done + 1
+        end
+    end
+    redis.call('ZREM', MEMBERS, member)
+    return true
+end
+
+-- Take over from every member whose time has come. `now` is told by this server's clock, `reference` is the same moment by
+-- the clock that the hosts' times are kept in: in a cluster that is another server's.
+local function bury(now, reference)
+    for _, member in ipairs(redis.call('ZRANGEBYSCORE', MEMBERS, '-inf', now, 'LIMIT', 0, 10)) do
+        take_over(member, reference - (now - tonumber(redis.call('ZSCORE', MEMBERS, member))))
+    end
+end

@@ -1,0 +1,57 @@
+-- lease: make idle keys active whose time has come
+-- uses: shard crew
+--
+-- KEYS[1..8]  the shard's own, see shard.lua
+-- ARGV[1]     epoch seconds, '' for the server's clock: by it leases end
+-- ARGV[2]     epoch seconds: by it keys are due
+-- ARGV[3]     the caller's name as a member of the crew
+-- ARGV[4..]   pairs: level, number of keys
+-- Returns     {fence, key, its value in `hosts`, ...}; {0} when the caller's own lease has ended or keys may not be leased
+--             yet (see recover.lua)
+
+local now, due, me = clock(ARGV[1]), due_bytes(ARGV[2]), ARGV[3]
+bury(now, tonumber(ARGV[2]))
+local ends = redis.call('ZSCORE', MEMBERS, me)
+local quiet = tonumber(redis.call('HGET', TOTALS, 'quiet_until') or '0')
+if not ends or tonumber(ends) <= now or quiet > now then
+    settle_totals()
+    return { 0 }
+end
+
+-- The first of a level, of both classes by the time they are due.
+local function first_of(level, number)
+    local found = {}
+    for _, class in ipairs({ 'r', 'p' }) do
+        local from = class .. rank_bytes(level)
+        local members = redis.call('ZRANGEBYLEX', IDLE, '[' .. from, '(' .. from .. due .. '\255', 'LIMIT', 0, number)
+        for _, member in ipairs(members) do
+            found[#found + 1] = member
+        end
+    end
+    table.sort(found, function(one, other)
+        return string.sub(one, 8, 15) < string.sub(other, 8, 15)
+    end)
+    return found
+end
+
+local fence = redis.call('HINCRBY', TOTALS, 'fence', 1)
+local leased = { fence }
+for arg = 4, #ARGV, 2 do
+    local wanted = tonumber(ARGV[arg + 1])
+    for rank, member in ipairs(first_of(tonumber(ARGV[arg]), wanted)) do
+        if rank > wanted then
+            break
+        end
+        local key = string.sub(member, 16)
+        local host = read(key)
+        redis.call('ZREM', IDLE, member)
+        redis.call('HSET', HELD, key, token(string.format('%d', fence), me))
+        host.parked, host.blocked = 0, 0
+        write(key, host)
+        count('held_urls', host.queued)
+        leased[#leased + 1] = key
+        leased[#leased + 1] = closed(host)
+    end
+end
+settle_totals()
+return leased

@@ -1,0 +1,32 @@
+-- pulse: renew the leases of a member, and tell it what is new
+-- uses: shard crew
+--
+-- KEYS[1..8]  the shard's own, see shard.lua
+-- ARGV[1]     epoch seconds, '' for the server's clock
+-- ARGV[2]     the same moment by the clock in which the hosts' times are kept
+-- ARGV[3]     the caller's name as a member of the crew
+-- ARGV[4]     how many seconds its leases last from now on
+-- Returns     {epoch, key, place, ...}: keys it holds for which others queued URLs; {-1} when its leases have ended
+
+local now, me = clock(ARGV[1]), ARGV[3]
+bury(now, tonumber(ARGV[2]))
+if not redis.call('ZSCORE', MEMBERS, me) then
+    settle_totals()
+    return { -1 }
+end
+redis.call('ZADD', MEMBERS, now + tonumber(ARGV[4]), me)
+local answer = { tonumber(redis.call('HGET', TOTALS, 'epoch') or '0') }
+local stirred = redis.call('HGETALL', STIRRED)
+for at = 1, #stirred, 2 do
+    local key = stirred[at]
+    local held = redis.call('HGET', HELD, key)
+    if held and holder_of(held) == me then
+        answer[#answer + 1] = key
+        answer[#answer + 1] = stirred[at + 1]
+    end
+    if not held or holder_of(held) == me then
+        redis.call('HDEL', STIRRED, key)
+    end
+end
+settle_totals()
+return answer

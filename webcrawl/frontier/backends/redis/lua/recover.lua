@@ -1,0 +1,23 @@
+-- recover: the server has started, or taken the place of another; it may have forgotten its last second
+-- uses: shard
+--
+-- Called before any other operation can be: those are refused by a server that started until they are given to it again.
+-- Leases of that second may be unknown here and still be relied on, so none is given out until all have ended or
+-- have been confirmed (see join.lua). The numbers of those that were forgotten are never given again.
+--
+-- KEYS[1..8]  the shard's own, see shard.lua
+-- ARGV[1]     epoch seconds, '' for the server's clock
+-- ARGV[2]     run_id of the server
+-- ARGV[3]     how many seconds leases last
+-- Returns     1 when something was done, 0 when it had been done before
+
+if redis.call('HGET', TOTALS, 'run') == ARGV[2] then
+    return 0
+end
+redis.call('HSET', TOTALS, 'run', ARGV[2])
+redis.call('HINCRBY', TOTALS, 'epoch', 1)
+redis.call('HINCRBY', TOTALS, 'fence', 1000000)
+if redis.call('EXISTS', MEMBERS) == 1 or redis.call('EXISTS', HELD) == 1 then
+    redis.call('HSET', TOTALS, 'quiet_until', string.format('%.6f', clock(ARGV[1]) + tonumber(ARGV[3])))
+end
+return 1

@@ -1,0 +1,16 @@
+-- revive: keys that are given up get another chance, at most 1000 at once
+-- uses: shard crew
+--
+-- KEYS[1..8]  the shard's own, see shard.lua
+-- Returns     how many there were
+
+local keys = redis.call('SRANDMEMBER', GIVEN_UP, 1000)
+for _, key in ipairs(keys) do
+    local host = read(key)
+    displace(key, host)
+    host.given_up = 0
+    place(key, host)
+    write(key, host)
+end
+settle_totals()
+return #keys

@@ -1,0 +1,33 @@
+-- robots: store answers of robots.txt, and let the oldest go when there are too many
+-- uses: shard
+--
+-- KEYS[1..8]  the shard's own, see shard.lua
+-- KEYS[9]     robots      HASH  origin -> RobotsRecord as in packing.py
+-- KEYS[10]    robots_ends ZSET  origin -> expires_at (epoch seconds)
+-- ARGV[1]     how many may be kept
+-- ARGV[2]     the caller's name as a member of the crew
+-- ARGV[3..]   for each: origin, politeness key, expires_at, record
+-- Returns     how many are kept
+
+local most, me = tonumber(ARGV[1]), ARGV[2]
+for arg = 3, #ARGV, 4 do
+    local origin, key = ARGV[arg], ARGV[arg + 1]
+    redis.call('HSET', KEYS[9], origin, ARGV[arg + 3])
+    redis.call('ZADD', KEYS[10], ARGV[arg + 2], origin)
+    local held = redis.call('HGET', HELD, key)
+    if held and string.sub(held, string.find(held, ' ', 1, true) + 1) ~= me then
+        redis.call('HSET', STIRRED, key, FIRST_PLACE)
+    end
+end
+local kept = redis.call('ZCARD', KEYS[10])
+if kept > most then
+    -- A tenth more than must go, so that not every answer has to push one out.
+    local gone = redis.call('ZRANGE', KEYS[10], 0, kept - most + math.floor(most / 10) - 1)
+    for from = 1, #gone, 1000 do
+        local to = math.min(from + 999, #gone)
+        redis.call('ZREM', KEYS[10], unpack(gone, from, to))
+        redis.call('HDEL', KEYS[9], unpack(gone, from, to))
+    end
+    kept = kept - #gone
+end
+return kept

@@ -1,0 +1,27 @@
+-- wake: keys wait for no robots.txt any longer
+-- uses: shard crew
+--
+-- KEYS[1..8]  the shard's own, see shard.lua
+-- ARGV        the keys; none for all that are idle and wait for one
+
+local keys = ARGV
+if #keys == 0 then
+    keys = {}
+    for _, member in ipairs(redis.call('ZRANGEBYLEX', IDLE, '[p', '(p\255')) do
+        keys[#keys + 1] = string.sub(member, 16)
+    end
+end
+for _, key in ipairs(keys) do
+    local host = read(key)
+    if host and redis.call('HEXISTS', HELD, key) == 1 then
+        -- Its holder may be about to let go of it, for the very reason that is gone now.
+        redis.call('HSET', STIRRED, key, FIRST_PLACE)
+    elseif host and host.blocked > 0 then
+        displace(key, host)
+        host.blocked = 0
+        place(key, host)
+        write(key, host)
+    end
+end
+settle_totals()
+return #keys

@@ -1,0 +1,42 @@
+"""What the crawl's state is called in Redis, and which shard a politeness key belongs to."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from zlib import crc32
+
+_FIXED = ("hosts", "idle", "held", "stirred", "queues", "totals", "given_up", "members")
+"""The order in which ``lua/shard.lua`` expects them."""
+
+
+@lru_cache(1 << 16)
+def shard_of(key: str, shards: int) -> int:
+    return crc32(key.encode("utf-8", "surrogatepass")) % shards
+
+
+class CrawlNames:
+    """Keys of the whole crawl. ``spider`` is the prefix, as scrapy-redis has it."""
+
+    def __init__(self, spider: str) -> None:
+        self.spider = spider
+        self.meta = f"{spider}:meta"
+        self.crew = f"{spider}:crew"
+
+
+class ShardNames:
+    """Keys of one shard: all in one slot of a cluster."""
+
+    def __init__(self, spider: str, number: int) -> None:
+        self._tag = f"{{{spider}:{number}}}:".encode()
+        self.fixed = [self._tag + name.encode() for name in _FIXED]
+        self.idle, self.totals = self.fixed[1], self.fixed[5]
+        self.hosts, self.held, self.queues = self.fixed[0], self.fixed[2], self.fixed[4]
+        self.given_up = self.fixed[6]
+        self.robots = self._tag + b"robots"
+        self.robots_ends = self._tag + b"robots_ends"
+
+    def queue(self, key: str) -> bytes:
+        return self._tag + b"queue:" + key.encode("utf-8", "surrogatepass")
+
+    def bucket(self, number: int) -> bytes:
+        return self._tag + b"seen:%d" % number

@@ -1,0 +1,229 @@
+"""The connection to Redis: operations go out together, errors come back in the crawl's own words.
+
+A server that has started knows no script, and says so. That is how a restart, or another server in its place, is
+noticed by whoever speaks to it first, and before anything else can be done ``recover`` is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, cast
+
+from redis import exceptions
+from redis.asyncio import Redis, RedisCluster
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from webcrawl.errors import StartRefused, StorageAway, StorageFull, StorageLost
+from webcrawl.frontier.backends.redis.scripts import script
+
+Call = tuple[Sequence[bytes], Sequence[Any]]
+"""KEYS and ARGV of one call of a script."""
+
+OPERATIONS = (
+    "grow",
+    "join",
+    "lease",
+    "leave",
+    "load",
+    "pulse",
+    "push",
+    "ready",
+    "record",
+    "revive",
+    "robots",
+    "settle",
+    "tail",
+    "wake",
+)
+LOADED_LATER = 3
+"""How often a call is tried again that a server did not know: it may start again in between."""
+
+_AWAY = (
+    exceptions.ConnectionError,
+    exceptions.TimeoutError,
+    exceptions.BusyLoadingError,
+    exceptions.ReadOnlyError,
+    exceptions.ClusterError,
+    exceptions.ClusterDownError,
+    exceptions.TryAgainError,
+    exceptions.MovedError,
+    OSError,
+    asyncio.TimeoutError,
+)
+_AWAY_WORDS = ("LOADING", "MASTERDOWN", "CLUSTERDOWN", "READONLY", "TRYAGAIN", "BUSY", "UNKILLABLE")
+_FULL_WORDS = ("OOM", "MISCONF")
+_DENIED = (exceptions.AuthenticationError, exceptions.AuthorizationError, exceptions.NoPermissionError)
+
+
+class Server:
+    """One Redis, or one Redis Cluster. Every method may raise StorageAway, StorageFull or StorageLost."""
+
+    def __init__(self, params: Mapping[str, Any], recover: Callable[[str], Sequence[Call]]) -> None:
+        """``params``: those of ``redis.Redis``, with ``url`` in place of host, port and db where one is given.
+
+        ``recover(run_id)``: the calls of ``recover`` for every shard.
+        """
+        self._params = _own(params)
+        self._recover_calls = recover
+        self._recovering = asyncio.Lock()
+        self._client: Redis | None = None
+        self._cluster: RedisCluster | None = None
+
+    @property
+    def address(self) -> str:
+        """For people; without a password."""
+        url = str(self._params.get("url", ""))
+        if not url:
+            return f"{self._params.get('host', 'localhost')}:{self._params.get('port', 6379)}"
+        return url.split("://", 1)[-1].rsplit("@", 1)[-1]
+
+    async def connect(self) -> None:
+        """:raises StartRefused: it cannot be reached, or is no Redis for this"""
+        try:
+            self._client = _client(self._params)
+            info: dict[str, Any] = await self._client.info()
+        except _DENIED as error:
+            await self.close()
+            raise StartRefused(f"Redis at {self.address} does not let us in: {error}") from error
+        except (*_AWAY, exceptions.RedisError, ValueError) as error:
+            await self.close()
+            raise StartRefused(f"Redis at {self.address} cannot be reached: {error}") from error
+        version = tuple(int(part) for part in str(info["redis_version"]).split(".")[:2])
+        if version < (6, 2):
+            await self.close()
+            raise StartRefused(
+                f"Redis at {self.address} is version {info['redis_version']}; it must be 6.2 or newer"
+            )
+        if info.get("redis_mode") == "cluster" or info.get("cluster_enabled"):
+            await self._client.aclose()
+            self._client = None
+            self._cluster = _cluster(self._params)
+
+    async def close(self) -> None:
+        with suppress(*_AWAY, exceptions.RedisError):
+            for client in (self._client, self._cluster):
+                if client is not None:
+                    await client.aclose()
+        self._client = self._cluster = None
+
+    async def call(self, name: str, calls: Sequence[Call]) -> list[Any]:
+        """Call one operation with each of ``calls``; the answers in their order."""
+        sha = script(name).sha
+        answers = await self.commands(
+            [("EVALSHA", sha, len(keys), *keys, *args) for keys, args in calls], failing=False
+        )
+        for _ in range(LOADED_LATER):
+            unknown = [at for at, one in enumerate(answers) if isinstance(one, exceptions.NoScriptError)]
+            if not unknown:
+                break
+            await self._recover()
+            again = [("EVALSHA", sha, len(calls[at][0]), *calls[at][0], *calls[at][1]) for at in unknown]
+            for at, answer in zip(unknown, await self.commands(again, failing=False), strict=True):
+                answers[at] = answer
+        _raise_first(answers)
+        return answers
+
+    async def commands(self, commands: Sequence[tuple[Any, ...]], *, failing: bool = True) -> list[Any]:
+        """Send commands together, each of which names its key; errors of single ones are raised if ``failing``."""
+        try:
+            if self._cluster is not None:
+                answers = await self._scattered(self._cluster, commands)
+            elif self._client is not None:
+                async with self._client.pipeline(transaction=False) as pipeline:
+                    for command in commands:
+                        pipeline.execute_command(*command)
+                    answers = await pipeline.execute(raise_on_error=False)
+            else:
+                raise StorageLost("Redis was closed")
+        except (*_AWAY, exceptions.RedisError) as error:
+            raise translate(error) from error
+        if failing:
+            _raise_first(answers)
+        return answers
+
+    @staticmethod
+    async def _scattered(cluster: RedisCluster, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        sent = [cast("Awaitable[Any]", cluster.execute_command(*command)) for command in commands]
+        return list(await asyncio.gather(*sent, return_exceptions=True))
+
+    async def _recover(self) -> None:
+        """A server does not know our scripts: it has started. First make sure of the leases, then make it work."""
+        async with self._recovering:
+            text = script("recover").text
+            try:
+                if self._client is not None:
+                    run_id = str((await self._client.info("server"))["run_id"])
+                    for keys, args in self._recover_calls(run_id):
+                        await _send(self._client, "EVAL", text, len(keys), *keys, *args)
+                    for name in OPERATIONS:
+                        await _send(self._client, "SCRIPT LOAD", script(name).text)
+                elif self._cluster is not None:
+                    await self._recover_cluster(self._cluster, text)
+            except (*_AWAY, exceptions.RedisError) as error:
+                raise translate(error) from error
+
+    async def _recover_cluster(self, cluster: RedisCluster, text: str) -> None:
+        runs: dict[str, str] = {}
+        for keys, _ in self._recover_calls(""):
+            node = cluster.get_node_from_key(keys[0].decode())
+            if node is None:
+                raise exceptions.ClusterDownError("a slot has no server")
+            if node.name not in runs:
+                runs[node.name] = str((await cluster.info("server", target_nodes=node))["run_id"])
+            [(_, args)] = [one for one in self._recover_calls(runs[node.name]) if list(one[0]) == list(keys)]
+            await cluster.execute_command("EVAL", text, len(keys), *keys, *args)
+        for name in OPERATIONS:
+            await cluster.execute_command(
+                "SCRIPT LOAD", script(name).text, target_nodes=RedisCluster.PRIMARIES
+            )
+
+
+async def _send(client: Redis, *words: Any) -> Any:
+    send: Callable[..., Awaitable[Any]] = client.execute_command
+    return await send(*words)
+
+
+def translate(error: BaseException) -> Exception:
+    """The crawl's own exception for one of redis-py's."""
+    word = str(error).split(" ", 1)[0]
+    if isinstance(error, StorageFull | StorageLost):
+        return error
+    if isinstance(error, exceptions.OutOfMemoryError) or word in _FULL_WORDS or "-OOM" in str(error):
+        return StorageFull(f"Redis has no room: {error}")
+    if isinstance(error, _DENIED):
+        return StorageLost(f"Redis does not let us in any more: {error}")
+    if isinstance(error, _AWAY) or word in _AWAY_WORDS:
+        return StorageAway(f"Redis is away: {error}")
+    return StorageLost(f"Redis answers with an error: {error}")
+
+
+def _raise_first(answers: Sequence[Any]) -> None:
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            raise translate(answer) from answer
+
+
+def _own(params: Mapping[str, Any]) -> dict[str, Any]:
+    """What of the given parameters decides where we connect, with what we decide ourselves put right."""
+    own = {name: value for name, value in params.items() if name not in ("redis_cls", "retry_on_timeout")}
+    # A step that failed is tried again by the crawl, which knows what it means; bytes are never decoded by guess.
+    own.update(decode_responses=False, retry=Retry(NoBackoff(), 0), health_check_interval=0)
+    return own
+
+
+def _client(params: Mapping[str, Any]) -> Redis:
+    rest = {name: value for name, value in params.items() if name != "url"}
+    return Redis.from_url(params["url"], **rest) if params.get("url") else Redis(**rest)
+
+
+def _cluster(params: Mapping[str, Any]) -> RedisCluster:
+    rest = {
+        name: value
+        for name, value in params.items()
+        if name not in ("url", "db", "retry", "health_check_interval")
+    }
+    rest["retry"] = Retry(NoBackoff(), 2)
+    return RedisCluster.from_url(params["url"], **rest) if params.get("url") else RedisCluster(**rest)

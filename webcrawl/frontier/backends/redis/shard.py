@@ -1,0 +1,38 @@
+"""One shard of the crawl, as this process knows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from webcrawl.frontier.backends.redis.names import ShardNames
+from webcrawl.frontier.hold import Hold
+
+BUCKET_FULL = 300
+"""URLs per bucket, on average, at which a bucket is added. The fullest then has about 420: the limit is 512."""
+
+
+@dataclass(slots=True)
+class Shard:
+    """Names, figures and leases of a shard. ``hold`` stands for all keys of ``mine``."""
+
+    names: ShardNames
+    buckets: int = 1
+    seen: int = 0
+    queued: int = 0
+    hosts: int = 0
+    epoch: int = -1
+    hold: Hold = field(default_factory=lambda: Hold(0.0))
+    mine: dict[str, int] = field(default_factory=dict)
+    """Keys that are active here, with their fencing numbers."""
+
+    @property
+    def is_full(self) -> bool:
+        return self.seen > self.buckets * BUCKET_FULL
+
+    def lose(self) -> list[str]:
+        """Nothing of it is ours any more: the keys that were."""
+        lost = list(self.mine)
+        self.mine.clear()
+        self.hold.until = 0.0
+        self.hold = Hold(0.0)
+        return lost

@@ -1,0 +1,233 @@
+"""Carrying out commits: several small operations, in an order that loses nothing wherever it is cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.frontier.backend import Batch, Committed, Counts, Settled
+from webcrawl.frontier.backends.redis.commits import (
+    Portion,
+    portions,
+    pruned,
+    push_call,
+    record_calls,
+    robots_calls,
+    settle_call,
+)
+from webcrawl.frontier.backends.redis.known import Known
+from webcrawl.frontier.backends.redis.leases import EVERYTHING
+from webcrawl.frontier.backends.redis.packing import place_from, unpack_entries
+from webcrawl.frontier.backends.redis.server import Call, Server
+from webcrawl.frontier.backends.redis.shard import Shard
+from webcrawl.frontier.queue_head import Place, place_of
+from webcrawl.frontier.records import Kind, UrlEntry
+
+if TYPE_CHECKING:
+    from webcrawl.frontier.backends.redis.backend import RedisOptions
+    from webcrawl.frontier.backends.redis.clock import ServerClock
+
+_COUNTED = ("queued", "done", "failed", "refused", "hosts", "given_up_hosts", "given_up_urls")
+_GROWN_AT_ONCE = 64
+
+
+class Writer:
+    """Writes what commits say.
+
+    First everything that was discovered is queued, then what is known of hosts is stored, and only then do URLs
+    leave their queues: a commit that is cut off is carried out again, and what was done already changes nothing.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        options: RedisOptions,
+        member: str,
+        owner_of: Callable[[str], str],
+        shards: list[Shard],
+        shard_of: Callable[[str], Shard],
+        clock: ServerClock,
+    ) -> None:
+        """``shards`` is filled when the crawl is opened."""
+        self._server = server
+        self._options = options
+        self._member = member
+        self._owner_of = owner_of
+        self._shards = shards
+        self._shard_of = shard_of
+        self._clock = clock
+        self._known = Known()
+        self._uncertain: set[str] = set()
+        """Keys about which a commit may have queued something without our hearing of it."""
+
+    def forget(self) -> None:
+        """The server may have forgotten what it told us."""
+        self._known.clear()
+
+    def take_uncertain(self) -> dict[str, Place]:
+        """Active keys of ours whose queues may hold more than we were told, with a place before it all."""
+        keys, self._uncertain = self._uncertain, set()
+        return {key: EVERYTHING for key in keys if key in self._shard_of(key).mine}
+
+    async def commit(self, batch: Batch) -> Committed:
+        try:
+            return await self._commit(batch)
+        except BaseException:
+            self._uncertain.update(entry.key for entry in batch.discovered)
+            self._uncertain.update(one.again.key for one in batch.settled if one.again is not None)
+            raise
+
+    async def _commit(self, batch: Batch) -> Committed:
+        lengths: dict[str, int] = {}
+        queued = await self._push(batch.discovered, lengths)
+        if batch.robots:
+            most = max(self._options.robots_max // len(self._shards), 1)
+            calls = robots_calls(batch.robots, self._owner_of, self._shard_of, self._member, most)
+            await self._server.call("robots", calls)
+        lost: set[str] = set()
+        if batch.hosts:
+            slack = self._clock.slack_seconds
+            calls = record_calls(batch.hosts, self._shard_of, self._member, "keep", slack)
+            for keys in await self._server.call("record", calls):
+                lost.update(key.decode("utf-8", "surrogatepass") for key in keys)
+        queued += await self._settle(batch.settled, lengths, lost)
+        gone = await self._prune(lengths)
+        if gone:
+            queued = [entry for entry in queued if (entry.key, place_of(entry)) not in gone]
+        await self._grow()
+        total = sum(shard.queued for shard in self._shards)
+        hosts = sum(shard.hosts for shard in self._shards)
+        return Committed(queued, len(gone), total, hosts, sorted(lost))
+
+    # -- one step each -------------------------------------------------------------------------------------
+
+    async def _push(self, entries: Sequence[UrlEntry], lengths: dict[str, int]) -> list[UrlEntry]:
+        """Queue what is new; what was really queued, in the order it came."""
+        known = self._known
+        news: list[UrlEntry] = []
+        for entry in entries:
+            if entry.kind == Kind.ROBOTS:
+                # A hop of a robots.txt redirect is no URL of the crawl: it is never seen, whatever it points to.
+                entry.repeat = True
+            elif entry.fingerprint in known and not entry.repeat:
+                continue
+            news.append(entry)
+        queued: set[int] = set()
+        for portion, answer in await self._calls("push", news, self._push_call):
+            _, seen, total, hosts, fates, moves, counted = answer
+            shard = portion.shard
+            shard.seen, shard.queued, shard.hosts = seen, total, hosts
+            members: list[UrlEntry] = list(portion.in_order())
+            for at, place in zip(moves[::2], moves[1::2], strict=True):
+                members[at - 1].position = place_from(place)[1]
+            for entry, fate in zip(members, fates.decode(), strict=True):
+                if entry.kind != Kind.ROBOTS:
+                    known.add(entry.fingerprint)
+                if fate != "0":
+                    entry.repeat = fate == "2"
+                    queued.add(id(entry))
+            lengths.update({key: length for key, length in zip(portion.keys, counted, strict=True) if length})
+        return [entry for entry in news if id(entry) in queued]
+
+    def _push_call(self, portion: Portion) -> Call:
+        return push_call(portion, self._member, self._options.delay_seconds)
+
+    async def _settle(
+        self, settled: Sequence[Settled], lengths: dict[str, int], lost: set[str]
+    ) -> list[UrlEntry]:
+        """Settle what is ours to settle; the entries that went back into their queues."""
+        again: list[UrlEntry] = []
+        calls = await self._calls("settle", settled, self._settle_call, lambda one: one.entry.key)
+        for portion, (_, total, fates, counted) in calls:
+            portion.shard.queued = total
+            members: list[Settled] = list(portion.in_order())
+            for one, fate in zip(members, fates.decode(), strict=True):
+                if fate == "0":
+                    lost.add(one.entry.key)
+                elif one.again is not None:
+                    again.append(one.again)
+            lengths.update(zip(portion.keys, counted, strict=True))
+        return again
+
+    def _settle_call(self, portion: Portion) -> Call:
+        return settle_call(portion, self._member)
+
+    async def _prune(self, lengths: dict[str, int]) -> set[tuple[str, Place]]:
+        """Cut queues that are too long. Returns (key, place) of what went."""
+        gone: set[tuple[str, Place]] = set()
+        most = self._options.queue_max
+        full = [key for key, length in lengths.items() if most and length > most]
+        while full:
+            calls: list[Call] = []
+            for key in full:
+                names = self._shard_of(key).names
+                args = [key.encode("utf-8", "surrogatepass"), most]
+                calls.append(([*names.fixed, names.queue(key)], args))
+            tails = await self._server.call("tail", calls)
+            over = [
+                entry for key, tail in zip(full, tails, strict=True) for entry in unpack_entries(tail, key)
+            ]
+            gone.update((entry.key, place_of(entry)) for entry in over)
+            left: dict[str, int] = {}
+            await self._settle(pruned(over), left, set())
+            full = [key for key in full if left.get(key, 0) > most]
+        return gone
+
+    async def _grow(self) -> None:
+        """Add buckets to the seen tests that have become too full."""
+        for _ in range(_GROWN_AT_ONCE):
+            full = [shard for shard in self._shards if shard.is_full]
+            if not full:
+                return
+            calls: list[Call] = []
+            for shard in full:
+                new = shard.buckets
+                whole = 1 << (new.bit_length() - 1)
+                keys = [*shard.names.fixed, shard.names.bucket(new - whole), shard.names.bucket(new)]
+                calls.append((keys, [new, 2 * whole]))
+            for shard, buckets in zip(full, await self._server.call("grow", calls), strict=True):
+                shard.buckets = buckets
+
+    # -- calls that depend on the number of buckets --------------------------------------------------------
+
+    async def _calls(
+        self,
+        name: str,
+        things: Sequence[Any],
+        make: Callable[[Portion], Call],
+        key_of: Callable[[Any], str] = lambda entry: entry.key,
+    ) -> list[tuple[Portion, Any]]:
+        """Portions with their answers. Where others added buckets meanwhile, a portion is sent again."""
+        left = portions(things, key_of, self._shard_of)
+        done: list[tuple[Portion, Any]] = []
+        while left:
+            answers = await self._server.call(name, [make(portion) for portion in left])
+            again = []
+            for portion, answer in zip(left, answers, strict=True):
+                if answer[0] == -1:
+                    portion.shard.buckets = answer[1]
+                    again.append(portion)
+                else:
+                    portion.shard.buckets = max(portion.shard.buckets, answer[0])
+                    done.append((portion, answer))
+            left = again
+        return done
+
+    # -- figures -------------------------------------------------------------------------------------------
+
+    async def counts(self) -> Counts:
+        """The figures of all shards together."""
+        commands: list[tuple[Any, ...]] = []
+        for shard in self._shards:
+            commands.append(("HMGET", shard.names.totals, *_COUNTED, "seen", "buckets"))
+            commands.append(("ZLEXCOUNT", shard.names.idle, "[p", "(p\xff"))
+        answers = await self._server.commands(commands)
+        counts = Counts()
+        for shard, totals, parked in zip(self._shards, answers[::2], answers[1::2], strict=True):
+            numbers = [int(number or 0) for number in totals]
+            for name, number in zip(_COUNTED, numbers, strict=False):
+                setattr(counts, name, getattr(counts, name) + number)
+            counts.parked_hosts += parked
+            shard.queued, shard.hosts = numbers[0], numbers[4]
+            shard.seen, shard.buckets = numbers[-2], max(numbers[-1], 1)
+        return counts
