@@ -46,10 +46,11 @@ class ActiveKey:
     origin's robots.txt is fresh and allows it.
     """
 
-    __slots__ = ("_blocked", "asking", "head", "hops", "open", "record", "robots", "unsettled")
+    __slots__ = ("_blocked", "asking", "head", "hold", "hops", "open", "record", "robots", "unsettled")
 
     def __init__(self, activated: Activated) -> None:
         self.record = activated.record
+        self.hold = activated.hold
         self.head = QueueHead(activated.queue.entries, activated.queue.more, HEAD)
         self.robots: dict[str, RobotsRecord] = {}
         self.hops: deque[UrlEntry] = deque()
@@ -87,7 +88,9 @@ class ActiveKey:
     def _know(self, answers: Iterable[RobotsRecord]) -> None:
         """Answers that came while the key was not active, or whose origins were not in the head yet."""
         for answer in answers:
-            self.robots.setdefault(answer.origin, answer)
+            known = self.robots.get(answer.origin)
+            if known is None or known.fetched_at < answer.fetched_at:
+                self.robots[answer.origin] = answer
             delay = answer.crawl_delay_seconds or 0.0
             if delay > (self.record.crawl_delay_seconds or 0.0):
                 self.record.crawl_delay_seconds = delay

@@ -12,6 +12,7 @@ from webcrawl.frontier.backend import HEAD, Backend, Counts, Idle
 from webcrawl.frontier.heap import KeyHeap
 from webcrawl.frontier.patience import Patience
 from webcrawl.frontier.policies import Limits, Policies
+from webcrawl.frontier.queue_head import Place
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.hosts.record import RobotsRecord
 
@@ -56,6 +57,8 @@ class ActiveKeys:
         self._activating = False
         self._idle: Idle | None = None
         """What is known of idle keys; None when it may have changed."""
+        self._share: int | None = None
+        """How many keys we may have while other processes wait for some."""
         self.counts = Counts()
 
     def get(self, key: str) -> ActiveKey | None:
@@ -63,8 +66,11 @@ class ActiveKeys:
 
     def pop_ready(self, now: float) -> ActiveKey | None:
         """The key whose turn it is, taken out of the heap; None when no key's time has come."""
-        key = self._heap.pop_ready(now)
-        return None if key is None else self._keys[key]
+        while (key := self._heap.pop_ready(now)) is not None:
+            if not self._keys[key].hold.is_over():
+                return self._keys[key]
+            self.lose(key)
+        return None
 
     def next_at(self) -> float | None:
         """When the next key may be contacted, as far as time alone decides."""
@@ -82,7 +88,7 @@ class ActiveKeys:
         if self._idle is None:
             self.activate(1)
             return False
-        if self._idle.at is not None:
+        if self._idle.at is not None or self._idle.busy:
             return False
         parked_at = self._idle.parked_at
         return parked_at is None or parked_at - self._clock() > self._limits.patience_seconds
@@ -90,6 +96,38 @@ class ActiveKeys:
     def figures(self) -> tuple[int, int, int]:
         """Active keys that are not dry, ready ones, and those in the heap."""
         return len(self._keys) - len(self._dry), self._heap.count_ready(self._clock()), len(self._heap)
+
+    def is_waiting(self) -> bool:
+        """Whether more keys would be of use."""
+        return self._heap.next_at() is None or not self._heap.count_ready(self._clock(), at_most=1)
+
+    # -- news from other processes ---------------------------------------------------------------------------
+
+    def lose(self, key: str) -> None:
+        """The key is not ours any more: forget it. What is under way of it ends without effect on it."""
+        if self._keys.pop(key, None) is not None:
+            self._dry.pop(key, None)
+            self._heap.remove(key)
+            self._idle = None
+
+    def stirred(self, key: str, place: Place) -> None:
+        """Somebody else changed its queue, at ``place`` or behind it."""
+        active = self._keys.get(key)
+        if active is not None:
+            active.head.reopen(place)
+            self.arm(active)
+
+    def refresh(self, share: int | None) -> None:
+        """What was idle may be so no more, and the other way round. ``share``: see ``Pulse``."""
+        self._idle = None
+        self._share = share
+        if share is None:
+            return
+        surplus = len(self._keys) - len(self._dry) - share
+        if surplus > max(share // 10, 1):
+            waiting = (active for active in self._keys.values() if active.key in self._heap)
+            settled = (active for active in waiting if not active.unsettled)
+            self._release(list(itertools.islice(settled, surplus)))
 
     # -- where a key goes ------------------------------------------------------------------------------------
 
@@ -129,7 +167,7 @@ class ActiveKeys:
             self._start(self._load_more(active))
 
     async def _load_more(self, active: ActiveKey) -> None:
-        loaded = await self._backend.load(active.key, active.head.tail, HEAD)
+        loaded = await self._patience.insist(lambda: self._backend.load(active.key, active.head.tail, HEAD))
         active.loaded(loaded)
         active.owe(self._policies.politeness)
         self.arm(active)
@@ -203,6 +241,8 @@ class ActiveKeys:
     def activate(self, wanted: int) -> None:
         """Nothing is ready: make about ``wanted`` idle keys active, unless it is known that none can be yet."""
         room = self._limits.active_max - len(self._keys)
+        if self._share is not None:
+            room = min(room, self._share - (len(self._keys) - len(self._dry)))
         if self._activating or room <= 0 or not self._idle_may_be_ready():
             return
         self._activating = True
@@ -225,8 +265,8 @@ class ActiveKeys:
                 active.owe(self._policies.politeness)
                 self._keys[active.key] = active
                 self.arm(active)
-            idle = await self._backend.idle() if len(activated) < count else None
-            counts = await self._backend.counts()
+            idle = await self._patience.insist(self._backend.idle) if len(activated) < count else None
+            counts = await self._patience.insist(self._backend.counts)
             # Queued or released meanwhile: what was just learned may be out of date.
             self._idle = None if self._idle is None else idle
             self.counts = counts

@@ -13,9 +13,19 @@ from typing import Any
 from webcrawl.frontier import robots_desk
 from webcrawl.frontier.active_key import ActiveKey
 from webcrawl.frontier.active_keys import ActiveKeys
-from webcrawl.frontier.backend import HEAD, Backend, Committed, Counts, Settled
+from webcrawl.frontier.backend import (
+    HEAD,
+    Backend,
+    Command,
+    Committed,
+    Counts,
+    Pulse,
+    Settled,
+    SharedBackend,
+)
 from webcrawl.frontier.committer import Change, Committer, Store
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
+from webcrawl.frontier.membership import Membership
 from webcrawl.frontier.patience import Patience
 from webcrawl.frontier.policies import BUSY_STATUSES, Limits, Policies
 from webcrawl.frontier.records import Kind, State, UrlEntry
@@ -69,13 +79,19 @@ class Frontier:
         self._unsettled: dict[int, Lease] = {}
         self._lease_ids = itertools.count(1)
         self._closing = False
+        self._paused = False
         self.tally = Tally()
+        self._membership: Membership | None = None
+        if isinstance(backend, SharedBackend):
+            self._membership = Membership(backend, self._patience, self._figures, self._heard, broken)
 
     # -- life ------------------------------------------------------------------------------------------------
 
     async def open(self) -> Counts:
         """Take up the state that is there. :raises webcrawl.errors.StartRefused: it cannot be used."""
         self._keys.counts = await self._backend.open(self._clock())
+        if self._membership is not None:
+            self._membership.begin()
         return self._keys.counts
 
     async def close(self) -> None:
@@ -83,6 +99,8 @@ class Frontier:
         self._closing = True
         await self._committer.drain()
         await self._keys.close()
+        if self._membership is not None:
+            await self._membership.end()
         await self._backend.close()
 
     async def checkpoint(self, write: Callable[[Backend], Coroutine[Any, Any, None]]) -> None:
@@ -108,7 +126,7 @@ class Frontier:
 
     def next(self) -> Lease | None:
         """The next URL to fetch, or None when there is none now. Never waits."""
-        if len(self._unsettled) >= self._limits.open_max or self._closing:
+        if len(self._unsettled) >= self._limits.open_max or self._closing or self._rests():
             return None
         now = self._clock()
         while (active := self._keys.pop_ready(now)) is not None:
@@ -120,7 +138,7 @@ class Frontier:
 
     def next_at(self) -> float | None:
         """When ``next`` may have an answer again, as far as time alone decides."""
-        if len(self._unsettled) >= self._limits.open_max:
+        if len(self._unsettled) >= self._limits.open_max or self._rests():
             return None
         return self._keys.next_at()
 
@@ -128,7 +146,7 @@ class Frontier:
         """Whether the crawl is over: nothing queued that can be had, nothing open, nothing on its way."""
         if self._unsettled or self._committer.busy:
             return False
-        return self._closing or self._keys.is_exhausted()
+        return self._closing or (not self._rests() and self._keys.is_exhausted())
 
     def snapshot(self) -> Snapshot:
         """How the frontier stands, for people."""
@@ -146,8 +164,12 @@ class Frontier:
             in_flight=opened,
             unsettled=len(self._unsettled) - opened,
             next_ready_at=self._keys.next_at(),
-            stalled=self._patience.stalled,
+            stalled=self._patience.stalled or ("paused" if self._paused else None),
         )
+
+    def _rests(self) -> bool:
+        """Whether nothing new is to be begun: the operator says so, or nobody can tell what is still ours."""
+        return self._paused or (self._membership is not None and self._patience.away)
 
     def _lease(self, active: ActiveKey, now: float) -> Lease | None:
         pick = active.pick(now, self._policies, self._limits.blocked_max)
@@ -161,14 +183,14 @@ class Frontier:
         active.open = True
         active.unsettled += 1
         active.asking = pick.entry.kind == Kind.ROBOTS
-        lease = Lease(next(self._lease_ids), pick.entry, now)
+        lease = Lease(next(self._lease_ids), pick.entry, now, fence=active.record.fence, hold=active.hold)
         self._unsettled[lease.id] = lease
         return lease
 
     def _settle_refused(self, active: ActiveKey, entry: UrlEntry, rule: str) -> None:
         self.tally.refusals += 1
         self.tally.refused_by_rule[rule] += 1
-        settled = Settled(entry, State.REFUSED, rule)
+        settled = Settled(entry, State.REFUSED, rule, fence=active.record.fence)
         self._committer.add(Change(settled=[settled], then=lambda: active.head.gone(entry)))
 
     # -- what comes back -------------------------------------------------------------------------------------
@@ -176,7 +198,7 @@ class Frontier:
     def ended(self, lease: Lease, ending: Ending) -> None:
         """The response has ended (or failed): the key's clock restarts now. Called once per lease."""
         lease.ended_at = ending.ended_at
-        active = self._keys.get(lease.entry.key)
+        active = self._holding(lease)
         if active is None:
             return
         active.open = False
@@ -203,7 +225,7 @@ class Frontier:
     def settle(self, lease: Lease, outcome: Outcome) -> None:
         """Everything the fetch gave was processed: make it lasting. Called once per lease, after ``ended``."""
         entry = lease.entry
-        active = self._keys.get(entry.key)
+        active = self._holding(lease)
         change = Change(discovered=[self.place(found) for found in outcome.discovered], entry=outcome.entry)
         change.then = lambda: self._settled(lease)
         if active is not None:
@@ -211,8 +233,15 @@ class Frontier:
         if outcome.robots is not None:
             self._take_robots(lease, outcome.robots, change)
         if robots_desk.is_stored(entry):
-            change.settled.append(self._verdict(entry, outcome))
+            verdict = self._verdict(entry, outcome)
+            verdict.fence = lease.fence
+            change.settled.append(verdict)
         self._committer.add(change)
+
+    def _holding(self, lease: Lease) -> ActiveKey | None:
+        """The key of a lease, if it is held as it was then. What comes of another time must not touch it."""
+        active = self._keys.get(lease.entry.key)
+        return active if active is not None and active.record.fence == lease.fence else None
 
     def _verdict(self, entry: UrlEntry, outcome: Outcome) -> Settled:
         """The state a URL ends in, or its next attempt."""
@@ -271,7 +300,7 @@ class Frontier:
 
     def _settled(self, lease: Lease) -> None:
         self._unsettled.pop(lease.id, None)
-        active = self._keys.get(lease.entry.key)
+        active = self._holding(lease)
         if active is not None:
             active.head.gone(lease.entry)
             active.unsettled -= 1
@@ -283,6 +312,33 @@ class Frontier:
     def _on_committed(self, committed: Committed) -> None:
         self._keys.counts.queued, self._keys.counts.hosts = committed.total_queued, committed.total_hosts
         self._keys.queued(committed.queued)
+        for key in committed.lost:
+            self._keys.lose(key)
+        self._changed()
+
+    # -- other processes -------------------------------------------------------------------------------------
+
+    def _figures(self) -> dict[str, float]:
+        """How this process fares, for the others and for people."""
+        tally, (active, _, _) = self.tally, self._keys.figures()
+        free = len(self._unsettled) < self._limits.open_max and not self._rests() and not self._closing
+        return {
+            "pages": tally.pages,
+            "bytes": tally.bytes,
+            "errors": sum(tally.errors.values()),
+            "active": active,
+            "open": len(self._unsettled),
+            "waiting": float(free and self._keys.is_waiting()),
+        }
+
+    def _heard(self, pulse: Pulse) -> None:
+        self._paused = pulse.command is Command.PAUSE
+        self._closing = self._closing or pulse.command is Command.STOP
+        for key in pulse.lost:
+            self._keys.lose(key)
+        for key, place in pulse.stirred.items():
+            self._keys.stirred(key, place)
+        self._keys.refresh(None if self._closing else pulse.share)
         self._changed()
 
     def _count(self, entry: UrlEntry, ending: Ending) -> None:

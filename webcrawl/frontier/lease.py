@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from webcrawl.archive.capture import Entry
+from webcrawl.frontier.hold import FOREVER, Hold
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.frontier.robots_desk import RobotsReply
 
@@ -22,6 +23,10 @@ class Lease:
     entry: UrlEntry
     leased_at: float
     ended_at: float | None = None
+    fence: int = 0
+    """The number under which the key was held; what comes of it counts only while it still is."""
+    hold: Hold = FOREVER
+    """Over: another process may be contacting the key, so nothing may be sent and nothing be waited for."""
 
 
 class Result(StrEnum):

@@ -1,4 +1,4 @@
-"""A full disk is waited out: whatever could not be written is written again until there is room."""
+"""What time may cure is waited out: a full disk, a Redis that is away. The step is repeated until it succeeds."""
 
 from __future__ import annotations
 
@@ -7,43 +7,80 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from webcrawl.errors import StorageFull
+from webcrawl.errors import StorageAway, StorageFull
 
 _T = TypeVar("_T")
 
 RETRY_SECONDS = 2.0
 """How long a full disk is left alone before the same step is tried again."""
 
+AWAY_SECONDS = (0.1, 2.0)
+"""How long a storage that is away is left alone: at first, and at most."""
+
 logger = logging.getLogger(__name__)
 
 
 class Patience:
-    """Repeats steps that found no room. Says once that it waits, and once that it goes on."""
+    """Repeats steps that found no room, or no storage. Says once that it waits, and once that it goes on."""
 
     def __init__(self) -> None:
         self._waiting = 0
+        self._away = 0
 
     @property
     def stalled(self) -> str | None:
         """Why nothing can be made durable at the moment, in words; None when all is well."""
+        if self._away:
+            return "storage away"
         return "disk full" if self._waiting else None
+
+    @property
+    def away(self) -> bool:
+        """Whether the storage cannot be reached: what it knows of us may end without our hearing of it."""
+        return self._away > 0
 
     async def insist(self, step: Callable[[], Awaitable[_T]]) -> _T:
         """Do ``step`` until it does not raise StorageFull."""
-        waits = False
-        while True:
-            try:
-                done = await step()
-            except StorageFull as error:
-                if not waits:
-                    waits = True
-                    self._waiting += 1
-                    if self._waiting == 1:
-                        logger.warning("No room left, the crawl pauses until there is: %s", error)
-                await asyncio.sleep(RETRY_SECONDS)
-            else:
-                if waits:
-                    self._waiting -= 1
-                    if not self._waiting:
-                        logger.warning("There is room again, the crawl goes on")
-                return done
+        waits: StorageFull | None = None
+        pause = AWAY_SECONDS[0]
+        try:
+            while True:
+                try:
+                    done = await step()
+                except StorageFull as error:
+                    waits = self._wait(waits, error)
+                    if not isinstance(error, StorageAway):
+                        await asyncio.sleep(RETRY_SECONDS)
+                        continue
+                    await asyncio.sleep(pause)
+                    pause = min(2 * pause, AWAY_SECONDS[1])
+                else:
+                    return done
+        finally:
+            if waits is not None:
+                self._go_on(waits)
+
+    def _wait(self, before: StorageFull | None, error: StorageFull) -> StorageFull:
+        if before is None:
+            self._waiting += 1
+            self._away += isinstance(error, StorageAway)
+            if self._waiting == 1:
+                logger.warning("%s: %s", _PAUSE[isinstance(error, StorageAway)], error)
+            return error
+        if isinstance(before, StorageAway) is not isinstance(error, StorageAway):
+            self._away += 1 if isinstance(error, StorageAway) else -1
+            return error
+        return before
+
+    def _go_on(self, waited: StorageFull) -> None:
+        self._waiting -= 1
+        self._away -= isinstance(waited, StorageAway)
+        if not self._waiting:
+            logger.warning("%s", _GO_ON[isinstance(waited, StorageAway)])
+
+
+_PAUSE = {
+    False: "No room left, the crawl pauses until there is",
+    True: "The storage is away, the crawl pauses until it is back",
+}
+_GO_ON = {False: "There is room again, the crawl goes on", True: "The storage is back, the crawl goes on"}

@@ -81,11 +81,15 @@ class QueueHead:
 
     def pass_over(self, entry: UrlEntry) -> None:
         """A new entry was queued in the backend that is not to be held until a load brings it."""
+        self.reopen(place_of(entry))
+
+    def reopen(self, place: Place) -> None:
+        """There may be entries in the backend, at ``place`` or behind it, that we were not told of."""
         self.more = True
         if self.loading:
-            self._missed.add(place_of(entry))
+            self._missed.add(place)
         else:
-            self._end_before(place_of(entry))
+            self._end_before(place)
 
     def loaded(self, entries: Iterable[UrlEntry], more: bool) -> None:
         """Take in what the backend has behind ``tail``."""

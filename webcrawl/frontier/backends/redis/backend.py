@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -230,7 +230,9 @@ class RedisBackend:
         calls = record_calls(records, self._shard_of, self._member, "release", slack)
         await self._server.call("record", calls)
         for record in records:
-            self._shard_of(record.key).mine.pop(record.key, None)
+            mine = self._shard_of(record.key).mine
+            if mine.get(record.key) == record.fence:
+                del mine[record.key]
 
     async def wake(self, keys: Sequence[str]) -> None:
         calls: list[Call] = [
@@ -292,6 +294,11 @@ class RedisBackend:
     def _shard_of(self, key: str) -> Shard:
         return self._shards[shard_of(key, len(self._shards))]
 
-    async def _looked_at(self, shards: Iterable[Shard]) -> list[leases.View]:
+    async def _looked_at(self, shards: Sequence[Shard]) -> list[leases.View]:
         calls: list[Call] = [(shard.names.fixed, [leases.given_time(self._clock)]) for shard in shards]
-        return [leases.view_of(answer) for answer in await self._server.call("ready", calls)]
+        views = [leases.view_of(answer) for answer in await self._server.call("ready", calls)]
+        # Without a lease of our own in a shard there is nothing to be had before the next pulse.
+        return [
+            (held, max(wait, PULSE_SECONDS / 2) if shard.hold.is_over() else wait, found)
+            for shard, (held, wait, found) in zip(shards, views, strict=True)
+        ]

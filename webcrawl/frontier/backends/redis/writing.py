@@ -88,8 +88,11 @@ class Writer:
         if batch.hosts:
             slack = self._clock.slack_seconds
             calls = record_calls(batch.hosts, self._shard_of, self._member, "keep", slack)
+            fences = {record.key: record.fence for record in batch.hosts}
             for keys in await self._server.call("record", calls):
-                lost.update(key.decode("utf-8", "surrogatepass") for key in keys)
+                for name in keys:
+                    key = name.decode("utf-8", "surrogatepass")
+                    self._lose(key, fences[key], lost)
         queued += await self._settle(batch.settled, lengths, lost)
         gone = await self._prune(lengths)
         if gone:
@@ -143,11 +146,18 @@ class Writer:
             members: list[Settled] = list(portion.in_order())
             for one, fate in zip(members, fates.decode(), strict=True):
                 if fate == "0":
-                    lost.add(one.entry.key)
+                    self._lose(one.entry.key, one.fence, lost)
                 elif one.again is not None:
                     again.append(one.again)
             lengths.update(zip(portion.keys, counted, strict=True))
         return again
+
+    def _lose(self, key: str, fence: int, lost: set[str]) -> None:
+        """Something under ``fence`` was dropped. That may be of an earlier time: the key may be ours again."""
+        mine = self._shard_of(key).mine
+        if mine.get(key) == fence:
+            del mine[key]
+            lost.add(key)
 
     def _settle_call(self, portion: Portion) -> Call:
         return settle_call(portion, self._member)
