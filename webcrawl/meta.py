@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from webcrawl.frontier.hold import FOREVER, Hold
+
 if TYPE_CHECKING:
     from scrapy import Request
 
@@ -44,6 +46,8 @@ class FetchMeta:
     """What went over the wire; set by the download handler, also for a fetch that failed."""
     decode_error: str | None = None
     """Why the content coding could not be removed; None when it could or when there is none."""
+    hold: Hold = FOREVER
+    """How long the key may be contacted; over, another process may be at it."""
 
 
 def fetch_meta(request: Request) -> FetchMeta:
@@ -75,6 +79,6 @@ def detach(request: Request) -> FetchMeta:
 
 def _own(request: Request, lease_id: int | None) -> FetchMeta:
     old = fetch_meta(request)
-    own = FetchMeta(lease_id, old.kind, old.key, old.depth, old.via, old.wanted, old.maxsize)
+    own = FetchMeta(lease_id, old.kind, old.key, old.depth, old.via, old.wanted, old.maxsize, hold=old.hold)
     request.meta[KEY] = own
     return own

@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from ipaddress import ip_address
+from math import inf
 from time import monotonic, time
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from scrapy import signals
-from scrapy.exceptions import ResponseDataLossError, UnsupportedURLSchemeError
+from scrapy.exceptions import DownloadCancelledError, ResponseDataLossError, UnsupportedURLSchemeError
 
 from webcrawl.archive.capture import Capture
 from webcrawl.downloadhandlers.exchange import Exchange
@@ -24,6 +25,7 @@ from webcrawl.downloadhandlers.gate import ANNOUNCED_OVERSIZE, STOPPED, Gate, ha
 from webcrawl.downloadhandlers.network import Attempt, Proxy, close_network, network_of, private_addresses
 from webcrawl.downloadhandlers.request_head import Target, request_head, split_url
 from webcrawl.downloadhandlers.scrapy_response import scrapy_headers, scrapy_response
+from webcrawl.frontier.hold import Hold, uptime
 from webcrawl.frontier.records import Kind
 from webcrawl.meta import FetchMeta, begin_fetch
 
@@ -167,15 +169,20 @@ class HttpDownloadHandler:
             gate.on_payload if listens else None,
         )
         timer = loop.call_later(max(0.0, errand.deadline - monotonic()), exchange.expire)
+        watch = _Watch(errand.fetch.hold, exchange)
         capture.request_head = errand.head
         capture.ip = connection.ip
         capture.started_at = time()
         sent_at = monotonic()
         try:
+            if errand.fetch.hold.is_over():
+                raise DownloadCancelledError(f"{request.url}: the lease of its key has ended")
             connection.send(exchange, capture.request_head, request.body)
+            watch.begin()
             await exchange.done
         finally:
             timer.cancel()
+            watch.end()
             connection.release(exchange, keep=not _asks_to_close(request))
         if exchange.head is not None:
             request.meta["download_latency"] = exchange.head_at - sent_at
@@ -208,6 +215,31 @@ class HttpDownloadHandler:
             "download_fail_on_dataloss", self._fail_on_dataloss
         ):
             raise ResponseDataLossError(f"{errand.request.url}: the connection was lost within the body")
+
+
+class _Watch:
+    """Ends an exchange when the hold on its key does: from then on another process may be contacting the host."""
+
+    def __init__(self, hold: Hold, exchange: Exchange) -> None:
+        self._hold = hold
+        self._exchange = exchange
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self) -> None:
+        if self._hold.until != inf:
+            self._look()
+
+    def _look(self) -> None:
+        left = self._hold.until - uptime()
+        if left <= 0:
+            self._exchange.expire()
+        else:
+            # It may have been renewed by then.
+            self._timer = asyncio.get_running_loop().call_later(left, self._look)
+
+    def end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
 
 
 def _flags(exchange: Exchange) -> list[str]:
