@@ -178,8 +178,10 @@ class RedisServer:
 
             def pong() -> bool:
                 with suppress(redis.ConnectionError, redis.BusyLoadingError):
-                    # Another process that has the port would answer too.
-                    return bool(client.info("server")["process_id"] == self.pid)
+                    # Another process that has the port would answer too, and INFO is also answered by one
+                    # that is still reading its data.
+                    info = client.info()
+                    return bool(info["process_id"] == self.pid and not info["loading"])
                 return not self.is_running
 
             _until(pong, "the server answers")
