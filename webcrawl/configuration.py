@@ -28,8 +28,10 @@ from webcrawl.readers import (
     mime_patterns,
     nameservers,
     networks_or_switch,
+    optional,
     readable_file,
     real,
+    redis_url,
     switch,
     text,
     whole,
@@ -61,16 +63,30 @@ def _worker_name() -> str:
     return f"{socket.gethostname()}-{os.getpid()}"
 
 
+def _likely_backend(redis_url: object) -> str:
+    """Whoever names a Redis and no backend means that one."""
+    return "redis" if redis_url else "sqlite"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
     """The settings of a crawl as typed values. Without arguments: the defaults."""
 
     # The frontier
-    frontier_backend: str = _of(
-        choice("sqlite", "memory", later=["redis"]),
-        "sqlite",
-        "",
-        "where queues, seen URLs and hosts are kept",
+    frontier_backend: str = field(
+        default="sqlite",
+        metadata={
+            "reader": optional(choice("sqlite", "memory", "redis")),
+            "default": None,
+            "unit": "",
+            "meaning": "where queues, seen URLs and hosts are kept; if unset redis with a REDIS_URL, else sqlite",
+        },
+    )
+    redis_url: str | None = _of(
+        redis_url(), None, "", "the Redis, Valkey or Redis Cluster that several processes share"
+    )
+    lease_seconds: float = _of(
+        real(1, _DAY), 60.0, "seconds", "after so long without a sign of life a process has lost its hosts"
     )
     frontier_order: str = _of(
         choice("breadth_first", "priority", "random"), "breadth_first", "", "what a queue gives first"
@@ -235,6 +251,7 @@ class Configuration:
         values = {item.field_name: item.read(settings) for item in SETTINGS}
         values["user_agent"] = contact.user_agent(str(values["user_agent"]), str(values["crawler_contact"]))
         values["worker_name"] = values["worker_name"] or _worker_name()
+        values["frontier_backend"] = values["frontier_backend"] or _likely_backend(values["redis_url"])
         return cls(**values)
 
 
@@ -301,6 +318,11 @@ def _contradictions(settings: BaseSettings, broken: set[str]) -> Iterator[Proble
         least, most = table[less].read(settings), table[more].read(settings)
         if least > most and not (more == "DOWNLOAD_ANNOUNCED_MAXSIZE" and most == 0):
             yield Problem(less, f"must be at most {more}, which is {most:g}, not {least:g}")
+    if not broken & {"FRONTIER_BACKEND", "FRONTIER_SEEN", "REDIS_URL"}:
+        given = table["FRONTIER_BACKEND"].read(settings)
+        backend = given or _likely_backend(table["REDIS_URL"].read(settings))
+        if backend == "redis" and table["FRONTIER_SEEN"].read(settings) != "exact":
+            yield Problem("FRONTIER_SEEN", "must be exact with FRONTIER_BACKEND=redis, not 'bloom'")
     told = "" if "CRAWLER_CONTACT" in broken else table["CRAWLER_CONTACT"].read(settings)
     if told and not contact.is_contact(told):
         allowed = table["CRAWLER_CONTACT"].reader.allowed

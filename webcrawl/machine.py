@@ -114,14 +114,14 @@ def machine_of(crawler: Crawler) -> Machine:
 def _build(crawler: Crawler) -> Machine:
     configuration = Configuration.from_settings(crawler.settings)
     key = PolitenessKey(configuration.politeness_key)  # type: ignore[arg-type]
-    clock = Clock()
     private = private_addresses(crawler)
     exclusions = _exclusions(configuration)
     fixed, followed = _scopes(configuration, crawler, private, exclusions)
     intake = Intake(key, followed, fixed)
     rules = RulesCache(ROBOTS_PARSED, configuration.product_token)
-    policies = _policies(configuration, key, intake, rules, clock())
+    policies = _policies(configuration, key, intake, rules, time.time())
     directory = jobdir_path(crawler)
+    backend, clock = _backend_and_clock(configuration, crawler, key, directory)
     return Machine(
         configuration,
         clock,
@@ -130,7 +130,7 @@ def _build(crawler: Crawler) -> Machine:
         policies,
         rules,
         None if directory is None else Jobdir(directory),
-        _backend(configuration, policies.politeness, directory),
+        backend,
         None if directory is None else ArchiveThread(_archive(configuration, directory)),
         private,
         exclusions,
@@ -181,13 +181,26 @@ def jobdir_path(crawler: Crawler) -> Path | None:
     return Path("crawls") / f"{spider}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
 
 
-def _backend(configuration: Configuration, politeness: Politeness, directory: Path | None) -> Backend:
+def _backend_and_clock(
+    configuration: Configuration, crawler: Crawler, key: PolitenessKey, directory: Path | None
+) -> tuple[Backend, Callable[[], float]]:
+    if configuration.frontier_backend == "redis":
+        # Who crawls alone does not wait for what he does not need.
+        from webcrawl.sharing import shared_backend
+
+        return shared_backend(configuration, crawler, key)
+    return _own_backend(configuration, directory), Clock()
+
+
+def _own_backend(configuration: Configuration, directory: Path | None) -> Backend:
     if configuration.frontier_backend == "memory" or directory is None:
         seen = None
         if configuration.frontier_seen == "bloom":
             seen = Seen(configuration.frontier_seen_capacity, configuration.frontier_seen_error_rate)
         return MemoryBackend(
-            queue_max=configuration.frontier_queue_max, seen=seen, delay_seconds=politeness.min_delay
+            queue_max=configuration.frontier_queue_max,
+            seen=seen,
+            delay_seconds=configuration.politeness_min_delay,
         )
     options = SqliteOptions(
         seen=configuration.frontier_seen,  # type: ignore[arg-type]
@@ -196,7 +209,7 @@ def _backend(configuration: Configuration, politeness: Politeness, directory: Pa
         cache_bytes=configuration.frontier_cache_bytes,
         queue_max=configuration.frontier_queue_max,
         robots_max=configuration.robots_cache_size,
-        delay_seconds=politeness.min_delay,
+        delay_seconds=configuration.politeness_min_delay,
     )
     identity = {
         "POLITENESS_KEY": configuration.politeness_key,

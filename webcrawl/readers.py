@@ -14,9 +14,10 @@ from importlib import import_module
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 Network = IPv4Network | IPv6Network
 Nameserver = tuple[str, int]
@@ -85,13 +86,38 @@ def real(least: float, most: float, *, zero: str = "", above: bool = False) -> R
     return Reader(allowed or _range_in_words("a number", least, most, zero), read)
 
 
-def choice(*names: str, later: Sequence[str] = ()) -> Reader:
-    """One of ``names``; ``later`` are names that are promised and not here yet."""
+def optional(reader: Reader) -> Reader:
+    """What ``reader`` takes, or nothing: None when empty."""
+
+    def read(value: object) -> object:
+        return None if value in EMPTY else reader.read(value)
+
+    return Reader(reader.allowed, read)
+
+
+def redis_url() -> Reader:
+    """Where a Redis is; None when empty."""
+
+    def read(value: object) -> str | None:
+        if value in EMPTY:
+            return None
+        url = _string(value)
+        if (
+            not url.startswith(("redis://", "rediss://", "unix://"))
+            or not urlsplit(url).netloc + urlsplit(url).path
+        ):
+            raise ValueError
+        _ = urlsplit(url).port
+        return url
+
+    return Reader("a URL such as redis://HOST:PORT/DB, rediss://HOST:PORT or unix:///PATH", read)
+
+
+def choice(*names: str) -> Reader:
+    """One of ``names``."""
     listed = ", ".join(names[:-1]) + f" or {names[-1]}"
 
     def read(value: object) -> str:
-        if value in later:
-            raise Refusal(f"is not in this version yet; it must be {listed}")
         if value not in names:
             raise ValueError
         return str(value)

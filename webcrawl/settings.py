@@ -26,7 +26,11 @@ FETCH_PRIVATE_ADDRESSES = False  # True, or a list of networks; hosts of the see
 
 # Frontier: queues, seen URLs, order ------------------------------------------------------------------------------
 SCHEDULER = "webcrawl.scheduler.Scheduler"
-FRONTIER_BACKEND = "sqlite"  # sqlite, memory
+FRONTIER_BACKEND = None  # sqlite, memory, redis; None: redis where REDIS_URL is set, else sqlite
+REDIS_URL = (
+    None  # redis://HOST:PORT/DB of the Redis that several processes share; REDIS_PARAMS as for scrapy-redis
+)
+LEASE_SECONDS = 60  # without a sign of life for so long a process has lost its hosts to the others
 FRONTIER_ORDER = "breadth_first"  # breadth_first, priority, random
 FRONTIER_PRIORITISER = None  # import path of a function UrlEntry -> level
 FRONTIER_BIAS = 2.0  # how much rather a level is drawn than the next lower one

@@ -81,9 +81,22 @@ def test_all_wrong_settings_are_found_at_once() -> None:
     assert {problem.name for problem in caught.value.problems} == set(wrong)
 
 
-def test_a_backend_that_is_promised_is_named_as_such() -> None:
-    (problem,) = problems({"FRONTIER_BACKEND": "redis"})
-    assert problem == "FRONTIER_BACKEND: is not in this version yet; it must be sqlite or memory, not 'redis'"
+@pytest.mark.parametrize(
+    ("given", "backend"),
+    [
+        ({"REDIS_URL": "redis://10.0.0.5/0"}, "redis"),
+        ({"REDIS_URL": "redis://10.0.0.5/0", "FRONTIER_BACKEND": "sqlite"}, "sqlite"),
+        ({"REDIS_URL": ""}, "sqlite"),
+        ({"FRONTIER_BACKEND": "redis"}, "redis"),
+    ],
+)
+def test_who_names_a_redis_and_no_backend_means_that_one(given: dict[str, object], backend: str) -> None:
+    assert Configuration.from_settings(Settings(given)).frontier_backend == backend
+
+
+def test_redis_knows_what_was_seen_exactly() -> None:
+    (problem,) = problems({"REDIS_URL": "redis://10.0.0.5/0", "FRONTIER_SEEN": "bloom"})
+    assert problem == "FRONTIER_SEEN: must be exact with FRONTIER_BACKEND=redis, not 'bloom'"
 
 
 @pytest.mark.parametrize(

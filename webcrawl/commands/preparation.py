@@ -103,7 +103,8 @@ def complete(settings: Settings, spider: type[Spider]) -> None:
         return
     command = ["scrapy", "crawl", *_without_standard_input(sys.argv[1:])]
     if configuration.jobdir is None:
-        directory = _fresh(spider.name)
+        shared = configuration.frontier_backend == "redis"
+        directory = _fresh(f"{spider.name}-{configuration.worker_name}" if shared else spider.name)
         settings.set("JOBDIR", str(directory), priority="cmdline")
         command += ["-s", f"JOBDIR={directory}"]
         sys.stderr.write(f"The crawl is kept in {directory}\nTo resume it: {join(command)}\n")
@@ -132,6 +133,9 @@ def _without_standard_input(arguments: list[str]) -> list[str]:
 
 
 def _holds_crawl(settings: Settings) -> bool:
+    if Configuration.from_settings(settings).frontier_backend == "redis":
+        # It may have been begun by another process, or be fed by whoever pushes URLs.
+        return True
     return bool(settings.get("JOBDIR")) and (Path(settings["JOBDIR"]) / FRONTIER).exists()
 
 

@@ -75,6 +75,10 @@ class Whitelist:
             name = name.partition(".")[2]
         return True
 
+    def digest(self) -> str:
+        """The same short text for the same sites, in whatever order and spelling they were named."""
+        return f"{fingerprint(bytes(self._hashes).hex()) & (1 << 64) - 1:016x}"
+
     def names(self) -> Iterator[str]:
         """Read the names again, as hosts, in their order; ``www.`` is kept: some sites have nothing else."""
         for line in self._lines():

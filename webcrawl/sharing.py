@@ -1,0 +1,87 @@
+"""A crawl that several processes share: how its Redis is reached, and what they must agree on."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from scrapy_redis.connection import get_redis_from_settings
+
+from webcrawl.frontier.backends.redis import RedisBackend, RedisOptions
+from webcrawl.frontier.backends.redis.clock import ServerClock
+from webcrawl.frontier.backends.redis.crew import SCOPE
+from webcrawl.scope.whitelist import whitelist_of
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+    from webcrawl.configuration import Configuration
+    from webcrawl.urls.politeness_key import PolitenessKey
+
+
+class _Parameters(dict[str, Any]):
+    """Stands where scrapy-redis would make a connection, and keeps what it would make it with."""
+
+    @classmethod
+    def from_url(cls, url: str, **rest: Any) -> _Parameters:
+        return cls(rest, url=url)
+
+
+def shared_backend(
+    configuration: Configuration, crawler: Crawler, key: PolitenessKey
+) -> tuple[RedisBackend, ServerClock]:
+    """The backend, and the clock by which all processes of the crawl go."""
+    clock = ServerClock()
+    options = RedisOptions(
+        spider=crawler.spidercls.name or "crawl",
+        lease_seconds=configuration.lease_seconds,
+        queue_max=configuration.frontier_queue_max,
+        robots_max=configuration.robots_cache_size,
+        delay_seconds=configuration.politeness_min_delay,
+        worker=configuration.worker_name,
+    )
+    parameters = connection_parameters(crawler.settings)
+    agreed = identity(configuration, crawler)
+    return RedisBackend(parameters, options, agreed, lambda origin: key.of_url(f"{origin}/"), clock), clock
+
+
+def connection_parameters(settings: BaseSettings) -> dict[str, Any]:
+    """The parameters of ``redis.Redis``, with ``url`` where REDIS_URL is given.
+
+    ``REDIS_PARAMS``, ``REDIS_HOST``, ``REDIS_PORT`` and so on mean what they mean to scrapy-redis; only the class of
+    the connection is ours.
+    """
+    own = settings.copy()
+    given = {**own.getdict("REDIS_PARAMS"), "redis_cls": _Parameters}
+    own.set("REDIS_PARAMS", given, priority="cmdline")
+    # Decoded answers would be no bytes any more.
+    own.set("REDIS_DECODE_RESPONSES", False, priority="cmdline")
+    return dict(get_redis_from_settings(own))
+
+
+def identity(configuration: Configuration, crawler: Crawler) -> dict[str, str]:
+    """The settings on which all processes of a crawl must agree, as they are told to who does not."""
+    spider = crawler.spider
+    domains = getattr(spider, "domains", None)
+    scope = {
+        "DEPTH_LIMIT": configuration.depth_limit,
+        "URLLENGTH_LIMIT": configuration.urllength_limit,
+        "EXTENSIONS_REFUSED": _digest(sorted(configuration.extensions_refused)),
+        # The list itself is read again while the crawl runs, and may lie elsewhere on each machine.
+        "EXCLUSION_FILE": "given" if configuration.exclusion_file else "none",
+        "FETCH_PRIVATE_ADDRESSES": _shown(configuration.fetch_private_addresses),
+        "allow": getattr(spider, "allow", None) or "none",
+        "domains": whitelist_of(domains).digest() if domains else "none",
+        "allowed_domains": _digest(sorted(getattr(spider, "allowed_domains", None) or ())),
+    }
+    fixed = {"POLITENESS_KEY": configuration.politeness_key}
+    return {**fixed, **{f"{SCOPE}{name}": str(value) for name, value in scope.items()}}
+
+
+def _shown(private: bool | tuple[Any, ...]) -> str:
+    return str(private) if isinstance(private, bool) else ",".join(sorted(map(str, private)))
+
+
+def _digest(words: list[str]) -> str:
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:12] if words else "none"
