@@ -75,7 +75,7 @@ class ActiveKeys:
     def next_at(self) -> float | None:
         """When the next key may be contacted, as far as time alone decides."""
         times = [self._heap.next_at()]
-        if self._idle is not None and len(self._keys) < self._limits.active_max:
+        if self._idle is not None and self._room() > 0:
             times += [self._idle.at, self._idle.parked_at]
         return min((time for time in times if time is not None), default=None)
 
@@ -240,13 +240,19 @@ class ActiveKeys:
 
     def activate(self, wanted: int) -> None:
         """Nothing is ready: make about ``wanted`` idle keys active, unless it is known that none can be yet."""
-        room = self._limits.active_max - len(self._keys)
-        if self._share is not None:
-            room = min(room, self._share - (len(self._keys) - len(self._dry)))
+        room = self._room()
         if self._activating or room <= 0 or not self._idle_may_be_ready():
             return
         self._activating = True
         self._start(self._activate(min(room, max(16, wanted))))
+
+    def _room(self) -> int:
+        """How many more keys we may have."""
+        room = self._limits.active_max - len(self._keys)
+        if self._share is not None:
+            # A dry key is nobody's gain.
+            room = min(room, self._share - (len(self._keys) - len(self._dry)))
+        return room
 
     def _idle_may_be_ready(self) -> bool:
         if self._idle is None:

@@ -143,7 +143,8 @@ class Pulse:
     stirred: dict[str, Place] = field(default_factory=dict)
     """Active keys of ours that others queued URLs for, with a place before which nothing has changed."""
     share: int | None = None
-    """The keys that are a fair part for us when somebody else has nothing to do; None when nobody waits."""
+    """The keys that are a fair part for us, at least one, when somebody else has nothing to do; None when nobody
+    waits."""
 
 
 class Backend(Protocol):

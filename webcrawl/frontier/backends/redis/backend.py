@@ -287,7 +287,7 @@ class RedisBackend:
             active = sum(len(shard.mine) for shard in self._shards)
             now = self._clock()
             command = await self._crew.report(now, {"active": active, **figures})
-            return Pulse(command, pulse.lost, pulse.stirred, await self._crew.share(now))
+            return Pulse(command, pulse.lost, pulse.stirred, await self._crew.share(now, pulse.idle))
 
     # -- shards --------------------------------------------------------------------------------------------
 

@@ -102,14 +102,14 @@ class Crew:
         )
         return Command(command.decode()) if command else Command.RUN
 
-    async def share(self, now: float) -> int | None:
-        """A fair part of the active keys, when somebody else waits for some."""
+    async def share(self, now: float, idle: int) -> int | None:
+        """A fair part of all keys that have URLs, ``idle`` of which nobody holds, when somebody else waits for some."""
         members = await self.members(now)
         others = [facts["figures"] for name, facts in members.items() if name != self._member]
         if not any(figures.get("waiting") for figures in others):
             return None
         active = sum(float(facts["figures"].get("active", 0)) for facts in members.values())
-        return math.ceil(active / len(members))
+        return max(math.ceil((active + idle) / len(members)), 1)
 
     async def leave(self) -> None:
         await self._server.commands([("HDEL", self._names.crew, self._member)])

@@ -28,6 +28,8 @@ class Renewed:
 
     lost: list[str] = field(default_factory=list)
     stirred: dict[str, Place] = field(default_factory=dict)
+    idle: int = 0
+    """Keys that have URLs and no holder."""
     forgotten: bool = False
     """The server started: it may have forgotten its last second."""
 
@@ -87,7 +89,8 @@ async def renew(
     args = [*_begin(clock, member), lease_seconds]
     answers = await server.call("pulse", [(shard.names.fixed, args) for shard in shards])
     again = []
-    for shard, (epoch, *pairs) in zip(shards, answers, strict=True):
+    for shard, (epoch, idle, *pairs) in zip(shards, answers, strict=True):
+        renewed.idle += idle
         if epoch == -1 or shard.hold.is_over():
             renewed.lost += shard.lose()
             again.append(shard)

@@ -6,16 +6,17 @@
 -- ARGV[2]     the same moment by the clock in which the hosts' times are kept
 -- ARGV[3]     the caller's name as a member of the crew
 -- ARGV[4]     how many seconds its leases last from now on
--- Returns     {epoch, key, place, ...}: keys it holds for which others queued URLs; {-1} when its leases have ended
+-- Returns     {epoch, number of idle keys, key, place, ...}: keys it holds for which others queued URLs; {-1, 0} when
+--             its leases have ended
 
 local now, me = clock(ARGV[1]), ARGV[3]
 bury(now, tonumber(ARGV[2]))
 if not redis.call('ZSCORE', MEMBERS, me) then
     settle_totals()
-    return { -1 }
+    return { -1, 0 }
 end
 redis.call('ZADD', MEMBERS, now + tonumber(ARGV[4]), me)
-local answer = { tonumber(redis.call('HGET', TOTALS, 'epoch') or '0') }
+local answer = { tonumber(redis.call('HGET', TOTALS, 'epoch') or '0'), redis.call('ZCARD', IDLE) }
 local stirred = redis.call('HGETALL', STIRRED)
 for at = 1, #stirred, 2 do
     local key = stirred[at]
