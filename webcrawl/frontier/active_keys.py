@@ -35,7 +35,7 @@ class ActiveKeys:
         policies: Policies,
         limits: Limits,
         clock: Callable[[], float],
-        drain: Callable[[], Coroutine[Any, Any, None]],
+        drain: Callable[[], Coroutine[Any, Any, object]],
         changed: Callable[[], None],
         broken: Callable[[BaseException], None],
         patience: Patience,

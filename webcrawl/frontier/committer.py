@@ -77,15 +77,15 @@ class Committer:
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run())
 
-    async def drain(self) -> None:
-        """Wait until everything given so far is durable, or until it is known that it cannot become so."""
-        if not self.busy:
-            return
-        reached = asyncio.Event()
-        self._waiting.append(reached)
-        self.add(Change(then=reached.set))
-        await reached.wait()
-        self._waiting.remove(reached)
+    async def drain(self) -> bool:
+        """Wait until everything given so far is durable, or until it is known that it cannot become so: False."""
+        if self.busy:
+            reached = asyncio.Event()
+            self._waiting.append(reached)
+            self.add(Change(then=reached.set))
+            await reached.wait()
+            self._waiting.remove(reached)
+        return not self._broken
 
     async def _run(self) -> None:
         committing: asyncio.Task[None] | None = None

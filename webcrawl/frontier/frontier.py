@@ -7,8 +7,8 @@ tasks to the backend and comes back as a callback. The frontier knows the rules 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, TypeVar
 
 from webcrawl.frontier import robots_desk
 from webcrawl.frontier.active_key import ActiveKey
@@ -32,6 +32,8 @@ from webcrawl.frontier.records import Kind, State, UrlEntry
 from webcrawl.frontier.tally import Snapshot, Tally
 from webcrawl.hosts.health import HOST_FAILURES
 from webcrawl.hosts.record import RobotsRecord
+
+_T = TypeVar("_T")
 
 _STATES = {
     Result.FETCHED: State.DONE,
@@ -118,9 +120,13 @@ class Frontier:
         """Give an entry its level and position, once."""
         return entry if entry.position else self._policies.order.place(entry)
 
-    async def drain(self) -> None:
-        """Wait until all that was added is durable: for those who add much."""
-        await self._committer.drain()
+    async def drain(self) -> bool:
+        """Wait until all that was added is durable: for those who add much. False: it cannot become so."""
+        return await self._committer.drain()
+
+    async def insist(self, step: Callable[[], Awaitable[_T]]) -> _T:
+        """Do a step of the storage's, again and again while it is away or full; the crawl pauses meanwhile."""
+        return await self._patience.insist(step)
 
     # -- what goes out ---------------------------------------------------------------------------------------
 
@@ -141,6 +147,10 @@ class Frontier:
         if len(self._unsettled) >= self._limits.open_max or self._rests():
             return None
         return self._keys.next_at()
+
+    def is_closing(self) -> bool:
+        """Whether nothing more will be begun here: the crawl was stopped, or is being closed."""
+        return self._closing
 
     def is_finished(self) -> bool:
         """Whether the crawl is over: nothing queued that can be had, nothing open, nothing on its way."""
