@@ -1,0 +1,113 @@
+"""Several workers on one crawl, as real processes on a real Redis, with the accidents that workers have."""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.frontier.backends.redis.names import ShardNames
+from webcrawl.frontier.backends.redis.packing import unpack_entries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from redis import Redis
+
+    from tests.crawl.crawling import Crawl
+    from tests.redis_server import RedisServer
+
+SHARDS = 16
+
+
+class Crew:
+    """Workers by name; each has a JOBDIR of its own that outlives it."""
+
+    def __init__(self, start: Callable[..., Crawl], redis: RedisServer, seeds: list[str], **settings: Any) -> None:
+        self._start = start
+        self._redis = redis
+        self._seeds = seeds
+        self._settings = {"REDIS_URL": redis.url, "STATISTICS_INTERVAL_SECONDS": 1, **settings}
+        self.workers: dict[str, Crawl] = {}
+        self.frozen: set[str] = set()
+
+    def start(self, name: str, **more: Any) -> Crawl:
+        """Start a worker, or start it again."""
+        before = self.workers.get(name)
+        settings = {**self._settings, "WORKER_NAME": name, **more}
+        self.workers[name] = self._start(self._seeds, of=before, **settings)
+        return self.workers[name]
+
+    def kill(self, name: str) -> None:
+        """kill -9."""
+        self.frozen.discard(name)
+        self.workers[name].kill()
+
+    def freeze(self, name: str) -> None:
+        """SIGSTOP."""
+        self.workers[name].signal(signal.SIGSTOP)
+        self.frozen.add(name)
+
+    def thaw(self, name: str) -> None:
+        """SIGCONT; it may be dead."""
+        if name in self.frozen:
+            self.frozen.discard(name)
+            self.workers[name].signal(signal.SIGCONT)
+
+    def leave(self, name: str) -> None:
+        """SIGINT, and wait for its end."""
+        self.workers[name].signal(signal.SIGINT)
+        self.workers[name].wait().assert_ended_well()
+
+    def until_joined(self) -> None:
+        """Wait until all that run are at work: one that starts while Redis is away is refused."""
+        for name in self.running():
+            if name not in self.frozen:
+                worker = self.workers[name]
+                worker.until(lambda worker=worker: " seeds taken" in worker.stderr)
+
+    def running(self) -> list[str]:
+        """Those whose process is there."""
+        return [name for name, worker in self.workers.items() if worker.process.poll() is None]
+
+    def wait(self, seconds: float) -> None:
+        """Wait until the crawl has ended for all, and well."""
+        for name in list(self.frozen):
+            self.thaw(name)
+        for worker in self.workers.values():
+            if worker.status is None:
+                worker.wait(seconds).assert_ended_well()
+
+    # -- what there is ---------------------------------------------------------------------------------------
+
+    def lines(self, kind: str = "page") -> list[dict[str, Any]]:
+        """Lines of all fetch logs."""
+        return [line for worker in self.workers.values() for line in worker.lines(kind)]
+
+    def fetched(self) -> Counter[str]:
+        """How often each page has a line, over all workers."""
+        return Counter(line["url"] for line in self.lines())
+
+    def queued(self, name: str = "") -> Iterator[str]:
+        """URLs in queues: all of them, or those on the hosts that a worker holds."""
+        with closing(self._redis.client()) as client:
+            for number in range(SHARDS):
+                yield from _queued(client, ShardNames("broad", number), name)
+
+    def total(self, what: str) -> int:
+        """A total over all shards, by the books."""
+        with closing(self._redis.client()) as client:
+            found = [client.hget(ShardNames("broad", number).totals, what) for number in range(SHARDS)]
+        return sum(int(number or 0) for number in found)
+
+
+def _queued(client: Redis, names: ShardNames, name: str) -> Iterator[str]:
+    held = client.hgetall(names.held)
+    for key, value in client.hgetall(names.queues).items():
+        holder = held.get(key, b" ").split(b" ", 1)[1].decode()
+        if name and holder.rpartition("-")[0] != name:
+            continue
+        text = key.decode()
+        chunks = [value[14:], *client.zrange(names.queue(text), 0, -1)]
+        yield from (entry.url for entry in unpack_entries(b"".join(chunks), text))

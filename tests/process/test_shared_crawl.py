@@ -1,0 +1,142 @@
+"""One crawl, several workers: killed, frozen, joined, left, and their Redis killed. The web's own log is the witness."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+
+from tests.crawl import expectation
+from tests.fakeweb import witness
+from tests.process.crew import Crew
+
+LEASE = 3.0
+DELAY = 0.3
+CONCURRENT = 32
+SETTINGS = {
+    "LEASE_SECONDS": LEASE,
+    "POLITENESS_MIN_DELAY": DELAY,
+    "CONCURRENT_REQUESTS": CONCURRENT,
+    "HEALTH_PARK_SECONDS": 1,
+}
+
+
+@pytest.fixture
+def draw():
+    """What happens when; the seed is printed with a failure."""
+    seed = random.randrange(1 << 32)
+    print("seed:", seed)
+    return random.Random(seed)
+
+
+def assert_polite(web):
+    hits = web.hits()
+    assert witness.violations(hits, lambda hit: DELAY, tolerance=0.005) == []
+    assert witness.most_open(hits) == 1
+    assert witness.pages_before_robots(hits) == []
+
+
+def assert_complete(web, crew):
+    expected = set(expectation.depths(web))
+    assert set(expectation.asked(web)) == expected
+    assert set(crew.fetched()) == expected
+    assert crew.total("done") == len(expected)
+    assert crew.total("queued") == crew.total("held_urls") == 0
+    return expected
+
+
+class Chaos:
+    """Accidents, and how many pages each of them may cost a second fetch."""
+
+    def __init__(self, draw, web, crew, redis):
+        self.draw, self.web, self.crew, self.redis = draw, web, crew, redis
+        self.excused = 0
+        self.told = []
+        self.thaws = []
+
+    def until_asked(self, pages):
+        """Let the crawl go on; who was frozen long enough wakes up meanwhile."""
+        deadline = time.monotonic() + 120
+        while len(self.web.hits()) < pages:
+            assert self.crew.running(), "all workers ended too early"
+            assert time.monotonic() < deadline, "the crawl stands still"
+            self._thaw()
+            time.sleep(0.02)
+
+    def _thaw(self):
+        for at, name in list(self.thaws):
+            if at < time.monotonic():
+                self.crew.thaw(name)
+                self.thaws.remove((at, name))
+
+    def strike(self, kind):
+        awake = sorted(set(self.crew.running()) - self.crew.frozen)
+        name = self.draw.choice(awake)
+        if len(awake) == 1:
+            kind = "kill"
+        self.told.append(f"{kind} {name}")
+        if kind == "kill":
+            self.crew.kill(name)
+            self._excuse(name)
+            self.crew.start(name)
+        else:
+            self.crew.freeze(name)
+            self._excuse(name)
+            # Half of them notice nothing, the others have lost their hosts meanwhile.
+            self.thaws.append((time.monotonic() + self.draw.uniform(0.2, 2 * LEASE), name))
+
+    def strike_redis(self, size_bytes):
+        self.told.append(f"redis {size_bytes}")
+        self.crew.until_joined()
+        self.redis.kill()
+        asked = len(expectation.asked(self.web))
+        time.sleep(self.draw.uniform(0.1, 2.0))
+        if size_bytes:
+            self.redis.forget(size_bytes)
+            self.excused += asked - self.asked_before
+        self.redis.start()
+
+    def watch(self):
+        self.asked_before = len(expectation.asked(self.web))
+        time.sleep(1)
+
+    def _excuse(self, name):
+        """Pages it has asked for and that are not settled yet."""
+        in_flight = set(self.crew.queued(name)) & set(expectation.asked(self.web))
+        assert len(in_flight) <= CONCURRENT
+        self.excused += len(in_flight)
+
+
+def chaos(draw, serve, start, redis, *, pages, hosts, strikes):
+    web = serve(hosts=hosts, pages=pages, zipf=0.4, seed=draw.randrange(1000))
+    crew = Crew(start, redis, web.seeds, **SETTINGS)
+    for name in ("w1", "w2", "w3", "w4"):
+        crew.start(name)
+    happening = Chaos(draw, web, crew, redis)
+    kinds = [draw.choice(("kill", "freeze")) for _ in range(strikes)]
+    for at, kind in enumerate(kinds, start=1):
+        happening.until_asked(pages * at // (strikes + 2))
+        happening.strike(kind)
+        if at == strikes // 3:
+            happening.strike_redis(0)
+        if at == 2 * strikes // 3:
+            happening.watch()
+            happening.strike_redis(draw.randrange(1, 20_000))
+    crew.wait(180)
+    print(happening.told)
+    expected = assert_complete(web, crew)
+    assert_polite(web)
+    again = witness.repeated(web.hits())
+    assert sum(again.values()) - len(again) <= happening.excused
+    return expected
+
+
+def test_a_crawl_in_chaos_is_complete_and_polite(draw, serve, start, serve_redis):
+    chaos(draw, serve, start, serve_redis(), pages=1000, hosts=100, strikes=6)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("number", range(3))
+def test_a_long_crawl_in_chaos_is_complete_and_polite(draw, serve, start, serve_redis, number):
+    chaos(draw, serve, start, serve_redis(), pages=5000, hosts=300, strikes=20)
