@@ -61,16 +61,19 @@ class Frontier:
         *,
         changed: Callable[[], None] = lambda: None,
         broken: Callable[[BaseException], None] = lambda error: None,
+        stopped: Callable[[], None] = lambda: None,
         commit_interval_seconds: float = 0.02,
     ) -> None:
         """``clock``: epoch seconds that never run backwards. ``changed`` is called when ``next`` may have an
-        answer again, or the crawl may be finished; ``broken`` when state can no longer be kept."""
+        answer again, or the crawl may be finished; ``broken`` when state can no longer be kept; ``stopped`` once,
+        when the operator of a shared crawl has stopped it."""
         self._backend = backend
         self._policies = policies
         self._limits = limits
         self._clock = clock
         self._changed = changed
         self._broken = broken
+        self._stopped = stopped
         self._patience = Patience()
         self._committer = Committer(
             backend, store, self._on_committed, broken, commit_interval_seconds, self._patience, changed
@@ -338,12 +341,15 @@ class Frontier:
             "errors": sum(tally.errors.values()),
             "active": active,
             "open": len(self._unsettled),
+            "paused": float(self._paused),
             "waiting": float(free and self._keys.is_waiting()),
         }
 
     def _heard(self, pulse: Pulse) -> None:
         self._paused = pulse.command is Command.PAUSE
-        self._closing = self._closing or pulse.command is Command.STOP
+        if pulse.command is Command.STOP and not self._closing:
+            self._closing = True
+            self._stopped()
         for key in pulse.lost:
             self._keys.lose(key)
         for key, place in pulse.stirred.items():

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from webcrawl.frontier.backend import Pulse, SharedBackend
+from webcrawl.frontier.backend import Command, Pulse, SharedBackend
 from webcrawl.frontier.patience import Patience
+
+logger = logging.getLogger(__name__)
+
+_TOLD = {
+    Command.PAUSE: "The crawl was paused by its operator: nothing new is fetched until `scrapy frontier resume`",
+    Command.RUN: "The crawl was resumed by its operator",
+    Command.STOP: "The crawl was stopped by its operator: what is open is finished",
+}
 
 
 class Membership:
@@ -27,6 +36,7 @@ class Membership:
         self._heard = heard
         self._broken = broken
         self._task: asyncio.Task[None] | None = None
+        self._command = Command.RUN
 
     def begin(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._run())
@@ -41,7 +51,15 @@ class Membership:
     async def _run(self) -> None:
         try:
             while True:
-                self._heard(await self._patience.insist(lambda: self._backend.pulse(self._figures())))
+                pulse = await self._patience.insist(lambda: self._backend.pulse(self._figures()))
+                self._tell(pulse.command)
+                self._heard(pulse)
                 await asyncio.sleep(self._backend.pulse_seconds)
         except Exception as error:
             self._broken(error)
+
+    def _tell(self, command: Command) -> None:
+        """Say once what the operator wants, at a level that is shown where silence would be a riddle."""
+        if command is not self._command:
+            self._command = command
+            logger.warning(_TOLD[command])

@@ -17,6 +17,9 @@ from webcrawl.frontier.backends.redis.server import Server
 SCOPE = "scope:"
 """Names in ``meta`` that may change between two runs, while nobody is at work, begin with this."""
 
+STOPPING_SECONDS = 10.0
+"""Who obeys a stop gives a sign of life each second to its end: whoever was silent for so long is not about to."""
+
 
 class Crew:
     """The crawl's ``meta`` (what it was begun with, and the operator's command) and its list of members.
@@ -58,7 +61,8 @@ class Crew:
 
         :raises StartRefused: the crawl was begun with something else that must not change
         """
-        alone = not await self.members(now)
+        members = await self.members(now)
+        alone = not members
         where = f"the crawl '{self._names.spider}' on Redis at {self._server.address}"
         if meta.get("protocol") != PROTOCOL:
             raise StartRefused(
@@ -66,6 +70,9 @@ class Crew:
                 f"{PROTOCOL}; use the version that began it, or another database"
             )
         changed = {}
+        if meta.get("command") == Command.STOP and not _heard_within(STOPPING_SECONDS, members, now):
+            # Everybody has obeyed: who starts now means to go on.
+            changed["command"] = str(Command.RUN)
         for name, value in identity.items():
             theirs = meta.get(name, value)
             if theirs == value:
@@ -113,6 +120,10 @@ class Crew:
 
     async def leave(self) -> None:
         await self._server.commands([("HDEL", self._names.crew, self._member)])
+
+
+def _heard_within(seconds: float, members: Mapping[str, Mapping[str, Any]], now: float) -> bool:
+    return any(now - float(facts["seen_at"]) < seconds for facts in members.values())
 
 
 def _pairs(answer: Any) -> list[tuple[bytes, bytes]]:
