@@ -43,17 +43,15 @@ from webcrawl.scope.extension import ExtensionRule
 from webcrawl.scope.length import LengthRule
 from webcrawl.scope.offsite import OffsiteRule
 from webcrawl.scope.private import PrivateAddressRule
-from webcrawl.scope.rule import Candidate, Rule
+from webcrawl.scope.rule import Rule
 from webcrawl.scope.scheme import SchemeRule
 from webcrawl.scope.sequence import Scope
 from webcrawl.scope.whitelist import WhitelistRule, whitelist_of
+from webcrawl.seeded import SeededHosts
 from webcrawl.urls.politeness_key import PolitenessKey
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-
-SEEDED_HOSTS = 10_000
-"""Hosts of seeds that may have a private address without looking like it."""
 
 ROBOTS_PARSED = 5_000
 """Origins whose rules are kept parsed, in some 60 MB; a miss costs the 0.3 ms of parsing anew."""
@@ -89,18 +87,7 @@ class Machine:
     archive: ArchiveThread | None
     private: PrivateAddressRule
     exclusions: ExclusionList | None
-    seeded: set[str]
-
-    def allow_seed(self, host: str) -> None:
-        """The operator named this host: it may have a private address.
-
-        Of very many seeds only those are remembered that are seen to be private without being looked up.
-        """
-        if host in self.seeded:
-            return
-        if len(self.seeded) < SEEDED_HOSTS or self.private.refuses(Candidate("", host, "")):
-            self.seeded.add(host)
-            self.private.allow(host)
+    seeded: SeededHosts
 
 
 def machine_of(crawler: Crawler) -> Machine:
@@ -121,7 +108,8 @@ def _build(crawler: Crawler) -> Machine:
     rules = RulesCache(ROBOTS_PARSED, configuration.product_token)
     policies = _policies(configuration, key, intake, rules, time.time())
     directory = jobdir_path(crawler)
-    backend, clock = _backend_and_clock(configuration, crawler, key, directory)
+    seeded = SeededHosts(private)
+    backend, clock = _backend_and_clock(configuration, crawler, key, directory, seeded)
     return Machine(
         configuration,
         clock,
@@ -134,7 +122,7 @@ def _build(crawler: Crawler) -> Machine:
         None if directory is None else ArchiveThread(_archive(configuration, directory)),
         private,
         exclusions,
-        set(),
+        seeded,
     )
 
 
@@ -182,13 +170,17 @@ def jobdir_path(crawler: Crawler) -> Path | None:
 
 
 def _backend_and_clock(
-    configuration: Configuration, crawler: Crawler, key: PolitenessKey, directory: Path | None
+    configuration: Configuration,
+    crawler: Crawler,
+    key: PolitenessKey,
+    directory: Path | None,
+    seeded: SeededHosts,
 ) -> tuple[Backend, Callable[[], float]]:
     if configuration.frontier_backend == "redis":
         # Who crawls alone does not wait for what he does not need.
         from webcrawl.sharing import shared_backend
 
-        return shared_backend(configuration, crawler, key)
+        return shared_backend(configuration, crawler, key, seeded.learn)
     return _own_backend(configuration, directory), Clock()
 
 

@@ -19,6 +19,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from webcrawl import request_codec
 from webcrawl.errors import JobdirUnusable, StorageFull, StorageLost
+from webcrawl.frontier.backend import SharedBackend
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
 from webcrawl.frontier.records import Kind, UrlEntry
@@ -236,10 +237,16 @@ class Scheduler:
         entry.payload = request_codec.with_token(entry.payload or "{}", token)
         self._carried[token] = request
 
-    async def add_seeds(self, entries: list[UrlEntry]) -> None:
-        """Queue many URLs at once and wait until they are durable."""
+    async def add_seeds(self, entries: list[UrlEntry]) -> bool:
+        """Queue many URLs at once and wait until they are durable. False: they cannot become so.
+
+        The other processes of the crawl know the hosts that were named before they know the URLs.
+        """
+        backend = self._machine.backend
+        if isinstance(backend, SharedBackend) and (hosts := self._machine.seeded.take_news()):
+            await self.frontier.insist(lambda: backend.allow_hosts(hosts))
         self.frontier.add(entries)
-        await self.frontier.drain()
+        return await self.frontier.drain()
 
     def _refused(self, url: str, rule: str) -> None:
         self.frontier.tally.refusals += 1

@@ -13,6 +13,8 @@ from webcrawl.frontier.backends.redis.crew import SCOPE
 from webcrawl.scope.whitelist import whitelist_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
@@ -29,9 +31,9 @@ class _Parameters(dict[str, Any]):
 
 
 def shared_backend(
-    configuration: Configuration, crawler: Crawler, key: PolitenessKey
+    configuration: Configuration, crawler: Crawler, key: PolitenessKey, learnt: Callable[[str], None]
 ) -> tuple[RedisBackend, ServerClock]:
-    """The backend, and the clock by which all processes of the crawl go."""
+    """The backend, and the clock by which all processes of the crawl go. ``learnt``: see RedisBackend."""
     clock = ServerClock()
     options = RedisOptions(
         spider=crawler.spidercls.name or "crawl",
@@ -43,7 +45,10 @@ def shared_backend(
     )
     parameters = connection_parameters(crawler.settings)
     agreed = identity(configuration, crawler)
-    return RedisBackend(parameters, options, agreed, lambda origin: key.of_url(f"{origin}/"), clock), clock
+    backend = RedisBackend(
+        parameters, options, agreed, lambda origin: key.of_url(f"{origin}/"), clock, learnt
+    )
+    return backend, clock
 
 
 def connection_parameters(settings: BaseSettings) -> dict[str, Any]:

@@ -67,7 +67,7 @@ class VerdictMiddleware:
         """The rule that puts the URL out of scope; None when it is in."""
         machine = machine_of(self._crawler)
         if not redirected:
-            machine.allow_seed(host_of(url))
+            machine.seeded.allow(host_of(url))
         answer = machine.intake.one(url, 0, None)
         return answer if isinstance(answer, str) else None
 

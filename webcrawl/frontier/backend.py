@@ -95,6 +95,10 @@ class Committed:
     total_hosts: int
     lost: Sequence[str] = ()
     """Keys about which something was dropped, since they are not ours any more."""
+    turned_away: int = 0
+    """New URLs that were not taken for lack of room: they are not known, and new when they are found again."""
+    crowded_out: int = 0
+    """Queued URLs that were pruned for lack of room."""
 
 
 @dataclass(slots=True)
@@ -131,6 +135,25 @@ class Command(StrEnum):
     RUN = "run"
     PAUSE = "pause"
     STOP = "stop"
+
+
+class Room(StrEnum):
+    """How much room a storage with a byte budget has left."""
+
+    PLENTY = "plenty"
+    SCARCE = "scarce"
+    """New URLs of the lowest levels are turned away."""
+    FULL = "full"
+    """All new URLs are turned away, and the ends of the longest queues are pruned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """How much of its budget a storage uses; of several servers the fullest."""
+
+    used_bytes: int
+    budget_bytes: int
+    room: Room
 
 
 @dataclass(slots=True)
@@ -220,4 +243,9 @@ class SharedBackend(Backend, Protocol):
 
         ``figures``: any numbers, shown beside the process's name. ``waiting`` means that it could use keys.
         """
+        ...
+
+    async def allow_hosts(self, hosts: Sequence[str]) -> None:
+        """The operator named ``hosts`` here: every process knows it before it is given a URL of theirs that is
+        discovered from now on."""
         ...

@@ -96,6 +96,7 @@ class PrivateAddressRule:
 
     def __init__(self, allowed: Iterable[str | Network] = ()) -> None:
         self._networks: list[Network] = []
+        self._addresses: set[IPv4Address | IPv6Address] = set()
         self._hosts: set[str] = set()
         self._refuses_host = lru_cache(REMEMBERED_HOSTS)(self._objection)
         for host_or_network in allowed:
@@ -108,7 +109,11 @@ class PrivateAddressRule:
         """
         text = str(host_or_network).strip()
         try:
-            self._networks.append(ip_network(text.strip("[]"), strict=False))
+            network = ip_network(text.strip("[]"), strict=False)
+            if network.num_addresses == 1:
+                self._addresses.add(network.network_address)
+            else:
+                self._networks.append(network)
         except ValueError:
             host = None if "/" in text and "://" not in text else hostname(text)
             if host is None:
@@ -145,4 +150,6 @@ class PrivateAddressRule:
             return False
         inside = _embedded(address) if isinstance(address, IPv6Address) else None
         reached = [address] if inside is None else [address, inside]
-        return any(ip in network for ip in reached for network in self._networks)
+        return any(ip in self._addresses for ip in reached) or any(
+            ip in network for ip in reached for network in self._networks
+        )

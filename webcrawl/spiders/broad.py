@@ -117,7 +117,7 @@ class BroadSpider(Spider):
             host = host_of(seed.url)
             if why := contact_problem(configuration.user_agent, configuration.crawler_contact, [host]):
                 raise ContactMissing(why)
-            machine.allow_seed(host)
+            machine.seeded.allow(host)
             entry = machine.intake.seed(seed.url)
             if isinstance(entry, str):
                 logger.warning("Seed in line %d is refused by %s: %s", seed.line, entry, seed.url)

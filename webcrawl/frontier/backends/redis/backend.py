@@ -35,6 +35,7 @@ from webcrawl.frontier.backends.redis.packing import (
     unpack_host,
     unpack_robots,
 )
+from webcrawl.frontier.backends.redis.seeded import SeededNames
 from webcrawl.frontier.backends.redis.server import Call, Server
 from webcrawl.frontier.backends.redis.shard import Shard
 from webcrawl.frontier.backends.redis.writing import Writer
@@ -83,10 +84,12 @@ class RedisBackend:
         identity: Mapping[str, str],
         owner_of: Callable[[str], str],
         clock: ServerClock,
+        learnt: Callable[[str], None] = lambda host: None,
     ) -> None:
         """``params``: as scrapy-redis gives them to redis-py. ``identity``: settings on which all members must agree;
         those whose names begin with ``crew.SCOPE`` may change while nobody is at work. ``owner_of``: the politeness
-        key of an origin. ``clock`` is set by the server's."""
+        key of an origin. ``clock`` is set by the server's. ``learnt``: called with each host that the operator named
+        to another member, before an URL of it is given out."""
         self._options = options
         self._identity = identity
         self._clock = clock
@@ -98,6 +101,7 @@ class RedisBackend:
         self._writer = Writer(
             self._server, options, self._member, owner_of, self._shards, self._shard_of, clock
         )
+        self._seeded = SeededNames(self._server, self._names.seeded, learnt)
         self._pulsing = asyncio.Lock()
 
     # -- life ----------------------------------------------------------------------------------------------
@@ -111,6 +115,7 @@ class RedisBackend:
             meta = await self._crew.found(begun_with)
             alone = await self._crew.agree(meta, self._identity, self._clock())
             self._shards += [Shard(ShardNames(self._options.spider, n)) for n in range(int(meta["shards"]))]
+            await self._seeded.learn()
             await self._join(self._shards)
             if alone:
                 await self._begin()
@@ -191,7 +196,8 @@ class RedisBackend:
         return loaded
 
     async def _loaded(self, wanted: Sequence[tuple[str, Place | None, int]]) -> list[Loaded]:
-        """Stretches of queues; then, in one more turn, the robots.txt answers of what is in them."""
+        """Stretches of queues; then, in one more turn, the robots.txt answers of what is in them, and the hosts that
+        may be contacted since the operator named them."""
         if not wanted:
             return []
         calls: list[Call] = []
@@ -218,7 +224,10 @@ class RedisBackend:
                 commands.append(("HMGET", self._shard_of(key).names.robots, *fields))
         if not commands:
             return
-        for (one, origins), values in zip(asked, await self._server.commands(commands), strict=True):
+        news = self._seeded.question()
+        *answers, hosts = await self._server.commands([*commands, news])
+        self._seeded.answer(news, hosts)
+        for (one, origins), values in zip(asked, answers, strict=True):
             found = [(origin, value) for origin, value in zip(origins, values, strict=True) if value]
             one.robots = [unpack_robots(origin, value) for origin, value in found]
 
@@ -240,6 +249,9 @@ class RedisBackend:
         ]
         if calls:
             await self._server.call("wake", calls)
+
+    async def allow_hosts(self, hosts: Sequence[str]) -> None:
+        await self._seeded.tell(hosts)
 
     # -- figures -------------------------------------------------------------------------------------------
 
@@ -283,6 +295,7 @@ class RedisBackend:
             if pulse.forgotten:
                 # Of its last second the server may have lost what we believe it knows.
                 self._writer.forget()
+            await self._seeded.learn(forgotten=pulse.forgotten)
             pulse.stirred.update(self._writer.take_uncertain())
             active = sum(len(shard.mine) for shard in self._shards)
             now = self._clock()

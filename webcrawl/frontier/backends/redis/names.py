@@ -21,6 +21,7 @@ class CrawlNames:
         self.spider = spider
         self.meta = f"{spider}:meta"
         self.crew = f"{spider}:crew"
+        self.seeded = f"{spider}:seeded"
 
 
 class ShardNames:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, cast
 
 from redis import exceptions
@@ -23,6 +24,7 @@ Call = tuple[Sequence[bytes], Sequence[Any]]
 """KEYS and ARGV of one call of a script."""
 
 OPERATIONS = (
+    "allow",
     "grow",
     "join",
     "lease",
@@ -56,6 +58,15 @@ _AWAY = (
 _AWAY_WORDS = ("LOADING", "MASTERDOWN", "CLUSTERDOWN", "READONLY", "TRYAGAIN", "BUSY", "UNKILLABLE")
 _FULL_WORDS = ("OOM", "MISCONF")
 _DENIED = (exceptions.AuthenticationError, exceptions.AuthorizationError, exceptions.NoPermissionError)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What one server uses, as it counts when it decides whether there is room, and where it refuses; 0 for never."""
+
+    server: str
+    used_bytes: int
+    max_bytes: int
 
 
 class Server:
@@ -144,6 +155,25 @@ class Server:
             _raise_first(answers)
         return answers
 
+    async def memory(self, keys: Sequence[bytes]) -> list[Memory]:
+        """For each key what the server uses that has it."""
+        if self._cluster is None:
+            [info] = await self.commands([("INFO", "memory")])
+            return [_memory("", info)] * len(keys)
+        cluster = self._cluster
+        nodes = [cluster.get_node_from_key(key.decode()) for key in keys]
+        found: dict[str, Memory] = {}
+        try:
+            for node in nodes:
+                if node is None:
+                    raise exceptions.ClusterDownError("a slot has no server")
+                if node.name not in found:
+                    info = await cluster.info("memory", target_nodes=node)
+                    found[node.name] = _memory(node.name, info)
+        except (*_AWAY, exceptions.RedisError) as error:
+            raise translate(error) from error
+        return [found[node.name] for node in nodes if node is not None]
+
     @staticmethod
     async def _scattered(cluster: RedisCluster, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         sent = [cast("Awaitable[Any]", cluster.execute_command(*command)) for command in commands]
@@ -179,6 +209,12 @@ class Server:
             await cluster.execute_command(
                 "SCRIPT LOAD", script(name).text, target_nodes=RedisCluster.PRIMARIES
             )
+
+
+def _memory(server: str, info: Mapping[str, Any]) -> Memory:
+    # What waits to be written to the append-only file and to replicas does not count against maxmemory.
+    used = int(info["used_memory"]) - int(info.get("mem_not_counted_for_evict", 0))
+    return Memory(server, used, int(info.get("maxmemory", 0)))
 
 
 async def _send(client: Redis, *words: Any) -> Any:
