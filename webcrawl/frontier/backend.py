@@ -168,6 +168,8 @@ class Pulse:
     share: int | None = None
     """The keys that are a fair part for us, at least one, when somebody else has nothing to do; None when nobody
     waits."""
+    filling: Filling | None = None
+    """None where there is no budget."""
 
 
 class Backend(Protocol):

@@ -22,6 +22,7 @@ from webcrawl.frontier.backend import (
     Pulse,
 )
 from webcrawl.frontier.backends.redis import leases
+from webcrawl.frontier.backends.redis.budget import Budget
 from webcrawl.frontier.backends.redis.clock import ServerClock
 from webcrawl.frontier.backends.redis.commits import record_calls
 from webcrawl.frontier.backends.redis.crew import Crew
@@ -62,6 +63,8 @@ class RedisOptions:
     """URLs per key; what is over it is pruned, lowest level first. 0 for no limit."""
     robots_max: int = 1 << 18
     """robots.txt answers kept, in the whole crawl."""
+    budget_bytes: int = 0
+    """Memory of each server that may be used; 0 for most of its own limit, if it has one."""
     delay_seconds: float = 0.0
     """What a key that was never fetched from owes after its holder was lost."""
     worker: str = "worker"
@@ -98,8 +101,9 @@ class RedisBackend:
         self._names = CrawlNames(options.spider)
         self._crew = Crew(self._server, self._names, self._member, options.worker, 2 * options.lease_seconds)
         self._shards: list[Shard] = []
+        self._budget = Budget(self._server, self._shards, self._shard_of, options.budget_bytes)
         self._writer = Writer(
-            self._server, options, self._member, owner_of, self._shards, self._shard_of, clock
+            self._server, options, self._member, owner_of, self._shards, self._shard_of, clock, self._budget
         )
         self._seeded = SeededNames(self._server, self._names.seeded, learnt)
         self._pulsing = asyncio.Lock()
@@ -120,6 +124,7 @@ class RedisBackend:
             if alone:
                 await self._begin()
             await self._crew.report(self._clock(), {})
+            await self._budget.look(len(await self._crew.members(self._clock())))
             return await self.counts()
         except BaseException:
             await self._server.close()
@@ -300,7 +305,9 @@ class RedisBackend:
             active = sum(len(shard.mine) for shard in self._shards)
             now = self._clock()
             command = await self._crew.report(now, {"active": active, **figures})
-            return Pulse(command, pulse.lost, pulse.stirred, await self._crew.share(now, pulse.idle))
+            share = await self._crew.share(now, pulse.idle)
+            filling = await self._budget.look(self._crew.size)
+            return Pulse(command, pulse.lost, pulse.stirred, share, filling)
 
     # -- shards --------------------------------------------------------------------------------------------
 

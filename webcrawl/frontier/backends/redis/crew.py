@@ -38,6 +38,8 @@ class Crew:
         self._name = name
         self._silent_seconds = silent_seconds
         self._started_at = 0.0
+        self.size = 1
+        """How many there were when we last asked."""
 
     async def found(self, values: Mapping[str, str]) -> dict[str, str]:
         """Begin the crawl with ``values`` unless it exists; what it was begun with."""
@@ -50,11 +52,13 @@ class Crew:
         """Everybody who was heard of lately, this process among them once it said so."""
         [answer] = await self._server.commands([("HGETALL", self._names.crew)])
         everybody = {name.decode(): json.loads(text) for name, text in _pairs(answer)}
-        return {
+        heard = {
             name: facts
             for name, facts in everybody.items()
             if now - float(facts["seen_at"]) < self._silent_seconds
         }
+        self.size = max(len(heard), 1)
+        return heard
 
     async def agree(self, meta: Mapping[str, str], identity: Mapping[str, str], now: float) -> bool:
         """Whether this process may work with the others, and is the first of them.
@@ -110,7 +114,7 @@ class Crew:
         return Command(command.decode()) if command else Command.RUN
 
     async def share(self, now: float, idle: int) -> int | None:
-        """A fair part of all keys that have URLs, ``idle`` of which nobody holds, when somebody else waits for some."""
+        """A fair part of all keys with URLs, ``idle`` of which nobody holds, when somebody else waits for some."""
         members = await self.members(now)
         others = [facts["figures"] for name, facts in members.items() if name != self._member]
         if not any(figures.get("waiting") for figures in others):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from webcrawl.frontier.backends.redis.names import ShardNames
+from webcrawl.frontier.backends.redis.room import ServerRoom
 from webcrawl.frontier.hold import Hold
 
 BUCKET_FULL = 300
@@ -24,6 +25,8 @@ class Shard:
     hold: Hold = field(default_factory=lambda: Hold(0.0))
     mine: dict[str, int] = field(default_factory=dict)
     """Keys that are active here, with their fencing numbers."""
+    room: ServerRoom = field(default_factory=ServerRoom)
+    """Of the server it is on."""
 
     @property
     def is_full(self) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.frontier.backend import Batch, Committed, Counts, Settled
+from webcrawl.frontier.backends.redis.budget import Budget
 from webcrawl.frontier.backends.redis.commits import (
     Portion,
     portions,
@@ -47,6 +48,7 @@ class Writer:
         shards: list[Shard],
         shard_of: Callable[[str], Shard],
         clock: ServerClock,
+        budget: Budget,
     ) -> None:
         """``shards`` is filled when the crawl is opened."""
         self._server = server
@@ -56,6 +58,7 @@ class Writer:
         self._shards = shards
         self._shard_of = shard_of
         self._clock = clock
+        self._budget = budget
         self._known = Known()
         self._uncertain: set[str] = set()
         """Keys about which a commit may have queued something without our hearing of it."""
@@ -79,7 +82,9 @@ class Writer:
 
     async def _commit(self, batch: Batch) -> Committed:
         lengths: dict[str, int] = {}
-        queued = await self._push(batch.discovered, lengths)
+        found = self._unknown(batch.discovered)
+        taken = await self._budget.taken(found)
+        queued = await self._push(taken, lengths)
         if batch.robots:
             most = max(self._options.robots_max // len(self._shards), 1)
             calls = robots_calls(batch.robots, self._owner_of, self._shard_of, self._member, most)
@@ -94,27 +99,34 @@ class Writer:
                     key = name.decode("utf-8", "surrogatepass")
                     self._lose(key, fences[key], lost)
         queued += await self._settle(batch.settled, lengths, lost)
-        gone = await self._prune(lengths)
-        if gone:
+        self._budget.note(lengths)
+        pruned = await self._prune(lengths)
+        crowded_out = await self._relieve()
+        if gone := pruned | crowded_out:
             queued = [entry for entry in queued if (entry.key, place_of(entry)) not in gone]
         await self._grow()
         total = sum(shard.queued for shard in self._shards)
         hosts = sum(shard.hosts for shard in self._shards)
-        return Committed(queued, len(gone), total, hosts, sorted(lost))
+        turned_away = len(found) - len(taken)
+        return Committed(queued, len(pruned), total, hosts, sorted(lost), turned_away, len(crowded_out))
 
     # -- one step each -------------------------------------------------------------------------------------
 
-    async def _push(self, entries: Sequence[UrlEntry], lengths: dict[str, int]) -> list[UrlEntry]:
-        """Queue what is new; what was really queued, in the order it came."""
-        known = self._known
+    def _unknown(self, entries: Sequence[UrlEntry]) -> list[UrlEntry]:
+        """Those of which we have not heard that the server knows them."""
         news: list[UrlEntry] = []
         for entry in entries:
             if entry.kind == Kind.ROBOTS:
                 # A hop of a robots.txt redirect is no URL of the crawl: it is never seen, whatever it points to.
                 entry.repeat = True
-            elif entry.fingerprint in known and not entry.repeat:
+            elif entry.fingerprint in self._known and not entry.repeat:
                 continue
             news.append(entry)
+        return news
+
+    async def _push(self, news: Sequence[UrlEntry], lengths: dict[str, int]) -> list[UrlEntry]:
+        """Queue what is new; what was really queued, in the order it came."""
+        known = self._known
         queued: set[int] = set()
         for portion, answer in await self._calls("push", news, self._push_call):
             _, seen, total, hosts, fates, moves, counted = answer
@@ -163,15 +175,25 @@ class Writer:
         return settle_call(portion, self._member)
 
     async def _prune(self, lengths: dict[str, int]) -> set[tuple[str, Place]]:
-        """Cut queues that are too long. Returns (key, place) of what went."""
-        gone: set[tuple[str, Place]] = set()
+        """Cut queues that are longer than any may be. Returns (key, place) of what went."""
         most = self._options.queue_max
-        full = [key for key, length in lengths.items() if most and length > most]
+        return await self._cut({key: most for key, length in lengths.items() if most and length > most})
+
+    async def _relieve(self) -> set[tuple[str, Place]]:
+        """Cut the longest queues of servers that are full. Returns (key, place) of what went."""
+        gone = await self._cut(await self._budget.over())
+        self._budget.pruned(key for key, _ in gone)
+        return gone
+
+    async def _cut(self, most: dict[str, int]) -> set[tuple[str, Place]]:
+        """Cut queues to the lengths of ``most``, lowest level and last come first."""
+        gone: set[tuple[str, Place]] = set()
+        full = list(most)
         while full:
             calls: list[Call] = []
             for key in full:
                 names = self._shard_of(key).names
-                args = [key.encode("utf-8", "surrogatepass"), most]
+                args = [key.encode("utf-8", "surrogatepass"), most[key]]
                 calls.append(([*names.fixed, names.queue(key)], args))
             tails = await self._server.call("tail", calls)
             over = [
@@ -180,7 +202,8 @@ class Writer:
             gone.update((entry.key, place_of(entry)) for entry in over)
             left: dict[str, int] = {}
             await self._settle(pruned(over), left, set())
-            full = [key for key in full if left.get(key, 0) > most]
+            self._budget.note(left)
+            full = [key for key in full if left.get(key, 0) > most[key]]
         return gone
 
     async def _grow(self) -> None:
