@@ -117,6 +117,10 @@ class ActiveKeys:
             active.head.reopen(place)
             self.arm(active)
 
+    def look_again(self) -> None:
+        """What is known of idle keys may be out of date."""
+        self._idle = None
+
     def refresh(self, share: int | None) -> None:
         """What was idle may be so no more, and the other way round. ``share``: see ``Pulse``."""
         self._idle = None

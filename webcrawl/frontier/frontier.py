@@ -131,6 +131,10 @@ class Frontier:
         """Do a step of the storage's, again and again while it is away or full; the crawl pauses meanwhile."""
         return await self._patience.insist(step)
 
+    def look_again(self) -> None:
+        """Other processes may have queued URLs just now: ask before the crawl is taken for finished."""
+        self._keys.look_again()
+
     # -- what goes out ---------------------------------------------------------------------------------------
 
     def next(self) -> Lease | None:

@@ -39,6 +39,7 @@ from webcrawl.frontier.backends.redis.packing import (
 from webcrawl.frontier.backends.redis.seeded import SeededNames
 from webcrawl.frontier.backends.redis.server import Call, Server
 from webcrawl.frontier.backends.redis.shard import Shard
+from webcrawl.frontier.backends.redis.start_list import StartList
 from webcrawl.frontier.backends.redis.writing import Writer
 from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.queue_head import Place
@@ -254,6 +255,10 @@ class RedisBackend:
         ]
         if calls:
             await self._server.call("wake", calls)
+
+    def start_list(self, key: str) -> StartList:
+        """The list ``key``, to which anybody pushes URLs for the crawl."""
+        return StartList(self._server, key, self._member, self._options.lease_seconds, self._clock)
 
     async def allow_hosts(self, hosts: Sequence[str]) -> None:
         await self._seeded.tell(hosts)

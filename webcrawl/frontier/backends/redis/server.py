@@ -25,6 +25,7 @@ Call = tuple[Sequence[bytes], Sequence[Any]]
 
 OPERATIONS = (
     "allow",
+    "done",
     "grow",
     "join",
     "lease",
@@ -38,6 +39,7 @@ OPERATIONS = (
     "robots",
     "settle",
     "tail",
+    "take",
     "wake",
 )
 LOADED_LATER = 3

@@ -1,0 +1,13 @@
+-- done: entries that were taken are in the crawl, or set aside
+--
+-- KEYS[1]  taken    HASH  ticket -> entry
+-- KEYS[2]  tickets  ZSET  ticket -> when it is given out again (epoch seconds)
+-- ARGV     tickets
+-- Returns  how many there were
+
+local there = 0
+for _, ticket in ipairs(ARGV) do
+    there = there + redis.call('HDEL', KEYS[1], ticket)
+    redis.call('ZREM', KEYS[2], ticket)
+end
+return there
