@@ -71,6 +71,7 @@ class Scheduler:
         self._carried: dict[str, Request] = {}
         """Requests that hold what cannot be written down, by the token in their payload."""
         self._has_carried = False
+        self._is_stopped = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
         self.frontier = Frontier(
@@ -81,6 +82,7 @@ class Scheduler:
             machine.clock,
             changed=self._wake,
             broken=self._broken,
+            stopped=self._stopped,
             commit_interval_seconds=machine.configuration.commit_interval_seconds,
         )
 
@@ -141,6 +143,10 @@ class Scheduler:
         return not self.frontier.is_finished()
 
     def next_request(self) -> Request | None:
+        if self._is_stopped:
+            # Here, since an engine that has not started to ask cannot be closed in one piece.
+            deferred_from_coro(self._crawler.engine.close_spider_async(reason="stopped"))
+            return None
         while (lease := self.frontier.next()) is not None:
             request = self._request(lease)
             if request is not None:
@@ -323,3 +329,7 @@ class Scheduler:
     def _broken(self, error: BaseException) -> None:
         logger.error("The crawl's state can no longer be kept: %s", error, exc_info=error)
         deferred_from_coro(self._crawler.engine.close_spider_async(reason="storage_lost"))
+
+    def _stopped(self) -> None:
+        self._is_stopped = True
+        self._wake()

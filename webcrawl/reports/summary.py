@@ -20,6 +20,7 @@ _SHOWN = 8
 _REASONS = {
     "finished": "finished",
     "shutdown": "was stopped",
+    "stopped": "was stopped with the whole crawl",
     "start_error": "could not read all its seeds and ended",
     "storage_lost": "could no longer keep its state and ended",
     "unanticipated_errors": "met too many unanticipated errors and ended",

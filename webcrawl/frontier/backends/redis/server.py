@@ -7,7 +7,7 @@ noticed by whoever speaks to it first, and before anything else can be done ``re
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
@@ -44,6 +44,8 @@ OPERATIONS = (
 )
 LOADED_LATER = 3
 """How often a call is tried again that a server did not know: it may start again in between."""
+_SCANNED = 1000
+"""Keys that a server looks at in one step of a scan."""
 
 _AWAY = (
     exceptions.ConnectionError,
@@ -175,6 +177,30 @@ class Server:
         except (*_AWAY, exceptions.RedisError) as error:
             raise translate(error) from error
         return [found[node.name] for node in nodes if node is not None]
+
+    async def scan(self, pattern: bytes) -> AsyncIterator[list[bytes]]:
+        """The names of all keys that match a glob pattern, some at a time; one may come twice."""
+        nodes = [None] if self._cluster is None else self._cluster.get_primaries()
+        for node in nodes:
+            cursor = 0
+            while True:
+                cursor, names = await self._scan_on(node, cursor, pattern)
+                yield names
+                if not cursor:
+                    break
+
+    async def _scan_on(self, node: Any, cursor: int, pattern: bytes) -> tuple[int, list[bytes]]:
+        try:
+            if self._cluster is not None:
+                sent: Any = self._cluster.scan(cursor, pattern, _SCANNED, target_nodes=node)
+                cursors, names = await sent
+                return int(cursors[node.name]), names
+            if self._client is None:
+                raise StorageLost("Redis was closed")
+            cursor, names = await cast("Awaitable[Any]", self._client.scan(cursor, pattern, _SCANNED))
+        except (*_AWAY, exceptions.RedisError) as error:
+            raise translate(error) from error
+        return int(cursor), names
 
     @staticmethod
     async def _scattered(cluster: RedisCluster, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
