@@ -21,6 +21,7 @@ from webcrawl.readers import (
     Network,
     Reader,
     choice,
+    encoding,
     extensions,
     folder,
     import_path,
@@ -87,6 +88,19 @@ class Configuration:
     )
     lease_seconds: float = _of(
         real(1, _DAY), 60.0, "seconds", "after so long without a sign of life a process has lost its hosts"
+    )
+    redis_start_urls_key: str = _of(
+        text("a text", empty=False), "%(name)s:start_urls", "", "the list in Redis to which URLs are pushed"
+    )
+    redis_start_urls_batch_size: int = _of(
+        whole(0, 10_000, zero="as many as CONCURRENT_REQUESTS"), 0, "entries", "taken from that list at once"
+    )
+    redis_encoding: str = _of(encoding(), "utf-8", "", "the encoding of what is pushed")
+    max_idle_time_before_close: float | None = _of(
+        optional(real(0, _YEAR, zero="for ever")),
+        None,
+        "",
+        "for so many seconds a crawl with nothing left waits for URLs to be pushed; if unset not at all",
     )
     frontier_order: str = _of(
         choice("breadth_first", "priority", "random"), "breadth_first", "", "what a queue gives first"

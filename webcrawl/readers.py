@@ -143,13 +143,31 @@ def as_switch(value: object) -> bool:
     return known[word]
 
 
-def text(allowed: str = "a text") -> Reader:
-    """Any text, an empty one too."""
+def text(allowed: str = "a text", *, empty: bool = True) -> Reader:
+    """Any text, an empty one too if ``empty``."""
 
     def read(value: object) -> str:
-        return "" if value is None else _string(value).strip()
+        found = "" if value is None else _string(value).strip()
+        if not (found or empty):
+            raise ValueError
+        return found
 
     return Reader(allowed, read)
+
+
+def encoding() -> Reader:
+    """The name of a text encoding that Python knows."""
+
+    def read(value: object) -> str:
+        name = _string(value)
+        try:
+            # The codec of nothing is not looked up.
+            b"-".decode(name)
+        except LookupError as error:
+            raise ValueError from error
+        return name
+
+    return Reader("an encoding such as utf-8", read)
 
 
 def label(allowed: str) -> Reader:

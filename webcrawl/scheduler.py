@@ -27,6 +27,8 @@ from webcrawl.machine import limits_of, machine_of
 from webcrawl.meta import KEY, FetchMeta, detach
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred
@@ -72,6 +74,7 @@ class Scheduler:
         """Requests that hold what cannot be written down, by the token in their payload."""
         self._has_carried = False
         self._is_stopped = False
+        self._before_close: list[Callable[[], Awaitable[None]]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
         self.frontier = Frontier(
@@ -80,7 +83,7 @@ class Scheduler:
             machine.policies,
             limits_of(machine.configuration),
             machine.clock,
-            changed=self._wake,
+            changed=self.wake,
             broken=self._broken,
             stopped=self._stopped,
             commit_interval_seconds=machine.configuration.commit_interval_seconds,
@@ -125,9 +128,15 @@ class Scheduler:
             )
         self._watch_engine()
 
+    def before_close(self, step: Callable[[], Awaitable[None]]) -> None:
+        """Have ``step`` done when the crawl is closed, while URLs can still be queued."""
+        self._before_close.append(step)
+
     async def _close(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        for step in self._before_close:
+            await step()
         machine = self._machine
         try:
             await self.frontier.close()
@@ -305,7 +314,7 @@ class Scheduler:
 
         slot.remove_request = remove_request  # type: ignore[method-assign]
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
         """Let the engine ask again in the next turn of the loop."""
         slot = self._crawler.engine._slot
         if slot is not None:
@@ -324,7 +333,7 @@ class Scheduler:
 
     def _timer_rang(self) -> None:
         self._timer = None
-        self._wake()
+        self.wake()
 
     def _broken(self, error: BaseException) -> None:
         logger.error("The crawl's state can no longer be kept: %s", error, exc_info=error)
@@ -332,4 +341,4 @@ class Scheduler:
 
     def _stopped(self) -> None:
         self._is_stopped = True
-        self._wake()
+        self.wake()

@@ -30,6 +30,8 @@ FRONTIER_BACKEND = None  # sqlite, memory, redis; None: redis where REDIS_URL is
 REDIS_URL = (
     None  # redis://HOST:PORT/DB of the Redis that several processes share; REDIS_PARAMS as for scrapy-redis
 )
+REDIS_START_URLS_KEY = "%(name)s:start_urls"  # URLs are pushed to this list
+MAX_IDLE_TIME_BEFORE_CLOSE = None  # seconds a finished crawl waits for more; 0: for ever, None: not at all
 LEASE_SECONDS = 60  # without a sign of life for so long a process has lost its hosts to the others
 FRONTIER_ORDER = "breadth_first"  # breadth_first, priority, random
 FRONTIER_PRIORITISER = None  # import path of a function UrlEntry -> level
@@ -132,6 +134,7 @@ EXTENSIONS = {
     "webcrawl.extensions.interpreter.Interpreter": 5,
     "webcrawl.extensions.heartbeat.Heartbeat": 7,
     "webcrawl.extensions.exclusions.Exclusions": 8,
+    "webcrawl.extensions.feeding.Feeding": 9,
     "webcrawl.extensions.errors.Errors": 10,
     "webcrawl.extensions.statistics.Statistics": 20,
     "webcrawl.extensions.progress.Progress": 30,

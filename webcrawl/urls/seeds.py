@@ -83,7 +83,7 @@ def _from_list(pieces: Iterable[str]) -> Iterator[Seed | BadSeed]:
 
 
 def _from_lines(lines: Iterable[Line]) -> Iterator[Seed | BadSeed]:
-    return (_seed(line.text, line.number) for line in lines)
+    return (read_seed(line.text, line.number) for line in lines)
 
 
 def _not_empty(seeds: Iterator[Seed | BadSeed], where: str) -> Iterator[Seed | BadSeed]:
@@ -95,7 +95,8 @@ def _not_empty(seeds: Iterator[Seed | BadSeed], where: str) -> Iterator[Seed | B
         raise SeedsError(f"there are no seeds in {where}: not one line that is neither blank nor a comment")
 
 
-def _seed(text: str, line: int) -> Seed | BadSeed:
+def read_seed(text: str, line: int = 1) -> Seed | BadSeed:
+    """Read a single seed, without white space around it: a URL, or the name of a host under a known suffix."""
     if len(text) >= LONGEST_LINE - 1:
         return _bad(text, line, f"longer than {LONGEST_LINE - 2} characters")
     if not _HTTP(text):
