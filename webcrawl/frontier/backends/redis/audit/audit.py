@@ -1,0 +1,137 @@
+"""The check as a whole: how often each shard is looked at, and what is repaired when."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+from webcrawl.errors import StartRefused
+from webcrawl.frontier.backends.findings import Checked, Findings
+from webcrawl.frontier.backends.redis.audit.flaws import Flaw
+from webcrawl.frontier.backends.redis.audit.look import Look, look_at
+from webcrawl.frontier.backends.redis.audit.mending import Mender
+from webcrawl.frontier.backends.redis.audit.reading import Reader
+from webcrawl.frontier.backends.redis.audit.strays import strays
+from webcrawl.frontier.backends.redis.control import Control
+
+APART_SECONDS = 2.0
+"""Between two looks while somebody is at work: longer than a page's way through the storage."""
+
+ROUNDS = 1000
+"""Looks at a shard that is mended, at most: one for each stage, and more where there is very much to mend."""
+
+Progress = Callable[[int, int], None]
+
+
+class Audit:
+    """Checks the books of a crawl, and mends them.
+
+    While nobody is at work one look is exact. Otherwise what is found is looked for again, and only what is the same
+    in both looks counts; totals that changed during a look are not compared.
+    """
+
+    def __init__(
+        self,
+        control: Control,
+        delay_seconds: float,
+        *,
+        progress: Progress = lambda done, total: None,
+        pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        """``control``: an open one. ``delay_seconds``: of a host whose record is lost. ``progress`` hears of shards
+        looked at, and how many there are."""
+        self._control = control
+        self._delay_seconds = delay_seconds
+        self._progress = progress
+        self._pause = pause
+        self._readers = [
+            Reader(control.server, control.spider, number) for number in range(len(control.shards))
+        ]
+
+    async def check(self) -> Checked:
+        """Look at everything, and change nothing."""
+        checked = Checked()
+        for reader in self._readers:
+            look = await self._look(reader, checked)
+            self._count(look, checked)
+            if look.moved:
+                checked.uncompared.append(look.where)
+        await self._add_strays(checked.left)
+        checked.at_work |= await self._control.at_work()
+        return checked
+
+    async def mend(self) -> Checked:
+        """Look at everything and repair what can be.
+
+        :raises StartRefused: somebody is at work, or came to work; what was repaired until then stays so
+        """
+        checked = Checked()
+        await self._refuse_company()
+        beside = await strays(self._control.server, self._control.spider, self._readers)
+        for reader in self._readers:
+            if reader.number in beside:
+                await self._repair(reader, list(beside[reader.number]), checked.mended)
+            self._count(await self._mended(reader, checked.mended), checked)
+        await self._add_strays(checked.left)
+        return checked
+
+    def _count(self, look: Look, checked: Checked) -> None:
+        checked.urls += look.urls
+        checked.queued += look.sums.queued
+        checked.hosts += look.sums.hosts
+        checked.left.merge(look.flaws.findings)
+        self._progress(look.number + 1, len(self._readers))
+
+    # -- looking ---------------------------------------------------------------------------------------------
+
+    async def _look(self, reader: Reader, checked: Checked) -> Look:
+        look = await look_at(reader, len(self._readers))
+        if not look.flaws and not look.moved:
+            return look
+        at_work = await self._control.at_work()
+        if not at_work:
+            return look
+        checked.at_work |= at_work
+        await self._pause(APART_SECONDS)
+        before = {flaw.finding for flaw in look.flaws}
+        return await look_at(reader, len(self._readers), before.__contains__)
+
+    async def _add_strays(self, findings: Findings) -> None:
+        for flaws in (await strays(self._control.server, self._control.spider, self._readers)).values():
+            findings.merge(flaws.findings)
+
+    # -- mending ---------------------------------------------------------------------------------------------
+
+    async def _mended(self, reader: Reader, mended: Findings) -> Look:
+        """Look and repair in turn until nothing is left that can be repaired."""
+        before: list[Flaw] = []
+        for _ in range(ROUNDS):
+            look = await look_at(reader, len(self._readers))
+            some = _first_stage(look.flaws)
+            if not some or some == before:
+                break
+            await self._repair(reader, some, mended)
+            before = some
+        return look
+
+    async def _repair(self, reader: Reader, flaws: Sequence[Flaw], mended: Findings) -> None:
+        await self._refuse_company()
+        mender = Mender(reader, await self._control.now(), self._delay_seconds)
+        await mender.mend([flaw.repair for flaw in flaws if flaw.repair is not None])
+        for finding in dict.fromkeys(flaw.finding for flaw in flaws if flaw.repair is not None):
+            mended.add(finding)
+
+    async def _refuse_company(self) -> None:
+        if at_work := await self._control.at_work():
+            names = ", ".join(sorted(at_work))
+            raise StartRefused(
+                f"nothing is mended while somebody is at work ({names}); stop the crawl first: "
+                "scrapy frontier stop --wait"
+            )
+
+
+def _first_stage(flaws: Iterable[Flaw]) -> list[Flaw]:
+    """Those that are to be repaired first."""
+    mendable = [flaw for flaw in flaws if flaw.repair is not None]
+    stage = min((flaw.repair.stage for flaw in mendable if flaw.repair is not None), default=None)
+    return [flaw for flaw in mendable if flaw.repair is not None and flaw.repair.stage == stage]

@@ -1,0 +1,104 @@
+"""One look at one shard: everything in it against everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from webcrawl.frontier.backends.findings import Finding, Kind
+from webcrawl.frontier.backends.redis.audit.flaws import Flaws, Repair, Stage
+from webcrawl.frontier.backends.redis.audit.indexes import IndexLook
+from webcrawl.frontier.backends.redis.audit.queues import QueueLook, Sums, Waiting
+from webcrawl.frontier.backends.redis.audit.reading import Reader
+from webcrawl.frontier.backends.redis.audit.seen import SeenLook
+from webcrawl.frontier.records import State
+
+URLS_AT_ONCE = 1_000_000
+"""Queued URLs of a shard that are in memory together, in some 80 MB. With more of them its queues are read again."""
+
+_PASSING = ("run", "quiet_until", "epoch", "fence", "buckets")
+"""What else lies beside the totals."""
+
+
+@dataclass(slots=True)
+class Look:
+    """What was seen of a shard."""
+
+    flaws: Flaws
+    sums: Sums = field(default_factory=Sums)
+    moved: bool = False
+    """Its totals changed meanwhile, and were not compared."""
+    number: int = 0
+
+    @property
+    def where(self) -> str:
+        return f"shard {self.number}"
+
+    @property
+    def urls(self) -> int:
+        return sum(self.sums.states)
+
+
+async def look_at(
+    reader: Reader, shards: int, keep: Callable[[Finding], bool] = lambda finding: True
+) -> Look:
+    """Look at a shard of a crawl that has so many. ``keep``: which findings count."""
+    look = Look(Flaws(f"shard {reader.number}", keep), number=reader.number)
+    before = await reader.totals()
+    members = set(await reader.ask("ZRANGE", reader.names.fixed[7], 0, -1))
+    buckets = max(whole(before.get("buckets")) or 1, 1)
+    queues = QueueLook(reader, look.flaws, shards, members)
+    seen = SeenLook(reader, look.flaws, buckets)
+    parts = 1 + (whole(before.get("queued")) or 0) // URLS_AT_ONCE
+    for part in range(parts):
+        waiting = Waiting(buckets, part, parts)
+        await queues.fill(waiting, look.sums if part == 0 else None)
+        await seen.compare(waiting, look.sums)
+        if waiting.digits:
+            await queues.name(waiting)
+    await IndexLook(reader, look.flaws).look(look.sums)
+    _compare_totals(look, before, await reader.totals())
+    return look
+
+
+def _compare_totals(look: Look, before: dict[str, bytes], after: dict[str, bytes]) -> None:
+    look.moved = _lasting(before) != _lasting(after)
+    if look.moved:
+        return
+    for name, counted in _counted(look.sums).items():
+        told = whole(before.get(name))
+        if told != counted:
+            says = "nothing that is a number" if told is None else told
+            by = counted - (told or 0)
+            adjust = Repair(Stage.TOTALS, "adjust", name.encode(), (by,))
+            look.flaws.add(Kind.TOTAL, name, f"says {says}, is {counted}", adjust)
+    fence = whole(before.get("fence")) or 0
+    if fence < look.sums.highest_fence:
+        adjust = Repair(Stage.TOTALS, "adjust", b"fence", (look.sums.highest_fence - fence,))
+        look.flaws.add(Kind.FENCE, "fence", f"says {fence}, is {look.sums.highest_fence}", adjust)
+
+
+def _counted(sums: Sums) -> dict[str, int]:
+    return {
+        "queued": sums.queued,
+        "done": sums.states[State.DONE],
+        "failed": sums.states[State.FAILED],
+        "refused": sums.states[State.REFUSED],
+        "hosts": sums.hosts,
+        "given_up_hosts": sums.given_up_hosts,
+        "given_up_urls": sums.given_up_urls,
+        "held_urls": sums.held_urls,
+        "seen": sum(sums.states),
+    }
+
+
+def _lasting(totals: dict[str, bytes]) -> dict[str, bytes]:
+    return {name: value for name, value in totals.items() if name not in _PASSING}
+
+
+def whole(value: bytes | None) -> int | None:
+    """A stored number; 0 where there is none, None where it is no number."""
+    try:
+        return int(value or 0)
+    except ValueError:
+        return None

@@ -1,0 +1,79 @@
+"""Carrying out repairs: calls of the operations in ``lua/``, one shard at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from webcrawl.frontier.backends.redis.audit.flaws import Repair
+from webcrawl.frontier.backends.redis.audit.reading import Reader
+from webcrawl.frontier.backends.redis.scripts import script
+
+AT_ONCE = 300
+"""Corrections in one call."""
+
+
+class Mender:
+    """Repairs a shard. Each call is atomic; one that is cut off between two leaves less to repair."""
+
+    def __init__(self, reader: Reader, now: float, delay_seconds: float) -> None:
+        """``now``: by the clock of the crawl. ``delay_seconds``: of a host whose record is lost."""
+        self._reader = reader
+        self._now = now
+        self._delay_seconds = delay_seconds
+
+    async def mend(self, repairs: Sequence[Repair]) -> None:
+        """Carry out repairs of one stage."""
+        by_operation: dict[str, list[Repair]] = {}
+        for repair in repairs:
+            by_operation.setdefault(repair.operation, []).append(repair)
+        for operation, some in by_operation.items():
+            if operation == "reckon":
+                await self._reckon(some)
+            elif operation == "restate":
+                await self._restate(some)
+            elif operation == "strike":
+                await self._strike(some)
+            else:
+                await self._adjust(some)
+
+    async def _reckon(self, repairs: Sequence[Repair]) -> None:
+        places: dict[bytes, list[bytes | int]] = {}
+        for repair in repairs:
+            assert isinstance(repair.subject, bytes)
+            places.setdefault(repair.subject, []).extend(repair.args)
+        names = self._reader.names
+        for key, drop in places.items():
+            keys = [*names.fixed, names.queue(key.decode("utf-8", "surrogatepass"))]
+            for first in range(0, max(len(drop), 1), AT_ONCE):
+                args = [key, repr(self._now), repr(self._delay_seconds), *drop[first : first + AT_ONCE]]
+                await self._call("reckon", keys, args)
+
+    async def _restate(self, repairs: Sequence[Repair]) -> None:
+        for first in range(0, len(repairs), AT_ONCE):
+            some = repairs[first : first + AT_ONCE]
+            names = [self._reader.names.bucket(int(repair.subject)) for repair in some]
+            await self._in_sets("restate", names, [repair.args for repair in some])
+
+    async def _strike(self, repairs: Sequence[Repair]) -> None:
+        for first in range(0, len(repairs), AT_ONCE):
+            some = repairs[first : first + AT_ONCE]
+            names = [repair.subject for repair in some if isinstance(repair.subject, bytes)]
+            await self._in_sets("strike", names, [repair.args for repair in some])
+
+    async def _in_sets(
+        self, operation: str, names: Sequence[bytes], more: Sequence[Sequence[bytes | int]]
+    ) -> None:
+        keys = list(dict.fromkeys(names))
+        args: list[Any] = []
+        for name, rest in zip(names, more, strict=True):
+            args += (keys.index(name) + 1, *rest)
+        await self._call(operation, keys, args)
+
+    async def _adjust(self, repairs: Sequence[Repair]) -> None:
+        args = [part for repair in repairs for part in (repair.subject, *repair.args)]
+        await self._call("adjust", [self._reader.names.totals], args)
+
+    async def _call(self, operation: str, keys: Sequence[bytes], args: Sequence[Any]) -> None:
+        # Sent whole: a server that started knows no script, and whoever is at work must be the one to notice that.
+        await self._reader.ask("EVAL", script(operation).text, len(keys), *keys, *args)
