@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from webcrawl.errors import CrawlError
+from webcrawl.frontier.backends.sqlite.opening import read_only
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -95,7 +96,7 @@ def _fill(source: Path, target: Path, progress: Callable[[int, int], None] | Non
 def _copy_database(source: Path, target: Path, progress: Callable[[int, int], None] | None) -> None:
     """Copy as of one moment. Readers do not hold up the crawl's writer: the database is in WAL mode."""
     target.unlink(missing_ok=True)
-    with closing(_reader(source)) as reader, closing(sqlite3.connect(target)) as writer:
+    with closing(read_only(source)) as reader, closing(sqlite3.connect(target)) as writer:
         # Without a transaction of its own the copy would start again with each commit of a running crawl.
         reader.execute("BEGIN")
         reader.execute("SELECT 1 FROM sqlite_master").fetchall()
@@ -106,20 +107,6 @@ def _copy_database(source: Path, target: Path, progress: Callable[[int, int], No
         )
         reader.execute("ROLLBACK")
     _sync_file(target)
-
-
-def _reader(path: Path) -> sqlite3.Connection:
-    """A connection that cannot change anything."""
-    quoted = path.resolve().as_uri()
-    try:
-        connection = sqlite3.connect(f"{quoted}?mode=ro", uri=True, isolation_level=None, timeout=30)
-        connection.execute("SELECT 1 FROM sqlite_master").fetchall()
-    except sqlite3.OperationalError:
-        # A stopped crawl on a read-only medium: SQLite cannot make the files that it shares with a writer.
-        if path.with_name(f"{path.name}-wal").exists():
-            raise
-        return sqlite3.connect(f"{quoted}?immutable=1", uri=True, isolation_level=None)
-    return connection
 
 
 def _take_filter(source: Path, target: Path, copied: Copied) -> bool:

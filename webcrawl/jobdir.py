@@ -43,6 +43,25 @@ class Jobdir:
             os.ftruncate(lock.fileno(), 0)
             os.write(lock.fileno(), b"process %d\n" % os.getpid())
 
+    def holder(self) -> str | None:
+        """Who works on it at this moment, in words; None for nobody, or where that cannot be told."""
+        try:
+            with (self.path / "lock").open(encoding="utf-8") as lock:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    return lock.read().strip() or "another process"
+        except OSError:
+            return None
+        return None
+
+    def heard_at(self) -> float | None:
+        """When its holder last gave a sign of life, in epoch seconds; None when it never had one."""
+        try:
+            return (self.path / "lock").stat().st_mtime
+        except OSError:
+            return None
+
     def touch(self) -> None:
         """Show that the holder lives: the lock file is as old as the last call. Nothing happens when it is not held.
 

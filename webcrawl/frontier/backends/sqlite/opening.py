@@ -24,7 +24,7 @@ def open_database(path: Path, cache_bytes: int, identity: Mapping[str, str]) -> 
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
         try:
             # First the look, then the pragmas: what is refused stays as it is.
-            new = _is_new(connection, path, identity)
+            new = is_new(connection, path, identity)
             _tune(connection, cache_bytes)
             if new:
                 _create(connection, identity)
@@ -33,6 +33,20 @@ def open_database(path: Path, cache_bytes: int, identity: Mapping[str, str]) -> 
             raise
     except sqlite3.DatabaseError as error:
         raise translate_opening(error, path) from error
+    return connection
+
+
+def read_only(path: Path) -> sqlite3.Connection:
+    """A connection that cannot change anything. :raises sqlite3.OperationalError: there is nothing to read"""
+    quoted = path.resolve().as_uri()
+    try:
+        connection = sqlite3.connect(f"{quoted}?mode=ro", uri=True, isolation_level=None, timeout=30)
+        connection.execute("SELECT 1 FROM sqlite_master").fetchall()
+    except sqlite3.OperationalError:
+        # A stopped crawl on a read-only medium: SQLite cannot make the files that it shares with a writer.
+        if path.with_name(f"{path.name}-wal").exists():
+            raise
+        return sqlite3.connect(f"{quoted}?immutable=1", uri=True, isolation_level=None)
     return connection
 
 
@@ -65,7 +79,7 @@ def translate_opening(error: sqlite3.DatabaseError, path: Path) -> JobdirDamaged
     return JobdirUnusable(f"{path} cannot be opened: {error}")
 
 
-def _is_new(connection: sqlite3.Connection, path: Path, identity: Mapping[str, str]) -> bool:
+def is_new(connection: sqlite3.Connection, path: Path, identity: Mapping[str, str]) -> bool:
     """Whether there is nothing in it yet. Raises where it holds what cannot be gone on with."""
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if not tables:
