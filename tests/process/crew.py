@@ -24,7 +24,9 @@ SHARDS = 16
 class Crew:
     """Workers by name; each has a JOBDIR of its own that outlives it."""
 
-    def __init__(self, start: Callable[..., Crawl], redis: RedisServer, seeds: list[str], **settings: Any) -> None:
+    def __init__(
+        self, start: Callable[..., Crawl], redis: RedisServer, seeds: list[str], **settings: Any
+    ) -> None:
         self._start = start
         self._redis = redis
         self._seeds = seeds

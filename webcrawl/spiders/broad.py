@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Spider, signals
 from scrapy.http import Response
 
-from webcrawl.contact import contact_problem
 from webcrawl.documents.mime import is_html, mime_type
 from webcrawl.documents.offload import Extractor
-from webcrawl.errors import ContactMissing
-from webcrawl.frontier.records import UrlEntry
 from webcrawl.items import Page
 from webcrawl.machine import machine_of
 from webcrawl.meta import fetch_meta
 from webcrawl.scheduler import Scheduler
-from webcrawl.scope.whitelist import whitelist_of
-from webcrawl.urls.politeness_key import host_of
-from webcrawl.urls.seeds import BadSeed, Seed, read_seeds
+from webcrawl.seeding import Seeding
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
     from typing import Self
 
     from scrapy.crawler import Crawler
-
-logger = logging.getLogger(__name__)
-
-SEEDS_AT_ONCE = 1000
-BAD_SEEDS_SHOWN = 20
 
 
 class BroadSpider(Spider):
@@ -70,13 +59,7 @@ class BroadSpider(Spider):
     async def start(self) -> AsyncIterator[Any]:
         scheduler: object = self.crawler.engine.scheduler
         if isinstance(scheduler, Scheduler):
-            batch: list[UrlEntry] = []
-            for entry in self._seed_entries():
-                batch.append(entry)
-                if len(batch) >= SEEDS_AT_ONCE:
-                    await scheduler.add_seeds(batch)
-                    batch = []
-            await scheduler.add_seeds(batch)
+            await Seeding(machine_of(self.crawler), scheduler, self.seeds, self.domains).run()
         for nothing in list[Any]():  # an asynchronous generator, as Scrapy wants it
             yield nothing
 
@@ -102,37 +85,6 @@ class BroadSpider(Spider):
             error=document.error or facts.decode_error,
             links=document.links,
         )
-
-    def _seed_entries(self) -> Iterator[UrlEntry]:
-        """The entries of all seeds; wrong ones are named in the log and counted, the rest goes on."""
-        machine = machine_of(self.crawler)
-        configuration = machine.configuration
-        bad = good = 0
-        for seed in self._seeds():
-            if isinstance(seed, BadSeed):
-                bad += 1
-                if bad <= BAD_SEEDS_SHOWN:
-                    logger.warning("Seed in line %d is no URL (%s): %s", seed.line, seed.reason, seed.text)
-                continue
-            host = host_of(seed.url)
-            if why := contact_problem(configuration.user_agent, configuration.crawler_contact, [host]):
-                raise ContactMissing(why)
-            machine.seeded.allow(host)
-            entry = machine.intake.seed(seed.url)
-            if isinstance(entry, str):
-                logger.warning("Seed in line %d is refused by %s: %s", seed.line, entry, seed.url)
-                continue
-            good += 1
-            yield entry
-        if bad or good:
-            logger.info("%d seeds taken, %d wrong", good, bad)
-
-    def _seeds(self) -> Iterator[Seed | BadSeed]:
-        if self.seeds:
-            yield from read_seeds(self.seeds)
-        elif self.domains:
-            for number, root in enumerate(whitelist_of(self.domains).roots(), start=1):
-                yield Seed(root, number)
 
     def _closed(self) -> None:
         self._extractor.close()

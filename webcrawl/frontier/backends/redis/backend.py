@@ -36,6 +36,7 @@ from webcrawl.frontier.backends.redis.packing import (
     unpack_host,
     unpack_robots,
 )
+from webcrawl.frontier.backends.redis.seed_lists import SeedLists
 from webcrawl.frontier.backends.redis.seeded import SeededNames
 from webcrawl.frontier.backends.redis.server import Call, Server
 from webcrawl.frontier.backends.redis.shard import Shard
@@ -255,6 +256,13 @@ class RedisBackend:
         ]
         if calls:
             await self._server.call("wake", calls)
+
+    def seed_lists(self) -> SeedLists:
+        """Who reads which list of seeds."""
+        options = self._options
+        return SeedLists(
+            self._server, self._names.seed_lists, self._member, options.lease_seconds, self._clock
+        )
 
     def start_list(self, key: str) -> StartList:
         """The list ``key``, to which anybody pushes URLs for the crawl."""

@@ -33,6 +33,7 @@ OPERATIONS = (
     "load",
     "pulse",
     "push",
+    "reading",
     "ready",
     "record",
     "revive",

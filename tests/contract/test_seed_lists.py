@@ -1,0 +1,98 @@
+"""A list of seeds is read by one of the processes that were given it, to its end, whoever is killed meanwhile."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.contract.driven_redis import GivenClock
+from tests.contract.samples import NOW
+from webcrawl.frontier.backends.redis import RedisBackend, RedisOptions
+from webcrawl.frontier.backends.redis.seed_lists import Progress, Turn
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Iterator
+
+    from tests.redis_server import RedisServer
+
+LEASE_SECONDS = 60.0
+
+
+class Crew:
+    """Processes that were given lists, by a clock that the test sets."""
+
+    def __init__(self, runner: asyncio.Runner, url: str, stack: ExitStack) -> None:
+        self.clock = GivenClock()
+        self._runner = runner
+        options = RedisOptions(spider="broad", shards=1, lease_seconds=LEASE_SECONDS)
+        backends = [RedisBackend({"url": url}, options, {}, str, self.clock) for _ in range(2)]
+        for backend in backends:
+            runner.run(backend.open(NOW))
+            stack.callback(lambda backend=backend: runner.run(backend.close()))
+        self._lists = [backend.seed_lists() for backend in backends]
+
+    def read_on(self, who: int, queued: int = 0, digest: str = "a") -> Progress:
+        return self._runner.run(self._lists[who].read_on(digest, queued))
+
+    def finish(self, who: int, queued: int) -> None:
+        self._runner.run(self._lists[who].finish("a", queued))
+
+    def give_up(self, who: int, queued: int) -> None:
+        self._runner.run(self._lists[who].give_up("a", queued))
+
+
+@pytest.fixture
+def crew(runner: asyncio.Runner, redis_server: RedisServer) -> Iterator[Crew]:
+    with ExitStack() as stack:
+        yield Crew(runner, redis_server.url, stack)
+
+
+def test_one_reads_and_the_other_waits(crew: Crew) -> None:
+    assert crew.read_on(0) == Progress(Turn.OURS, 0)
+    assert crew.read_on(1) == Progress(Turn.THEIRS, 0)
+    assert crew.read_on(0, 1000) == Progress(Turn.OURS, 1000)
+    assert crew.read_on(1) == Progress(Turn.THEIRS, 1000)
+
+
+def test_what_was_read_to_its_end_is_not_read_again(crew: Crew) -> None:
+    crew.read_on(0)
+    crew.finish(0, 1500)
+    crew.clock.now += 1e9
+
+    assert crew.read_on(1) == Progress(Turn.NOBODYS, 1500)
+    assert crew.read_on(0) == Progress(Turn.NOBODYS, 1500)
+
+
+def test_lists_do_not_know_of_each_other(crew: Crew) -> None:
+    crew.read_on(0, digest="a")
+    assert crew.read_on(1, digest="b") == Progress(Turn.OURS, 0)
+
+
+def test_who_says_nothing_for_the_lease_time_has_lost_its_turn(crew: Crew) -> None:
+    crew.read_on(0, 1000)
+    crew.clock.now += LEASE_SECONDS - 1
+    assert crew.read_on(1).turn is Turn.THEIRS
+    crew.clock.now += 1
+    assert crew.read_on(1) == Progress(Turn.OURS, 1000)
+    assert crew.read_on(0, 2000).turn is Turn.THEIRS
+
+
+def test_who_comes_back_late_and_finds_nobody_goes_on_with_what_it_has_done(crew: Crew) -> None:
+    crew.read_on(0, 1000)
+    crew.clock.now += LEASE_SECONDS
+    crew.read_on(1)
+    crew.clock.now += LEASE_SECONDS
+
+    assert crew.read_on(0, 2000) == Progress(Turn.OURS, 2000)
+
+
+def test_who_gives_up_is_followed_at_once(crew: Crew) -> None:
+    crew.read_on(0, 1000)
+    crew.give_up(1, 0)
+    assert crew.read_on(1).turn is Turn.THEIRS
+    crew.give_up(0, 2000)
+
+    assert crew.read_on(1) == Progress(Turn.OURS, 2000)
