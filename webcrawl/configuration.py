@@ -52,6 +52,8 @@ _MIB = 1 << 20
 _DAY = 86_400
 _YEAR = 366 * _DAY
 _ANY = 1 << 62
+_LEAST_BUDGET = 16 * _MIB
+"""With less, what is on its way to the server at a moment would matter."""
 
 
 def _of(reader: Reader, default: object, unit: str, meaning: str) -> Any:
@@ -85,6 +87,12 @@ class Configuration:
     )
     redis_url: str | None = _of(
         redis_url(), None, "", "the Redis, Valkey or Redis Cluster that several processes share"
+    )
+    redis_budget_bytes: int = _of(
+        whole(0, 1 << 50, zero="nine tenths of its maxmemory, if it has one"),
+        0,
+        "bytes",
+        "memory that a Redis server may use; near it unimportant URLs are turned away",
     )
     lease_seconds: float = _of(
         real(1, _DAY), 60.0, "seconds", "after so long without a sign of life a process has lost its hosts"
@@ -337,6 +345,10 @@ def _contradictions(settings: BaseSettings, broken: set[str]) -> Iterator[Proble
         backend = given or _likely_backend(table["REDIS_URL"].read(settings))
         if backend == "redis" and table["FRONTIER_SEEN"].read(settings) != "exact":
             yield Problem("FRONTIER_SEEN", "must be exact with FRONTIER_BACKEND=redis, not 'bloom'")
+    if "REDIS_BUDGET_BYTES" not in broken:
+        budget = table["REDIS_BUDGET_BYTES"].read(settings)
+        if 0 < budget < _LEAST_BUDGET:
+            yield Problem("REDIS_BUDGET_BYTES", f"must be 0 or at least {_LEAST_BUDGET}, not {budget}")
     told = "" if "CRAWLER_CONTACT" in broken else table["CRAWLER_CONTACT"].read(settings)
     if told and not contact.is_contact(told):
         allowed = table["CRAWLER_CONTACT"].reader.allowed

@@ -263,6 +263,7 @@ def _policies(
         key_of=key.of_url,
         admit=intake.admit,
         retry_times=configuration.retry_times,
+        forget=intake.forget,
     )
 
 

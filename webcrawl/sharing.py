@@ -48,6 +48,7 @@ def shared_backend(
         lease_seconds=configuration.lease_seconds,
         queue_max=configuration.frontier_queue_max,
         robots_max=configuration.robots_cache_size,
+        budget_bytes=configuration.redis_budget_bytes,
         delay_seconds=configuration.politeness_min_delay,
         worker=configuration.worker_name,
     )

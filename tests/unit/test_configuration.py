@@ -99,6 +99,12 @@ def test_redis_knows_what_was_seen_exactly() -> None:
     assert problem == "FRONTIER_SEEN: must be exact with FRONTIER_BACKEND=redis, not 'bloom'"
 
 
+def test_a_redis_gets_no_budget_that_its_messages_alone_would_use_up() -> None:
+    (problem,) = problems({"REDIS_BUDGET_BYTES": "16"})
+    assert problem == "REDIS_BUDGET_BYTES: must be 0 or at least 16777216, not 16"
+    assert problems({"REDIS_BUDGET_BYTES": 16 << 20}) == []
+
+
 @pytest.mark.parametrize(
     ("given", "named"),
     [

@@ -126,7 +126,7 @@ def table(title: str, reading: Reading) -> Table:
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(no_wrap=True, overflow="ellipsis")
     for name, value in rows(reading):
-        style = "bold red" if name == "stalled" else ""
+        style = "bold red" if name in ("stalled", "backlog full") else ""
         grid.add_row(name, Text(value, style=style))
     frame = Table.grid()
     frame.add_row(Text(title, style="bold", no_wrap=True, overflow="ellipsis"))
@@ -157,6 +157,8 @@ def rows(reading: Reading) -> list[tuple[str, str]]:
         found.append(("waiting", f"next host in {units.duration(reading.next_seconds)}"))
     if reading.left_seconds is not None:
         found.append(("left", units.duration(reading.left_seconds)))
+    if f.crowded:
+        found.append(("backlog full", f.crowded))
     if f.stalled:
         found.append(("stalled", f.stalled))
     return found

@@ -23,6 +23,7 @@ from webcrawl.frontier.backend import (
     Settled,
     SharedBackend,
 )
+from webcrawl.frontier.backlog import BACKLOG_FULL, Backlog
 from webcrawl.frontier.committer import Change, Committer, Store
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
 from webcrawl.frontier.membership import Membership
@@ -86,6 +87,7 @@ class Frontier:
         self._closing = False
         self._paused = False
         self.tally = Tally()
+        self._backlog = Backlog(self.tally, policies.forget)
         self._membership: Membership | None = None
         if isinstance(backend, SharedBackend):
             self._membership = Membership(backend, self._patience, self._figures, self._heard, broken)
@@ -182,6 +184,7 @@ class Frontier:
             unsettled=len(self._unsettled) - opened,
             next_ready_at=self._keys.next_at(),
             stalled=self._patience.stalled or ("paused" if self._paused else None),
+            crowded=self._backlog.crowded,
         )
 
     def _rests(self) -> bool:
@@ -329,6 +332,7 @@ class Frontier:
     def _on_committed(self, committed: Committed) -> None:
         self._keys.counts.queued, self._keys.counts.hosts = committed.total_queued, committed.total_hosts
         self._keys.queued(committed.queued)
+        self._backlog.committed(committed)
         for key in committed.lost:
             self._keys.lose(key)
         self._changed()
@@ -343,6 +347,7 @@ class Frontier:
             "pages": tally.pages,
             "bytes": tally.bytes,
             "errors": sum(tally.errors.values()),
+            "backlog_full": tally.refused_by_rule[BACKLOG_FULL],
             "active": active,
             "open": len(self._unsettled),
             "paused": float(self._paused),
@@ -358,6 +363,7 @@ class Frontier:
             self._keys.lose(key)
         for key, place in pulse.stirred.items():
             self._keys.stirred(key, place)
+        self._backlog.heard(pulse.filling)
         self._keys.refresh(None if self._closing else pulse.share)
         self._changed()
 

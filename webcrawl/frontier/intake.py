@@ -47,6 +47,10 @@ class Recent:
         if len(self._young) >= self._size:
             self._old, self._young = self._young, set()
 
+    def clear(self) -> None:
+        self._young.clear()
+        self._old.clear()
+
 
 class Intake:
     """Gives links their key, their fingerprint and the scope's verdict."""
@@ -82,6 +86,10 @@ class Intake:
                 # What lies too deep here may be found again nearer to a seed.
                 recent.add(mark)
         return taken
+
+    def forget(self) -> None:
+        """Links that were met lately may not have been taken: look at them again when they are met again."""
+        self._recent.clear()
 
     def seed(self, url: str) -> UrlEntry | str:
         """A seed's entry, or the rule that refuses it."""

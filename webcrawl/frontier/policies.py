@@ -51,6 +51,8 @@ class Policies:
     """The politeness key of a URL."""
     admit: AdmitEntry = admit_all
     retry_times: int = 2
+    forget: Callable[[], None] = lambda: None
+    """Called when URLs that were turned away for lack of room may be offered again."""
 
 
 @dataclass(frozen=True, slots=True)

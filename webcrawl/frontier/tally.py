@@ -64,3 +64,5 @@ class Snapshot:
     """Epoch seconds when the next active host may be contacted; None when none is active."""
     stalled: str | None
     """Why nothing moves although there is work ('disk full'); None when all is well."""
+    crowded: str | None = None
+    """Why new URLs are turned away ('storage 87 % of 4.0 GB'); None while there is room for all."""

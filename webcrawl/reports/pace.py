@@ -59,6 +59,8 @@ class Reading:
             parts.append(f"next host in {units.duration(self.next_seconds)}")
         if self.left_seconds is not None:
             parts.append(f"left {units.duration(self.left_seconds)}")
+        if f.crowded:
+            parts.append(f"BACKLOG FULL: {f.crowded}")
         if f.stalled:
             parts.append(f"STALLED: {f.stalled}")
         return "; ".join(parts)

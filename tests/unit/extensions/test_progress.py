@@ -54,6 +54,12 @@ def test_lines_that_say_nothing_are_left_out() -> None:
     )
 
 
+def test_a_backlog_without_room_is_shown() -> None:
+    shown = dict(rows(reading(frontier=snapshot(crowded="87 % of 4,000 MB"))))
+    assert shown["backlog full"] == "87 % of 4,000 MB"
+    assert "backlog full" not in dict(rows(reading()))
+
+
 def test_a_narrow_terminal_gets_no_wrapped_lines() -> None:
     assert len(drawn(reading(), width=30).splitlines()) == len(drawn(reading()).splitlines())
 

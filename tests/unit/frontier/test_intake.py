@@ -75,6 +75,12 @@ def test_a_link_that_was_met_lately_is_not_asked_about_again(intake: Intake, bad
     assert len(bad.asked) == asked
 
 
+def test_what_was_met_lately_is_taken_again_when_it_is_to_be_forgotten(intake: Intake) -> None:
+    taken(intake, "http://a.test/1")
+    intake.forget()
+    assert taken(intake, "http://a.test/1", "http://a.test/2") == ["http://a.test/1", "http://a.test/2"]
+
+
 def test_refused_links_are_told_with_the_rule_that_decided(intake: Intake) -> None:
     assert intake.links(["http://a.test/far", "http://far.test/bad"], 1, VIA).refused == [
         ("http://a.test/far", "whitelist"),

@@ -56,6 +56,15 @@ def test_the_line_names_what_stalls_the_crawl() -> None:
     assert "\n" not in line
 
 
+def test_a_backlog_without_room_is_told() -> None:
+    pace = Pace(0.0, Limits())
+    assert (
+        pace.read(1.0, Tally(), snapshot(crowded="87 % of 4,000 MB"))
+        .line()
+        .endswith("; BACKLOG FULL: 87 % of 4,000 MB")
+    )
+
+
 def test_a_crawl_that_waits_says_for_how_long() -> None:
     pace, tally = Pace(0.0, Limits()), Tally()
     assert pace.read(1.0, tally, snapshot(next_ready_at=130.0), 100.0).next_seconds == 30

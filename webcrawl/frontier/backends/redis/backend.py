@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
-from webcrawl.errors import StartRefused
+from webcrawl.errors import StartRefused, StorageAway, StorageFull
 from webcrawl.frontier.backend import (
     HEAD,
     Activated,
@@ -46,6 +46,8 @@ from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.queue_head import Place
 from webcrawl.frontier.records import State, web_origin
 from webcrawl.hosts.record import HostRecord, RobotsRecord
+
+_T = TypeVar("_T")
 
 PULSE_SECONDS = 1.0
 ACTIVATED_AT_ONCE = 200
@@ -126,7 +128,8 @@ class RedisBackend:
             if alone:
                 await self._begin()
             await self._crew.report(self._clock(), {})
-            await self._budget.look(len(await self._crew.members(self._clock())))
+            await self._crew.members(self._clock())
+            await self._budget.look(self._crew.rank, self._crew.size)
             return await self.counts()
         except BaseException:
             await self._server.close()
@@ -239,7 +242,17 @@ class RedisBackend:
             one.robots = [unpack_robots(origin, value) for origin, value in found]
 
     async def commit(self, batch: Batch) -> Committed:
-        return await self._writer.commit(batch)
+        return await self._with_room(self._writer.commit(batch))
+
+    async def _with_room(self, step: Coroutine[Any, Any, _T]) -> _T:
+        """Do ``step``; if a server refuses it for lack of room, let there be some when it is tried again."""
+        try:
+            return await step
+        except StorageAway:
+            raise
+        except StorageFull:
+            await self._writer.make_room()
+            raise
 
     async def release(self, records: Sequence[HostRecord]) -> None:
         slack = self._clock.slack_seconds
@@ -306,21 +319,24 @@ class RedisBackend:
 
     async def pulse(self, figures: Mapping[str, float]) -> Pulse:
         async with self._pulsing:
-            await self._set_clock()
-            pulse = await leases.renew(
-                self._server, self._shards, self._member, self._options.lease_seconds, self._clock
-            )
-            if pulse.forgotten:
-                # Of its last second the server may have lost what we believe it knows.
-                self._writer.forget()
-            await self._seeded.learn(forgotten=pulse.forgotten)
-            pulse.stirred.update(self._writer.take_uncertain())
-            active = sum(len(shard.mine) for shard in self._shards)
-            now = self._clock()
-            command = await self._crew.report(now, {"active": active, **figures})
-            share = await self._crew.share(now, pulse.idle)
-            filling = await self._budget.look(self._crew.size)
-            return Pulse(command, pulse.lost, pulse.stirred, share, filling)
+            return await self._with_room(self._pulse(figures))
+
+    async def _pulse(self, figures: Mapping[str, float]) -> Pulse:
+        await self._set_clock()
+        pulse = await leases.renew(
+            self._server, self._shards, self._member, self._options.lease_seconds, self._clock
+        )
+        if pulse.forgotten:
+            # Of its last second the server may have lost what we believe it knows.
+            self._writer.forget()
+        await self._seeded.learn(forgotten=pulse.forgotten)
+        pulse.stirred.update(self._writer.take_uncertain())
+        active = sum(len(shard.mine) for shard in self._shards)
+        now = self._clock()
+        command = await self._crew.report(now, {"active": active, **figures})
+        share = await self._crew.share(now, pulse.idle)
+        filling = await self._budget.look(self._crew.rank, self._crew.size)
+        return Pulse(command, pulse.lost, pulse.stirred, share, filling)
 
     # -- shards --------------------------------------------------------------------------------------------
 

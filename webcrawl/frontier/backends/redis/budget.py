@@ -40,11 +40,15 @@ class Budget:
         self._shard_of = shard_of
         self._budget_bytes = budget_bytes
         self._rooms: dict[str, ServerRoom] = {}
-        self._members = 1
+        self._rank, self._members = 0, 1
         self._long: dict[str, int] = {}
 
-    async def look(self, members: int | None = None) -> Filling | None:
-        """Ask the servers what they use; how it stands on the fullest. ``members``: processes at work, if known."""
+    async def look(self, rank: int | None = None, members: int | None = None) -> Filling | None:
+        """Ask the servers what they use; how it stands on the fullest.
+
+        ``members``: processes at work, of which we have the number ``rank``; as before where that is not known.
+        """
+        self._rank = self._rank if rank is None else rank
         self._members = members or self._members
         memories = await self._server.memory([shard.names.totals for shard in self._shards])
         looked: set[str] = set()
@@ -95,15 +99,16 @@ class Budget:
         """Queues that are to be cut now, with the length to which; none unless a server is full.
 
         Which are the longest nobody knows: they are looked for among those that were met and some that are drawn.
+        Each process prunes in other shards.
         """
         full = [shard for shard in self._shards if shard.room.prunable_bytes]
-        if not full:
+        ours = full[self._rank :: self._members]
+        if not ours:
             return {}
-        shards = random.sample(full, min(len(full), SHARDS_AT_ONCE))
+        shards = random.sample(ours, min(len(ours), SHARDS_AT_ONCE))
         lengths = await self._drawn(shards)
-        lengths.update(
-            {key: length for key, length in self._long.items() if self._shard_of(key).room.prunable_bytes}
-        )
+        mine = {id(shard) for shard in ours}
+        lengths |= {key: length for key, length in self._long.items() if id(self._shard_of(key)) in mine}
         wanted = max(shard.room.prunable_bytes for shard in shards) / FREED_BYTES
         return cut_to(lengths, min(int(wanted) + 1, PRUNED_AT_ONCE))
 

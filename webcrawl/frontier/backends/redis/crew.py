@@ -40,6 +40,8 @@ class Crew:
         self._started_at = 0.0
         self.size = 1
         """How many there were when we last asked."""
+        self.rank = 0
+        """Which of them we are, from 0 on."""
 
     async def found(self, values: Mapping[str, str]) -> dict[str, str]:
         """Begin the crawl with ``values`` unless it exists; what it was begun with."""
@@ -58,6 +60,7 @@ class Crew:
             if now - float(facts["seen_at"]) < self._silent_seconds
         }
         self.size = max(len(heard), 1)
+        self.rank = sum(name < self._member for name in heard)
         return heard
 
     async def agree(self, meta: Mapping[str, str], identity: Mapping[str, str], now: float) -> bool:

@@ -106,7 +106,7 @@ class ServerRoom:
         elif self._offers:
             self._offers.sort()
             part = min(max((share - PLENTY_BELOW) / (FULL_FROM - PLENTY_BELOW), 0.0), 1.0)
-            self._bar = self._offers[math.ceil(part * (len(self._offers) - 1))]
+            self._bar = self._offers[int(part * (len(self._offers) - 1))]
             self._offers.clear()
 
 

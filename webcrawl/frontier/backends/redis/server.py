@@ -113,6 +113,12 @@ class Server:
             raise StartRefused(
                 f"Redis at {self.address} is version {info['redis_version']}; it must be 6.2 or newer"
             )
+        if info.get("maxmemory") and str(info.get("maxmemory_policy")).startswith("allkeys"):
+            await self.close()
+            raise StartRefused(
+                f"Redis at {self.address} drops keys when it is full (maxmemory-policy "
+                f"{info['maxmemory_policy']}), and with them the crawl; it must have maxmemory-policy noeviction"
+            )
         if info.get("redis_mode") == "cluster" or info.get("cluster_enabled"):
             await self._client.aclose()
             self._client = None

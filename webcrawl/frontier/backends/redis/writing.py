@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _COUNTED = ("queued", "done", "failed", "refused", "hosts", "given_up_hosts", "given_up_urls")
 _GROWN_AT_ONCE = 64
+_RELIEVED_AT_ONCE = 16
 
 
 class Writer:
@@ -109,6 +110,13 @@ class Writer:
         hosts = sum(shard.hosts for shard in self._shards)
         turned_away = len(found) - len(taken)
         return Committed(queued, len(pruned), total, hosts, sorted(lost), turned_away, len(crowded_out))
+
+    async def make_room(self) -> None:
+        """A server refuses to take more: prune what is too much by the budget, so that it does so no longer."""
+        await self._budget.look()
+        for _ in range(_RELIEVED_AT_ONCE):
+            if not await self._relieve():
+                return
 
     # -- one step each -------------------------------------------------------------------------------------
 

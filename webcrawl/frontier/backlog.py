@@ -1,0 +1,66 @@
+"""A storage whose byte budget is nearly used up: what is said of it, and what is counted."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from webcrawl.frontier.backend import Committed, Filling, Room
+from webcrawl.frontier.tally import Tally
+
+QUEUE_FULL = "queue-full"
+BACKLOG_FULL = "backlog-full"
+"""The rules by which URLs are refused for which there is no place: in the queue of their key, or in the storage."""
+
+logger = logging.getLogger(__name__)
+
+_SAID = {
+    Room.SCARCE: "The storage is nearly full (%s): new URLs of the lowest levels are turned away until there is room",
+    Room.FULL: "The storage is full (%s): new URLs are turned away, and the ends of long queues are pruned",
+    Room.PLENTY: "There is room in the storage again (%s): all new URLs are taken",
+}
+
+
+class Backlog:
+    """What this process heard last of the room in a storage that several processes share.
+
+    Each thing is logged the first time only, since a crawl without end comes and goes at the mark; the line of
+    statistics says how it stands.
+    """
+
+    def __init__(self, tally: Tally, forget: Callable[[], None]) -> None:
+        """``forget`` is called when what was turned away may be offered again."""
+        self._tally = tally
+        self._forget = forget
+        self._room = Room.PLENTY
+        self._said: set[Room] = set()
+        self.crowded: str | None = None
+        """How full the storage is, in words; None while there is room for all."""
+
+    def heard(self, filling: Filling | None) -> None:
+        """A look was taken; None where there is no budget."""
+        room = Room.PLENTY if filling is None else filling.room
+        self.crowded = None if filling is None or room is Room.PLENTY else _in_words(filling)
+        if room is self._room:
+            return
+        if room is Room.PLENTY:
+            self._forget()
+        self._room = room
+        if room not in self._said:
+            self._said.add(room)
+            logger.warning(_SAID[room], "no budget" if filling is None else _in_words(filling))
+
+    def committed(self, committed: Committed) -> None:
+        """Count what a commit had no place for."""
+        for rule, urls in (
+            (QUEUE_FULL, committed.pruned),
+            (BACKLOG_FULL, committed.turned_away + committed.crowded_out),
+        ):
+            if urls:
+                self._tally.refusals += urls
+                self._tally.refused_by_rule[rule] += urls
+
+
+def _in_words(filling: Filling) -> str:
+    share = 100 * filling.used_bytes / filling.budget_bytes
+    return f"{share:.0f} % of {filling.budget_bytes / 1e6:,.0f} MB"
