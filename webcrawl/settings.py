@@ -30,7 +30,7 @@ FRONTIER_BACKEND = None  # sqlite, memory, redis; None: redis where REDIS_URL is
 REDIS_URL = (
     None  # redis://HOST:PORT/DB of the Redis that several processes share; REDIS_PARAMS as for scrapy-redis
 )
-REDIS_BUDGET_BYTES = 0  # memory of a Redis server that may be used; 0: nine tenths of its maxmemory, if it has one
+REDIS_BUDGET_BYTES = 0  # of a server's memory; 0: nine tenths of its maxmemory, if it has one
 REDIS_START_URLS_KEY = "%(name)s:start_urls"  # URLs are pushed to this list
 MAX_IDLE_TIME_BEFORE_CLOSE = None  # seconds a finished crawl waits for more; 0: for ever, None: not at all
 LEASE_SECONDS = 60  # without a sign of life for so long a process has lost its hosts to the others

@@ -12,7 +12,7 @@ import pytest
 
 from tests.contract.driven import IDENTITY
 from tests.contract.driven_redis import LEASE_SECONDS, DrivenRedis, GivenClock
-from tests.contract.samples import NOW, entry, found, pages
+from tests.contract.samples import NOW, entry, found, pages, robots
 from webcrawl.errors import StartRefused, StorageFull
 from webcrawl.frontier.backend import Batch, Filling, Room, Settled
 from webcrawl.frontier.backends.redis import RedisBackend, RedisOptions
@@ -227,6 +227,23 @@ def test_a_long_queue_is_found_and_cut_among_many_short_ones(crew: Any, books: D
     left = [one.position for one in books.queued() if one.key == "giant"]
     assert left == sorted(left)
     books.check_books()
+
+
+def test_on_a_full_server_a_new_robots_txt_takes_the_place_of_the_one_that_expires_first(crew: Any) -> None:
+    crawl = crew(1, 0)
+    worker, origins = crawl.workers[0], [f"http://origin-{number}" for number in range(400)]
+    crawl.limit(1 << 40)
+    crawl.look()
+    early = [robots(origin, expires_at=NOW + number) for number, origin in enumerate(origins[:200])]
+    crawl.run(worker.add(Batch(robots=early)))
+    crawl.limit(int(crawl.used_bytes() / 0.88))
+    crawl.look()
+    for origin in origins[200:]:
+        crawl.run(worker.add(Batch(robots=[robots(origin, expires_at=NOW + 1000)])))
+    known = [crawl.run(worker.backend.robots_of(origin, host_of(f"{origin}/"))) for origin in origins]
+    assert sum(one is not None for one in known) == 200
+    assert known[0] is None
+    assert known[-1] is not None
 
 
 def test_a_server_that_refuses_already_is_given_room_by_who_meets_it(crew: Any, books: DrivenRedis) -> None:

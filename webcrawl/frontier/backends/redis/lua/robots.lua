@@ -4,12 +4,17 @@
 -- KEYS[1..8]  the shard's own, see shard.lua
 -- KEYS[9]     robots      HASH  origin -> RobotsRecord as in packing.py
 -- KEYS[10]    robots_ends ZSET  origin -> expires_at (epoch seconds)
--- ARGV[1]     how many may be kept
+-- ARGV[1]     how many may be kept; 0 for no more than there are
 -- ARGV[2]     the caller's name as a member of the crew
 -- ARGV[3..]   for each: origin, politeness key, expires_at, record
 -- Returns     how many are kept
 
 local most, me = tonumber(ARGV[1]), ARGV[2]
+-- A tenth more than must go, so that not every answer has to push one out.
+local spare = math.floor(most / 10)
+if most == 0 then
+    most = math.max(redis.call('ZCARD', KEYS[10]), 1)
+end
 for arg = 3, #ARGV, 4 do
     local origin, key = ARGV[arg], ARGV[arg + 1]
     redis.call('HSET', KEYS[9], origin, ARGV[arg + 3])
@@ -21,8 +26,7 @@ for arg = 3, #ARGV, 4 do
 end
 local kept = redis.call('ZCARD', KEYS[10])
 if kept > most then
-    -- A tenth more than must go, so that not every answer has to push one out.
-    local gone = redis.call('ZRANGE', KEYS[10], 0, kept - most + math.floor(most / 10) - 1)
+    local gone = redis.call('ZRANGE', KEYS[10], 0, kept - most + spare - 1)
     for from = 1, #gone, 1000 do
         local to = math.min(from + 999, #gone)
         redis.call('ZREM', KEYS[10], unpack(gone, from, to))
