@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from webcrawl.urls.politeness_key import PolitenessKey
 
 
+TIMEOUT_SECONDS = 30.0
+"""The longest that an answer of Redis is waited for."""
+
+
 def start_list(backend: RedisBackend, configuration: Configuration, spider: Spider) -> StartList:
     """The list of URLs that are pushed for this spider."""
     pattern = getattr(spider, "redis_key", None) or configuration.redis_start_urls_key
@@ -52,7 +56,7 @@ def shared_backend(
         delay_seconds=configuration.politeness_min_delay,
         worker=configuration.worker_name,
     )
-    parameters = connection_parameters(crawler.settings)
+    parameters = connection_parameters(crawler.settings, configuration.lease_seconds / 4)
     agreed = identity(configuration, crawler)
     backend = RedisBackend(
         parameters, options, agreed, lambda origin: key.of_url(f"{origin}/"), clock, learnt
@@ -60,14 +64,19 @@ def shared_backend(
     return backend, clock
 
 
-def connection_parameters(settings: BaseSettings) -> dict[str, Any]:
+def connection_parameters(
+    settings: BaseSettings, patience_seconds: float = TIMEOUT_SECONDS
+) -> dict[str, Any]:
     """The parameters of ``redis.Redis``, with ``url`` where REDIS_URL is given.
 
     ``REDIS_PARAMS``, ``REDIS_HOST``, ``REDIS_PORT`` and so on mean what they mean to scrapy-redis; only the class of
-    the connection is ours.
+    the connection is ours. Unless REDIS_PARAMS say otherwise, a server that has not answered for
+    ``patience_seconds`` is taken to be away.
     """
     own = settings.copy()
-    given = {**own.getdict("REDIS_PARAMS"), "redis_cls": _Parameters}
+    timeout = min(max(patience_seconds, 0.5), TIMEOUT_SECONDS)
+    ours = {"socket_timeout": timeout, "socket_connect_timeout": timeout}
+    given = {**ours, **own.getdict("REDIS_PARAMS"), "redis_cls": _Parameters}
     own.set("REDIS_PARAMS", given, priority="cmdline")
     # Decoded answers would be no bytes any more.
     own.set("REDIS_DECODE_RESPONSES", False, priority="cmdline")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections import Counter
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.frontier.backends.redis.names import ShardNames
-from webcrawl.frontier.backends.redis.packing import unpack_entries
+from webcrawl.frontier.backends.redis.packing import unpack_entries, unpack_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -77,9 +78,30 @@ class Crew:
         """Wait until the crawl has ended for all, and well."""
         for name in list(self.frozen):
             self.thaw(name)
+        deadline = time.monotonic() + seconds
+        while self.running() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not self.running(), f"the crawl did not end within {seconds:g} s:\n{self._left()}"
         for worker in self.workers.values():
             if worker.status is None:
-                worker.wait(seconds).assert_ended_well()
+                worker.wait().assert_ended_well()
+
+    def _left(self) -> str:
+        """What is still queued, and who holds it."""
+        told = [f"{name}: {worker.stderr[-400:]}" for name, worker in self.workers.items()]
+        with closing(self._redis.client()) as client:
+            told.append(str(client.hgetall("broad:crew")))
+            for number in range(SHARDS):
+                names = ShardNames("broad", number)
+                held = client.hgetall(names.held)
+                for key in client.hkeys(names.queues):
+                    host = unpack_host(key.decode(), client.hget(names.hosts, key))
+                    told.append(f"{key!r} {held.get(key)!r} {host}")
+                told.append(f"{number} {client.hgetall(names.totals)} {client.hgetall(names.fixed[3])}")
+                told.append(
+                    f"{client.zrange(names.idle, 0, -1)} {client.zrange(names.fixed[7], 0, -1, withscores=True)}"
+                )
+        return "\n".join(told)
 
     # -- what there is ---------------------------------------------------------------------------------------
 

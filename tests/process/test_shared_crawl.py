@@ -132,7 +132,7 @@ def chaos(draw, serve, start, redis, *, pages, hosts, strikes):
         if at == 2 * strikes // 3:
             happening.watch()
             happening.strike_redis(draw.randrange(1, 20_000))
-    crew.wait(180)
+    crew.wait(100)
     print(happening.told)
     expected = assert_complete(web, crew)
     assert_polite(web)

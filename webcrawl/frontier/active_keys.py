@@ -12,7 +12,7 @@ from webcrawl.frontier.backend import HEAD, Backend, Counts, Idle
 from webcrawl.frontier.heap import KeyHeap
 from webcrawl.frontier.patience import Patience
 from webcrawl.frontier.policies import Limits, Policies
-from webcrawl.frontier.queue_head import Place
+from webcrawl.frontier.queue_head import Place, place_of
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.hosts.record import RobotsRecord
 
@@ -55,6 +55,8 @@ class ActiveKeys:
         self._dry: dict[str, None] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._activating = False
+        self._early: dict[str, Place] = {}
+        """What was queued while keys are being activated, theirs perhaps: the first place of each key."""
         self._idle: Idle | None = None
         """What is known of idle keys; None when it may have changed."""
         self._share: int | None = None
@@ -116,6 +118,8 @@ class ActiveKeys:
         if active is not None:
             active.head.reopen(place)
             self.arm(active)
+        else:
+            self._note(key, place)
 
     def look_again(self) -> None:
         """What is known of idle keys may be out of date."""
@@ -238,9 +242,15 @@ class ActiveKeys:
             active = self._keys.get(entry.key)
             if active is None:
                 self._idle = None
+                self._note(entry.key, place_of(entry))
             else:
                 active.offer(entry)
                 self.arm(active)
+
+    def _note(self, key: str, place: Place) -> None:
+        """Something was queued for a key that may just be becoming active, after its queue was looked at."""
+        if self._activating:
+            self._early[key] = min(place, self._early.get(key, place))
 
     def activate(self, wanted: int) -> None:
         """Nothing is ready: make about ``wanted`` idle keys active, unless it is known that none can be yet."""
@@ -274,6 +284,8 @@ class ActiveKeys:
                 active = ActiveKey(one)
                 active.owe(self._policies.politeness)
                 self._keys[active.key] = active
+                if (place := self._early.get(active.key)) is not None:
+                    active.head.reopen(place)
                 self.arm(active)
             idle = await self._patience.insist(self._backend.idle) if len(activated) < count else None
             counts = await self._patience.insist(self._backend.counts)
@@ -282,6 +294,7 @@ class ActiveKeys:
             self.counts = counts
         finally:
             self._activating = False
+            self._early.clear()
 
     async def close(self) -> None:
         """Give all keys back; what was to become durable before has to be so."""

@@ -161,6 +161,9 @@ class Server:
             else:
                 raise StorageLost("Redis was closed")
         except (*_AWAY, exceptions.RedisError) as error:
+            if self._client is not None:
+                # The others in the pool are as dead, and each would be an error of its own when all is well again.
+                await self._client.connection_pool.disconnect(inuse_connections=False)
             raise translate(error) from error
         if failing:
             _raise_first(answers)

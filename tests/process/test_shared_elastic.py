@@ -1,0 +1,138 @@
+"""Workers come and go while a shared crawl runs; a network that is cut is waited for."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import pytest
+
+from tests.cable import Cable
+from tests.crawl import expectation
+from tests.fakeweb import witness
+from tests.process.crew import Crew
+
+DELAY = 0.3
+SETTINGS = {"POLITENESS_MIN_DELAY": DELAY, "CONCURRENT_REQUESTS": 32}
+
+
+def assert_polite_and_complete(web, crew):
+    hits = web.hits()
+    assert witness.violations(hits, lambda hit: DELAY, tolerance=0.005) == []
+    assert witness.most_open(hits) == 1
+    expected = set(expectation.depths(web))
+    assert set(expectation.asked(web)) == expected
+    assert crew.total("done") == len(expected)
+    assert crew.total("queued") == crew.total("held_urls") == 0
+
+
+def shares(crew, seconds):
+    """How many pages each worker fetches in the time to come."""
+    before = {name: len(crew.workers[name].lines()) for name in crew.running()}
+    time.sleep(seconds)
+    return {name: len(crew.workers[name].lines()) - count for name, count in before.items()}
+
+
+def test_two_become_six_and_six_become_one(serve, start, serve_redis):
+    web = serve(hosts=150, pages=6000, zipf=0.2, seed=3)
+    crew = Crew(start, serve_redis(), web.seeds, LEASE_SECONDS=60, **SETTINGS)
+    for name in ("w1", "w2"):
+        crew.start(name)
+    crew.workers["w1"].until_logged(150)
+    for name in ("w3", "w4", "w5", "w6"):
+        crew.start(name)
+    crew.until_joined()
+    time.sleep(3)
+    six = shares(crew, 3)
+    assert min(six.values()) > sum(six.values()) / 6 / 2, six
+    assert max(six.values()) < sum(six.values()) / 6 * 2, six
+
+    for name in ("w1", "w3", "w4", "w5", "w6"):
+        crew.workers[name].signal(signal.SIGINT)
+    for name in ("w1", "w3", "w4", "w5", "w6"):
+        crew.workers[name].wait().assert_ended_well()
+        assert set(crew.queued(name)) == set()
+    # Who leaves hands over at once: the lease time is far longer than this test waits.
+    time.sleep(1)
+    alone = shares(crew, 2)
+    crew.wait(120)
+    print(six, alone)
+    assert alone["w2"] > sum(six.values()) / 3 / 2, (six, alone)
+    assert_polite_and_complete(web, crew)
+    # Nothing was in flight when they left.
+    assert witness.repeated(web.hits()) == {}
+
+
+def test_a_dead_worker_s_hosts_are_taken_over_after_the_lease_time(serve, start, serve_redis):
+    web = serve(hosts=40, pages=600, zipf=0.2, seed=4)
+    crew = Crew(start, serve_redis(), web.seeds, LEASE_SECONDS=4, **SETTINGS)
+    crew.start("w1")
+    crew.start("w2")
+    crew.workers["w1"].until_logged(60)
+    crew.kill("w1")
+    held = set(crew.queued("w1"))
+    assert held
+    crew.workers["w2"].until(lambda: not set(crew.queued("w1")), 10)
+    crew.wait(60)
+    assert held <= set(crew.workers["w2"].fetched())
+    assert_polite_and_complete(web, crew)
+
+
+@pytest.mark.parametrize("accident", ["cut", "frozen", "killed"])
+def test_a_redis_that_is_away_is_waited_for(serve, start, serve_redis, accident):
+    """Longer than the leases last: nobody may go on with what it had."""
+    web = serve(hosts=40, pages=600, zipf=0.2, seed=5)
+    redis = serve_redis()
+    with Cable(redis.port) as cable:
+        url = f"redis://127.0.0.1:{cable.port}/0"
+        crew = Crew(start, redis, web.seeds, **{**SETTINGS, "LEASE_SECONDS": 4, "REDIS_URL": url})
+        crew.start("w1")
+        crew.start("w2")
+        crew.workers["w1"].until_logged(60)
+        away, back = {
+            "cut": (cable.cut, cable.mend),
+            "frozen": (redis.freeze, redis.thaw),
+            "killed": (redis.kill, redis.start),
+        }[accident]
+        away()
+        time.sleep(5)
+        before = len(web.hits())
+        time.sleep(3)
+        assert len(web.hits()) == before
+        back()
+        crew.wait(60)
+    for worker in crew.workers.values():
+        assert worker.stderr.count("The storage is away, the crawl pauses until it is back") == 1
+        assert worker.stderr.count("The storage is back, the crawl goes on") == 1
+    assert_polite_and_complete(web, crew)
+    refetched = witness.repeated(web.hits())
+    assert len(refetched) <= 2 * 32
+    assert set(refetched.values()) <= {2}
+
+
+def test_a_giant_host_starves_nobody(serve, start, serve_redis):
+    web = serve(hosts=30, pages=700, zipf=1.5, seed=6)
+    crew = Crew(start, serve_redis(), web.seeds, **{**SETTINGS, "POLITENESS_MIN_DELAY": 0.02})
+    crew.start("w1")
+    crew.start("w2")
+    crew.wait(60)
+    hits = web.hits()
+    giant = max(witness.by_key(hits).values(), key=len)
+    others = [hit for hit in hits if hit.host != giant[0].host]
+    assert len(giant) > len(others) / 2
+    # All others are done long before it is.
+    assert max(hit.end_mono for hit in others) < giant[-1].end_mono
+
+
+def test_who_is_asked_to_end_twice_ends(serve, start, serve_redis):
+    web = serve(hosts=5, pages=50, seed=7)
+    redis = serve_redis()
+    crew = Crew(start, redis, web.seeds, **SETTINGS)
+    worker = crew.start("w1")
+    worker.until_logged(5)
+    redis.freeze()
+    worker.signal(signal.SIGINT)
+    time.sleep(1)
+    worker.signal(signal.SIGINT)
+    worker.wait(10)
+    redis.thaw()
