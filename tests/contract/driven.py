@@ -16,8 +16,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tests.contract.samples import NOW
+from webcrawl.frontier.backends.findings import Findings
 from webcrawl.frontier.backends.memory import MemoryBackend
-from webcrawl.frontier.backends.sqlite import SqliteBackend
+from webcrawl.frontier.backends.sqlite import SqliteBackend, audit
 from webcrawl.frontier.backends.sqlite.backend import SqliteOptions
 from webcrawl.frontier.backends.sqlite.keys import parse
 from webcrawl.frontier.draw import Draw
@@ -250,7 +251,8 @@ class DrivenSqlite(Driven):
         self.backend: SqliteBackend = self._made()
 
     def _made(self) -> SqliteBackend:
-        return SqliteBackend(self.directory, self._options, IDENTITY)
+        identity = {**IDENTITY, "FRONTIER_SEEN": self._options.seen}
+        return SqliteBackend(self.directory, self._options, identity)
 
     @property
     def path(self) -> Path:
@@ -312,6 +314,10 @@ class DrivenSqlite(Driven):
             record.parked, record.given_up = bool(parked), bool(given_up)
             hosts[key] = StoredHost(record, bool(active), bool(idle), level, queued)
         return hosts
+
+    def check_books(self) -> None:
+        super().check_books()
+        assert audit.check(self.path).left == Findings()
 
     def dispose(self) -> None:
         for backend in [*self._left, self.backend]:

@@ -11,8 +11,11 @@ from redis import Redis
 from tests.contract.driven import IDENTITY, Driven, StoredHost
 from tests.contract.samples import NOW
 from webcrawl.frontier.backend import Counts
+from webcrawl.frontier.backends.findings import Checked, Findings
 from webcrawl.frontier.backends.redis import RedisBackend, RedisOptions
+from webcrawl.frontier.backends.redis.audit import Audit
 from webcrawl.frontier.backends.redis.clock import ServerClock
+from webcrawl.frontier.backends.redis.control import Control
 from webcrawl.frontier.backends.redis.names import CrawlNames, ShardNames
 from webcrawl.frontier.backends.redis.packing import unpack_entries, unpack_host
 from webcrawl.frontier.records import State, UrlEntry
@@ -172,6 +175,16 @@ class DrivenRedis(Driven):
             given_up = {name.decode() for name in self.client.smembers(names.given_up)}
             mine = {key for key in hosts if self.client.hexists(names.hosts, key)}
             assert given_up == {key for key in mine if hosts[key].record.given_up and not hosts[key].active}
+
+        assert self.run(self._audited()).left == Findings()
+
+    async def _audited(self) -> Checked:
+        control = Control({"url": self.url}, self.spider, lease_seconds=60.0)
+        await control.open()
+        try:
+            return await Audit(control, 0.0).check()
+        finally:
+            await control.close()
 
     def dispose(self) -> None:
         for backend in [*self._left, self.backend]:
