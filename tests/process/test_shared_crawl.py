@@ -1,4 +1,4 @@
-"""One crawl, several workers: killed, frozen, joined, left, and their Redis killed. The web's own log is the witness."""
+"""One crawl, several workers: killed, frozen, and their Redis killed. The log of the web is the witness."""
 
 from __future__ import annotations
 
@@ -70,14 +70,18 @@ class Chaos:
         for at, name in list(self.thaws):
             if at < time.monotonic():
                 self.crew.thaw(name)
+                self._tell(f"thaw {name}")
                 self.thaws.remove((at, name))
+
+    def _tell(self, what):
+        self.told.append(f"{time.time():.2f} {what}")
 
     def strike(self, kind):
         awake = sorted(set(self.crew.running()) - self.crew.frozen)
         name = self.draw.choice(awake)
         if len(awake) == 1:
             kind = "kill"
-        self.told.append(f"{kind} {name}")
+        self._tell(f"{kind} {name}")
         if kind == "kill":
             self.crew.kill(name)
             self._excuse(name)
@@ -89,7 +93,7 @@ class Chaos:
             self.thaws.append((time.monotonic() + self.draw.uniform(0.2, 2 * LEASE), name))
 
     def strike_redis(self, size_bytes):
-        self.told.append(f"redis {size_bytes}")
+        self._tell(f"redis loses {size_bytes} bytes")
         self.crew.until_joined()
         self.redis.kill()
         asked = expectation.asked(self.web)
@@ -133,11 +137,15 @@ def chaos(draw, serve, start, redis, *, pages, hosts, strikes):
             happening.watch()
             happening.strike_redis(draw.randrange(1, 20_000))
     crew.wait(100)
-    print(happening.told)
+    print(*happening.told, sep="\n")
     expected = assert_complete(web, crew)
     assert_polite(web)
     asked = Counter(expectation.asked(web))
-    assert {url: times for url, times in asked.items() if times > happening.excused[url] + 1} == {}
+    unexcused = {url for url, times in asked.items() if times > happening.excused[url] + 1}
+    for hit in web.hits():
+        if expectation.address(web, hit) in unexcused:
+            print(f"{hit.end:.2f} {hit.host}{hit.path} {happening.excused[expectation.address(web, hit)]}")
+    assert unexcused == set()
     return expected
 
 
