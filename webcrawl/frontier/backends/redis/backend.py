@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,6 +49,8 @@ from webcrawl.frontier.records import State, web_origin
 from webcrawl.hosts.record import HostRecord, RobotsRecord
 
 _T = TypeVar("_T")
+
+logger = logging.getLogger(__name__)
 
 PULSE_SECONDS = 1.0
 ACTIVATED_AT_ONCE = 200
@@ -121,6 +124,7 @@ class RedisBackend:
             shards = self._options.shards
             begun_with = {"protocol": PROTOCOL, "shards": str(shards), "crawl": uuid4().hex, **self._identity}
             meta = await self._crew.found(begun_with)
+            self._server.crawl = meta.get("crawl", "")
             alone = await self._crew.agree(meta, self._identity, self._clock())
             self._shards += [Shard(ShardNames(self._options.spider, n)) for n in range(int(meta["shards"]))]
             await self._seeded.learn()
@@ -139,6 +143,9 @@ class RedisBackend:
         try:
             if self._shards:
                 await self._leave()
+        except StorageAway as error:
+            # All that had to become durable is so; what we hold can be had when our leases have ended.
+            logger.warning("Nobody could be told that this worker leaves: %s", error)
         finally:
             await self._server.close()
 

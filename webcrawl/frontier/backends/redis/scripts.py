@@ -20,12 +20,16 @@ class Script:
 
 
 @cache
-def script(name: str) -> Script:
-    """The operation in ``lua/<name>.lua``; a line ``-- uses: a b`` in it puts ``a.lua`` and ``b.lua`` before it."""
+def script(name: str, crawl: str = "") -> Script:
+    """The operation in ``lua/<name>.lua``; a line ``-- uses: a b`` in it puts ``a.lua`` and ``b.lua`` before it.
+
+    Called without keys it does nothing. Each ``crawl`` (letters and digits) has an operation of its own, so that it
+    does not become known to a server by the calls of another crawl.
+    """
     text = _read(name)
     uses = next((line for line in text.splitlines() if line.startswith(_USES)), _USES)
-    parts = [_read(part) for part in uses.removeprefix(_USES).split()]
-    whole = "\n".join([*parts, text])
+    parts = [_read(part) for part in ("making_known", *uses.removeprefix(_USES).split())]
+    whole = "\n".join([*parts, text, f"-- of the crawl {crawl}\n"])
     return Script(name, whole, hashlib.sha1(whole.encode(), usedforsecurity=False).hexdigest())
 
 

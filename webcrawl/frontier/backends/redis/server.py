@@ -87,6 +87,8 @@ class Server:
         self._recovering = asyncio.Lock()
         self._client: Redis | None = None
         self._cluster: RedisCluster | None = None
+        self.crawl = ""
+        """What tells this crawl from others on the same server; letters and digits."""
 
     @property
     def address(self) -> str:
@@ -133,7 +135,7 @@ class Server:
 
     async def call(self, name: str, calls: Sequence[Call]) -> list[Any]:
         """Call one operation with each of ``calls``; the answers in their order."""
-        sha = script(name).sha
+        sha = script(name, self.crawl).sha
         answers = await self.commands(
             [("EVALSHA", sha, len(keys), *keys, *args) for keys, args in calls], failing=False
         )
@@ -227,7 +229,7 @@ class Server:
                     for keys, args in self._recover_calls(run_id):
                         await _send(self._client, "EVAL", text, len(keys), *keys, *args)
                     for name in OPERATIONS:
-                        await _send(self._client, "SCRIPT LOAD", script(name).text)
+                        await _send(self._client, "EVAL", script(name, self.crawl).text, 0)
                 elif self._cluster is not None:
                     await self._recover_cluster(self._cluster, text)
             except (*_AWAY, exceptions.RedisError) as error:
@@ -244,9 +246,8 @@ class Server:
             [(_, args)] = [one for one in self._recover_calls(runs[node.name]) if list(one[0]) == list(keys)]
             await cluster.execute_command("EVAL", text, len(keys), *keys, *args)
         for name in OPERATIONS:
-            await cluster.execute_command(
-                "SCRIPT LOAD", script(name).text, target_nodes=RedisCluster.PRIMARIES
-            )
+            text = script(name, self.crawl).text
+            await cluster.execute_command("EVAL", text, 0, target_nodes=RedisCluster.PRIMARIES)
 
 
 def _memory(server: str, info: Mapping[str, Any]) -> Memory:

@@ -1,0 +1,93 @@
+"""A Redis that was killed and started again may have forgotten its last second: everybody hears of it in time."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.contract.driven_redis import DrivenRedis
+from tests.contract.samples import NOW, found, pages
+from webcrawl.errors import StorageAway
+from webcrawl.frontier.backends.redis.scripts import script
+from webcrawl.frontier.backends.redis.server import OPERATIONS
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Iterator
+
+    from tests.redis_server import RedisServer
+
+    Crawl = Callable[..., DrivenRedis]
+
+
+@pytest.fixture
+def crawl(redis_server: RedisServer, runner: asyncio.Runner) -> Iterator[Crawl]:
+    """Makes members of a crawl on the session's server, opened."""
+    made: list[DrivenRedis] = []
+
+    def one(spider: str = "broad", **options: Any) -> DrivenRedis:
+        made.append(DrivenRedis(runner, redis_server.url, spider, **options))
+        made[-1].open()
+        return made[-1]
+
+    yield one
+    for driven in made:
+        driven.dispose()
+
+
+def restart(server: RedisServer, crawl: DrivenRedis, forgotten_bytes: int = 0) -> None:
+    server.kill().forget(forgotten_bytes).start()
+    with suppress(StorageAway):
+        # The first one meets the connection that is gone.
+        crawl.counts()
+
+
+def epochs(crawl: DrivenRedis) -> list[int]:
+    return [int(crawl.client.hget(names.totals, "epoch") or 0) for names in crawl.names()]
+
+
+def test_a_server_that_started_knows_no_operation(redis_server: RedisServer, crawl: Crawl) -> None:
+    one = crawl()
+    shas = [script(name, one.backend._server.crawl).sha for name in OPERATIONS]
+    assert redis_server.call("SCRIPT", "EXISTS", *shas) == [1] * len(shas)
+    redis_server.kill().start()
+    assert redis_server.call("SCRIPT", "EXISTS", *shas) == [0] * len(shas)
+
+
+def test_every_crawl_on_a_server_hears_that_it_has_started(redis_server: RedisServer, crawl: Crawl) -> None:
+    one, other = crawl("one"), crawl("other", shards=2)
+    before = epochs(one), epochs(other)
+    restart(redis_server, one)
+    one.commit(found(*pages("a", 1)))
+    assert epochs(one) == [before[0][0] + 1]
+    assert epochs(other) == before[1]
+    with suppress(StorageAway):
+        other.counts()
+    other.commit(found(*pages("a", 1)))
+    other.commit(found(*pages("b", 1)))
+    assert epochs(other) == [epoch + 1 for epoch in before[1]]
+
+
+def test_a_lease_that_the_server_forgot_is_given_to_nobody_else(
+    redis_server: RedisServer, crawl: Crawl
+) -> None:
+    one, other = crawl(), crawl()
+    one.commit(found(*pages("a", 2)))
+    before = redis_server.append_only_file.stat().st_size
+    assert one.active_keys() == ["a"]
+    restart(redis_server, other, redis_server.append_only_file.stat().st_size - before)
+    assert not other.client.hgetall(other.names()[0].held)
+    assert other.active_keys(now=NOW + 5) == []
+
+
+def test_a_worker_that_leaves_while_redis_is_away_says_so_and_leaves(
+    redis_server: RedisServer, crawl: Crawl, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = crawl()
+    redis_server.kill()
+    with caplog.at_level(logging.WARNING):
+        one.close()
+    assert "Nobody could be told that this worker leaves" in caplog.text
