@@ -43,6 +43,9 @@ OPERATIONS = (
     "take",
     "wake",
 )
+AT_ONCE = 32
+"""Calls under way; each has a connection, of which a pool has a hundred and then fails."""
+
 LOADED_LATER = 3
 """How often a call is tried again that a server did not know: it may start again in between."""
 _SCANNED = 1000
@@ -85,6 +88,7 @@ class Server:
         self._params = _own(params)
         self._recover_calls = recover
         self._recovering = asyncio.Lock()
+        self._turns = asyncio.Semaphore(AT_ONCE)
         self._client: Redis | None = None
         self._cluster: RedisCluster | None = None
         self.crawl = ""
@@ -153,15 +157,8 @@ class Server:
     async def commands(self, commands: Sequence[tuple[Any, ...]], *, failing: bool = True) -> list[Any]:
         """Send commands together, each of which names its key; errors of single ones are raised if ``failing``."""
         try:
-            if self._cluster is not None:
-                answers = await self._scattered(self._cluster, commands)
-            elif self._client is not None:
-                async with self._client.pipeline(transaction=False) as pipeline:
-                    for command in commands:
-                        pipeline.execute_command(*command)
-                    answers = await pipeline.execute(raise_on_error=False)
-            else:
-                raise StorageLost("Redis was closed")
+            async with self._turns:
+                answers = await self._sent(commands)
         except (*_AWAY, exceptions.RedisError) as error:
             if self._client is not None:
                 # The others in the pool are as dead, and each would be an error of its own when all is well again.
@@ -170,6 +167,16 @@ class Server:
         if failing:
             _raise_first(answers)
         return answers
+
+    async def _sent(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        if self._cluster is not None:
+            return await self._scattered(self._cluster, commands)
+        if self._client is None:
+            raise StorageLost("Redis was closed")
+        async with self._client.pipeline(transaction=False) as pipeline:
+            for command in commands:
+                pipeline.execute_command(*command)
+            return list(await pipeline.execute(raise_on_error=False))
 
     async def memory(self, keys: Sequence[bytes]) -> list[Memory]:
         """For each key what the server uses that has it."""
