@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -20,6 +21,7 @@ from scrapy.utils.defer import deferred_from_coro
 from webcrawl import request_codec
 from webcrawl.errors import JobdirUnusable, StorageFull, StorageLost
 from webcrawl.frontier.backend import SharedBackend
+from webcrawl.frontier.backlog import BACKLOG_FULL
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
 from webcrawl.frontier.records import Kind, UrlEntry
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+ROOM_SECONDS = 5.0
+"""How long seeds wait that were turned away for lack of room, before they are given again."""
 GIVEN_AT_ONCE = 5000
 """Requests of one callback that are held back to be committed together with its page."""
 
@@ -255,13 +259,31 @@ class Scheduler:
     async def add_seeds(self, entries: list[UrlEntry]) -> bool:
         """Queue many URLs at once and wait until they are durable. False: they cannot become so.
 
-        The other processes of the crawl know the hosts that were named before they know the URLs.
+        The other processes of the crawl know the hosts that were named before they know the URLs. A storage that has
+        no room for new URLs is waited for: unlike a link, what an operator gives is not found again.
         """
         backend = self._machine.backend
         if isinstance(backend, SharedBackend) and (hosts := self._machine.seeded.take_news()):
             await self.frontier.insist(lambda: backend.allow_hosts(hosts))
-        self.frontier.add(entries)
-        return await self.frontier.drain()
+        told = self.frontier.tally.refused_by_rule
+        while entries and not self.frontier.is_closing():
+            before = told[BACKLOG_FULL]
+            self.frontier.add(entries)
+            if not await self.frontier.drain():
+                return False
+            if told[BACKLOG_FULL] == before or not (entries := await self._unknown(entries)):
+                return True
+            await asyncio.sleep(ROOM_SECONDS)
+        return not entries
+
+    async def _unknown(self, entries: list[UrlEntry]) -> list[UrlEntry]:
+        """Those that the seen test does not know."""
+        unknown = []
+        for entry in entries:
+            look = partial(self._machine.backend.state_of, entry.key, entry.fingerprint)
+            if await self.frontier.insist(look) is None:
+                unknown.append(entry)
+        return unknown
 
     def _refused(self, url: str, rule: str) -> None:
         self.frontier.tally.refusals += 1

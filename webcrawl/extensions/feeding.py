@@ -30,6 +30,8 @@ logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.5
 """Between two looks into a list that was empty."""
+GRACE_SECONDS = 5.0
+"""How long a crawl that is closed waits until what was taken is queued."""
 
 
 @dataclass(slots=True)
@@ -123,8 +125,9 @@ class Feeding:
         """What was taken becomes part of the crawl; nothing more is taken."""
         self._over = True
         if self._task is not None:
-            if not self._feeder.busy:
-                self._task.cancel()
+            # What is not done by then is given out again, only later.
+            await asyncio.wait([self._task], timeout=GRACE_SECONDS if self._feeder.busy else 0)
+            self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
         if self._feeder.taken or self._feeder.wrong:
             logger.info("%d pushed URLs taken, %d wrong", self._feeder.taken, self._feeder.wrong)
