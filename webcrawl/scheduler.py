@@ -13,12 +13,10 @@ import logging
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from scrapy.http import Request
 from scrapy.utils.defer import deferred_from_coro
 
-from webcrawl import request_codec
 from webcrawl.errors import JobdirUnusable, StorageFull, StorageLost
 from webcrawl.frontier.backend import SharedBackend
 from webcrawl.frontier.backlog import BACKLOG_FULL
@@ -26,7 +24,8 @@ from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.machine import limits_of, machine_of
-from webcrawl.meta import KEY, FetchMeta, detach
+from webcrawl.meta import KEY, FetchMeta
+from webcrawl.ordinary import OrdinaryRequests
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -74,9 +73,6 @@ class Scheduler:
         self._configuration = machine.configuration
         self._user_agent = machine.configuration.user_agent.encode()
         self._flights: dict[int, Flight] = {}
-        self._carried: dict[str, Request] = {}
-        """Requests that hold what cannot be written down, by the token in their payload."""
-        self._has_carried = False
         self._is_stopped = False
         self._before_close: list[Callable[[], Awaitable[None]]] = []
         self._timer: asyncio.TimerHandle | None = None
@@ -100,7 +96,7 @@ class Scheduler:
     # -- life, as the engine sees it -------------------------------------------------------------------------
 
     def open(self, spider: Spider) -> Deferred[None]:
-        self._spider = spider
+        self._requests = OrdinaryRequests(self._machine, spider)
         return deferred_from_coro(self._open())
 
     def close(self, reason: str) -> Deferred[None]:
@@ -170,13 +166,11 @@ class Scheduler:
 
     def _request(self, lease: Lease) -> Request | None:
         entry = lease.entry
-        request = self._carried.get(request_codec.token_of(entry.payload)) if entry.payload else None
-        if request is None:
-            try:
-                request = self._made(entry)
-            except ValueError as error:
-                self._give_up(lease, str(error))
-                return None
+        try:
+            request = self._requests.request(entry)
+        except ValueError as error:
+            self._give_up(lease, str(error))
+            return None
         request.meta.update(depth=entry.depth, download_slot=entry.key)
         request.headers.setdefault(b"User-Agent", self._user_agent)
         if entry.redirects:
@@ -189,11 +183,6 @@ class Scheduler:
             lease.id, entry.kind, entry.key, entry.depth, entry.via, wanted, maxsize, hold=lease.hold
         )
         return request
-
-    def _made(self, entry: UrlEntry) -> Request:
-        if entry.payload is None or entry.kind == Kind.ROBOTS:
-            return Request(entry.url, meta={"verbatim_url": True}, dont_filter=entry.repeat)
-        return request_codec.decode(entry.url, entry.payload, self._spider, entry.repeat)
 
     def _give_up(self, lease: Lease, why: str) -> None:
         logger.warning("Cannot fetch %s: %s", lease.entry.url, why)
@@ -211,7 +200,7 @@ class Scheduler:
         if flight is not None and flight.request is request:
             # A retry: the frontier queues the URL again itself when it settles the lease.
             return True
-        entry = self._entry(request, flight)
+        entry = self._requests.entry(request)
         if isinstance(entry, str):
             self._refused(request.url, entry)
             return False
@@ -223,38 +212,6 @@ class Scheduler:
             self.frontier.add(list(found))
             found.clear()
         return True
-
-    def _entry(self, request: Request, flight: Flight | None) -> UrlEntry | str:
-        facts = detach(request)
-        redirects = int(request.meta.get("redirect_times", 0))
-        depth = int(request.meta.get("depth", facts.depth))
-        intake = self._machine.intake
-        follows = facts.via is not None or redirects
-        entry = intake.request(
-            request.url, request.method, request.body, depth, facts.via, redirects, bool(follows)
-        )
-        if isinstance(entry, str):
-            return entry
-        encoded = request_codec.encode(request, self._spider)
-        entry.payload = encoded.payload
-        entry.level = request.priority
-        entry.repeat = request.dont_filter
-        if encoded.lost:
-            self._carry(request, entry, encoded.lost)
-        return entry
-
-    def _carry(self, request: Request, entry: UrlEntry, lost: tuple[str, ...]) -> None:
-        if not self._has_carried:
-            self._has_carried = True
-            logger.warning(
-                "%s holds what cannot be written down and is lost when this process ends: %s. "
-                "This is said once; other requests may be the same",
-                request,
-                ", ".join(lost),
-            )
-        token = uuid4().hex
-        entry.payload = request_codec.with_token(entry.payload or "{}", token)
-        self._carried[token] = request
 
     async def add_seeds(self, entries: list[UrlEntry]) -> bool:
         """Queue many URLs at once and wait until they are durable. False: they cannot become so.
@@ -312,8 +269,8 @@ class Scheduler:
         if flight is None or flight.request is not request:
             return
         del self._flights[flight.lease.id]
-        if flight.outcome.result not in (Result.RETRY, Result.ABANDONED) and flight.lease.entry.payload:
-            self._carried.pop(request_codec.token_of(flight.lease.entry.payload), None)
+        if flight.outcome.result not in (Result.RETRY, Result.ABANDONED):
+            self._requests.done(flight.lease.entry)
         try:
             self.ended(flight, Ending(None, self._machine.clock()))
             self.frontier.settle(flight.lease, flight.outcome)

@@ -2,15 +2,18 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict, defaultdict, namedtuple
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
 from enum import Enum, IntEnum
 from functools import partial
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scrapy import Spider
+from scrapy import Field, Item, Spider
 from scrapy.http import FormRequest, JsonRequest, Request
 
 from webcrawl.meta import KEY, FetchMeta
@@ -162,6 +165,71 @@ def test_types_are_not_blurred(value: Any) -> None:
     assert repr(back.cb_kwargs["value"]) == repr(value)
 
 
+class Book(Item):
+    """An item as Scrapy has them."""
+
+    title = Field()
+    tags = Field()
+
+
+@dataclass
+class Price:
+    """An item as a dataclass."""
+
+    amount: Decimal
+    known_since: date | None = None
+
+    def __post_init__(self) -> None:
+        assert self.amount != 666, "somebody built it anew"
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """One that cannot be changed."""
+
+    books: tuple[Any, ...]
+
+
+def test_items_come_back_with_what_they_hold() -> None:
+    book = Book(title="é", tags={"a", 1})
+    price = Price(Decimal("12.50"), date(2020, 2, 29))
+    back = again(Request(URL, meta={"item": book}, cb_kwargs={"all": [price, Shelf((book, price))]}))
+
+    assert type(back.meta["item"]) is Book
+    assert back.meta["item"] == book
+    assert back.cb_kwargs == {"all": [price, Shelf((book, price))]}
+
+
+def test_an_item_comes_back_though_its_class_would_not_make_it_so() -> None:
+    price = Price(Decimal(1))
+    price.amount = Decimal(666)
+    assert again(Request(URL, meta={"price": price})).meta["price"].amount == 666
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        datetime(2020, 1, 1, 12, 30, 59, 999_999),
+        datetime(2020, 1, 1, tzinfo=UTC),
+        datetime(2020, 1, 1, tzinfo=timezone(timedelta(hours=-3, minutes=-30))),
+        date(2020, 2, 29),
+        Decimal("-0.10"),
+        Decimal("NaN"),
+    ],
+    ids=repr,
+)
+def test_dates_and_decimal_numbers_come_back(value: Any) -> None:
+    assert repr(again(Request(URL, meta={"value": value})).meta["value"]) == repr(value)
+
+
+def test_an_item_with_something_beside_its_fields_or_in_them_is_named() -> None:
+    price = Price(Decimal(1))
+    price.more = 1  # type: ignore[attr-defined]
+    for value in (price, Book(title=object()), Book, Price):
+        [what] = lost(Request(URL, meta={"item": value}))
+        assert what.startswith("meta['item'] (")
+
+
 def test_a_request_that_says_no_more_than_its_url_needs_no_text() -> None:
     assert encode(Request(URL), SPIDER).payload is None
     assert (
@@ -260,7 +328,7 @@ def endless() -> list[Any]:
     "value",
     [
         object(),
-        datetime(2020, 1, 1),
+        datetime(2020, 1, 1, tzinfo=ZoneInfo("UTC")),
         Colour.RED,
         Size.LARGE,
         Point(1, 2),
@@ -318,7 +386,11 @@ def test_flags_and_cookies_that_are_no_plain_data_are_named() -> None:
         ({"class": "tests.unit.test_request_codec.Gone"}, "Gone"),
         ({"class": "no.such.module.Request"}, "no"),
         ({"class": "Nothing"}, "Nothing"),
-        ({"class": "scrapy.http.Response"}, "unexpected"),
+        ({"class": "scrapy.http.Response"}, "no class of requests"),
+        ({"class": "os.system"}, "no class of requests"),
+        ({"meta": {"a": {"$": "item", "v": ["os.system", {"command": "true"}]}}}, "no class of items"),
+        ({"meta": {"a": {"$": "item", "v": ["subprocess.Popen", {"args": "true"}]}}}, "no class of items"),
+        ({"meta": {"a": {"$": "Decimal", "v": "x"}}}, "cannot be made again"),
         ({"own": {"price": 1}}, "price"),
         ({"meta": {"$": "Point", "v": [1, 2]}}, "Point"),
     ],
