@@ -175,7 +175,10 @@ class RedisBackend:
         await leases.set_clock(self._server, self._names.meta, self._clock)
 
     async def _join(self, shards: Sequence[Shard]) -> list[str]:
-        return await leases.join(self._server, shards, self._member, self._options.lease_seconds, self._clock)
+        lease_seconds = self._options.lease_seconds
+        return await leases.join(
+            self._server, shards, self._member, lease_seconds, self._clock, self._writer.forget
+        )
 
     # -- keys ----------------------------------------------------------------------------------------------
 
@@ -331,12 +334,15 @@ class RedisBackend:
     async def _pulse(self, figures: Mapping[str, float]) -> Pulse:
         await self._set_clock()
         pulse = await leases.renew(
-            self._server, self._shards, self._member, self._options.lease_seconds, self._clock
+            self._server,
+            self._shards,
+            self._member,
+            self._options.lease_seconds,
+            self._clock,
+            self._writer.forget,
         )
-        if pulse.forgotten:
-            # Of its last second the server may have lost what we believe it knows.
-            self._writer.forget()
-        await self._seeded.learn(forgotten=pulse.forgotten)
+        forgotten = await self._writer.repeat_what_is_doubtful()
+        await self._seeded.learn(forgotten=forgotten)
         pulse.stirred.update(self._writer.take_uncertain())
         active = sum(len(shard.mine) for shard in self._shards)
         now = self._clock()

@@ -96,8 +96,8 @@ def push_call(portion: Portion, member: str, delay_seconds: float) -> Call:
     return keys.keys + queues, [portion.shard.buckets, member, repr(delay_seconds), first_queue, *args]
 
 
-def settle_call(portion: Portion, member: str) -> Call:
-    """Settle the URLs of ``portion``."""
+def settle_call(portion: Portion, member: str, epoch: int | str) -> Call:
+    """Settle the URLs of ``portion``. ``epoch``: in which their links were queued, empty for no check."""
     keys = _Keys(portion.shard)
     args: list[Any] = []
     for key, settled in portion.keys.items():
@@ -114,7 +114,7 @@ def settle_call(portion: Portion, member: str) -> Call:
             )
     first_queue = len(keys.keys) + 1
     queues = [portion.shard.names.queue(key) for key in portion.keys]
-    return keys.keys + queues, [portion.shard.buckets, member, first_queue, *args]
+    return keys.keys + queues, [portion.shard.buckets, member, first_queue, epoch, *args]
 
 
 def record_calls(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from webcrawl.frontier.backends.redis.clock import ServerClock
 from webcrawl.frontier.backends.redis.packing import level_from, place_from
 from webcrawl.frontier.backends.redis.server import Call, Server
-from webcrawl.frontier.backends.redis.shard import Shard
+from webcrawl.frontier.backends.redis.shard import NEVER, Shard
 from webcrawl.frontier.hold import uptime
 from webcrawl.frontier.queue_head import Place
 
@@ -30,8 +30,6 @@ class Renewed:
     stirred: dict[str, Place] = field(default_factory=dict)
     idle: int = 0
     """Keys that have URLs and no holder."""
-    forgotten: bool = False
-    """The server started: it may have forgotten its last second."""
 
 
 def given_time(clock: ServerClock) -> str:
@@ -56,9 +54,17 @@ def _begin(clock: ServerClock, member: str) -> list[str]:
 
 
 async def join(
-    server: Server, shards: Sequence[Shard], member: str, lease_seconds: float, clock: ServerClock
+    server: Server,
+    shards: Sequence[Shard],
+    member: str,
+    lease_seconds: float,
+    clock: ServerClock,
+    forgotten: Callable[[], None],
 ) -> list[str]:
-    """Become a member in ``shards``, with the keys we hold there; those that others hold by now are lost."""
+    """Become a member in ``shards``, with the keys we hold there; those that others hold by now are lost.
+
+    ``forgotten`` is called before anybody else hears that a server has started: it may not know its last second.
+    """
     sent = uptime()
     first = [*_begin(clock, member), lease_seconds]
     calls: list[Call] = []
@@ -66,7 +72,10 @@ async def join(
         pairs = [part for key, fence in shard.mine.items() for part in (_encode(key), fence)]
         calls.append((shard.names.fixed, [*first, *pairs]))
     lost: list[str] = []
-    for shard, (epoch, gone) in zip(shards, await server.call("join", calls), strict=True):
+    answers = await server.call("join", calls)
+    if any(shard.epoch not in (NEVER, epoch) for shard, (epoch, _) in zip(shards, answers, strict=True)):
+        forgotten()
+    for shard, (epoch, gone) in zip(shards, answers, strict=True):
         shard.epoch = epoch
         for name in gone:
             key = name.decode("utf-8", "surrogatepass")
@@ -80,7 +89,12 @@ async def join(
 
 
 async def renew(
-    server: Server, shards: Sequence[Shard], member: str, lease_seconds: float, clock: ServerClock
+    server: Server,
+    shards: Sequence[Shard],
+    member: str,
+    lease_seconds: float,
+    clock: ServerClock,
+    forgotten: Callable[[], None],
 ) -> Renewed:
     """Renew every lease. Those that ended, here or there, are lost, and we join anew without them."""
     renewed = Renewed()
@@ -96,14 +110,13 @@ async def renew(
             again.append(shard)
             continue
         if epoch != shard.epoch:
-            renewed.forgotten = True
             again.append(shard)
             continue
         shard.hold.until = max(shard.hold.until, _until(sent, lease_seconds))
         for key, place in zip(pairs[::2], pairs[1::2], strict=True):
             renewed.stirred[key.decode("utf-8", "surrogatepass")] = place_from(place)
     if again:
-        renewed.lost += await join(server, again, member, lease_seconds, clock)
+        renewed.lost += await join(server, again, member, lease_seconds, clock, forgotten)
         # What we have in memory of their queues may be more than the server has, or less.
         renewed.stirred.update({key: EVERYTHING for shard in again for key in shard.mine})
     return renewed

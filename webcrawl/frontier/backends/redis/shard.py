@@ -12,7 +12,11 @@ BUCKET_FULL = 300
 """URLs per bucket, on average, at which a bucket is added. The fullest then has about 420: the limit is 512."""
 
 
-@dataclass(slots=True)
+NEVER = -1
+"""The epoch of a shard that we have not joined."""
+
+
+@dataclass(slots=True, eq=False)
 class Shard:
     """Names, figures and leases of a shard. ``hold`` stands for all keys of ``mine``."""
 
@@ -21,7 +25,8 @@ class Shard:
     seen: int = 0
     queued: int = 0
     hosts: int = 0
-    epoch: int = -1
+    epoch: int = NEVER
+    """Which start of its server this is."""
     hold: Hold = field(default_factory=lambda: Hold(0.0))
     mine: dict[str, int] = field(default_factory=dict)
     """Keys that are active here, with their fencing numbers."""

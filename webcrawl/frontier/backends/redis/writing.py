@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from webcrawl.errors import StorageAway
 from webcrawl.frontier.backend import Batch, Committed, Counts, Settled
 from webcrawl.frontier.backends.redis.budget import Budget
 from webcrawl.frontier.backends.redis.commits import (
@@ -21,6 +23,7 @@ from webcrawl.frontier.backends.redis.leases import EVERYTHING
 from webcrawl.frontier.backends.redis.packing import place_from, unpack_entries
 from webcrawl.frontier.backends.redis.server import Call, Server
 from webcrawl.frontier.backends.redis.shard import Shard
+from webcrawl.frontier.hold import uptime
 from webcrawl.frontier.queue_head import Place, place_of
 from webcrawl.frontier.records import Kind, UrlEntry
 
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
 _COUNTED = ("queued", "done", "failed", "refused", "hosts", "given_up_hosts", "given_up_urls")
 _GROWN_AT_ONCE = 64
 _RELIEVED_AT_ONCE = 16
+
+FORGOTTEN_SECONDS = 3.0
+"""With ``appendfsync everysec`` a server that loses its power forgets at most two seconds."""
 
 
 class Writer:
@@ -61,12 +67,28 @@ class Writer:
         self._clock = clock
         self._budget = budget
         self._known = Known()
+        self._recent: deque[tuple[float, list[UrlEntry]]] = deque()
+        """What was queued in the last seconds, with the time as told by ``uptime``."""
+        self._doubtful: list[UrlEntry] = []
+        """What was queued shortly before a server started."""
+        self._forgotten = False
         self._uncertain: set[str] = set()
         """Keys about which a commit may have queued something without our hearing of it."""
 
     def forget(self) -> None:
-        """The server may have forgotten what it told us."""
+        """A server has started: it may have forgotten what it told us last, and what we told it."""
         self._known.clear()
+        self._forgotten = True
+        self._doubtful += [entry for _, entries in self._recent for entry in entries]
+        self._recent.clear()
+
+    async def repeat_what_is_doubtful(self) -> bool:
+        """Queue again what may have been forgotten; what is still known is not. Whether there was reason to."""
+        if doubtful := len(self._doubtful):
+            await self._push(self._doubtful[:doubtful], {})
+            del self._doubtful[:doubtful]
+        forgotten, self._forgotten = self._forgotten, False
+        return forgotten
 
     def take_uncertain(self) -> dict[str, Place]:
         """Active keys of ours whose queues may hold more than we were told, with a place before it all."""
@@ -83,6 +105,8 @@ class Writer:
 
     async def _commit(self, batch: Batch) -> Committed:
         lengths: dict[str, int] = {}
+        # Before it is asked what is known: by an epoch that is over nothing is settled.
+        epochs = [shard.epoch for shard in self._shards]
         found = self._unknown(batch.discovered)
         taken = await self._budget.taken(found)
         queued = await self._push(taken, lengths)
@@ -99,7 +123,7 @@ class Writer:
                 for name in keys:
                     key = name.decode("utf-8", "surrogatepass")
                     self._lose(key, fences[key], lost)
-        queued += await self._settle(batch.settled, lengths, lost)
+        queued += await self._settle(batch.settled, lengths, lost, epochs)
         self._budget.note(lengths)
         pruned = await self._prune(lengths)
         crowded_out = await self._relieve()
@@ -150,17 +174,38 @@ class Writer:
                     entry.repeat = fate == "2"
                     queued.add(id(entry))
             lengths.update({key: length for key, length in zip(portion.keys, counted, strict=True) if length})
-        return [entry for entry in news if id(entry) in queued]
+        new = [entry for entry in news if id(entry) in queued]
+        self._remember(new)
+        return new
+
+    def _remember(self, entries: list[UrlEntry]) -> None:
+        now = uptime()
+        while self._recent and self._recent[0][0] < now - FORGOTTEN_SECONDS:
+            self._recent.popleft()
+        if entries:
+            self._recent.append((now, entries))
 
     def _push_call(self, portion: Portion) -> Call:
         return push_call(portion, self._member, self._options.delay_seconds)
 
     async def _settle(
-        self, settled: Sequence[Settled], lengths: dict[str, int], lost: set[str]
+        self,
+        settled: Sequence[Settled],
+        lengths: dict[str, int],
+        lost: set[str],
+        epochs: Sequence[int] | None = None,
     ) -> list[UrlEntry]:
-        """Settle what is ours to settle; the entries that went back into their queues."""
+        """Settle what is ours to settle; the entries that went back into their queues.
+
+        ``epochs``: those of the shards when their links were queued.
+        """
         again: list[UrlEntry] = []
-        calls = await self._calls("settle", settled, self._settle_call, lambda one: one.entry.key)
+
+        def make(portion: Portion) -> Call:
+            number = self._shards.index(portion.shard)
+            return settle_call(portion, self._member, "" if epochs is None else epochs[number])
+
+        calls = await self._calls("settle", settled, make, lambda one: one.entry.key)
         for portion, (_, total, fates, counted) in calls:
             portion.shard.queued = total
             members: list[Settled] = list(portion.in_order())
@@ -178,9 +223,6 @@ class Writer:
         if mine.get(key) == fence:
             del mine[key]
             lost.add(key)
-
-    def _settle_call(self, portion: Portion) -> Call:
-        return settle_call(portion, self._member)
 
     async def _prune(self, lengths: dict[str, int]) -> set[tuple[str, Place]]:
         """Cut queues that are longer than any may be. Returns (key, place) of what went."""
@@ -245,6 +287,8 @@ class Writer:
             answers = await self._server.call(name, [make(portion) for portion in left])
             again = []
             for portion, answer in zip(left, answers, strict=True):
+                if answer[0] == -2:
+                    raise StorageAway("Redis has started anew; what it may have forgotten is queued again")
                 if answer[0] == -1:
                     portion.shard.buckets = answer[1]
                     again.append(portion)

@@ -6,19 +6,25 @@
 -- ARGV[1]     number of buckets that the caller knows of
 -- ARGV[2]     the caller's name as a member of the crew
 -- ARGV[3]     which of KEYS is the first queue
--- ARGV[4..]   for each key: key, number of URLs, and for each URL:
+-- ARGV[4]     epoch in which the links of these URLs were queued, '' for no check: a server that has started since may
+--             have forgotten them
+-- ARGV[5..]   for each key: key, number of URLs, and for each URL:
 --             fence ('0': not checked), place, which of KEYS is its bucket ('' for a repeat), digits of its fingerprint,
 --             new state as a digit, and with state 0 its entry at its new place ('' otherwise)
 -- Returns     {buckets, queued in all, fates, queued now per key}; a fate is 1 when it was carried out, 0 when it was
 --             dropped because the caller does not hold the key; or {-1, buckets} when the number of buckets is wrong and
---             nothing was done. Carried out a second time it changes nothing.
+--             {-2} when the epoch is over, and nothing was done. Carried out a second time it changes nothing.
 
 if not knows_buckets(ARGV[1]) then
     return { -1, tonumber(redis.call('HGET', TOTALS, 'buckets') or '1') }
 end
 
+if ARGV[4] ~= '' and ARGV[4] ~= (redis.call('HGET', TOTALS, 'epoch') or '0') then
+    return { -2 }
+end
+
 local STATES = { [0] = 'queued', 'done', 'failed', 'refused' }
-local me, zset_at, arg = ARGV[2], tonumber(ARGV[3]), 4
+local me, zset_at, arg = ARGV[2], tonumber(ARGV[3]), 5
 local fates, lengths = {}, {}
 
 -- How many URLs more (or fewer) the queue has for it.
