@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from webcrawl.errors import StartRefused
-from webcrawl.frontier.backends.findings import Checked, Findings
+from webcrawl.frontier.backends.findings import Checked, Finding, Findings, Kind
 from webcrawl.frontier.backends.redis.audit.flaws import Flaw
 from webcrawl.frontier.backends.redis.audit.look import Look, look_at
 from webcrawl.frontier.backends.redis.audit.mending import Mender
@@ -16,6 +16,9 @@ from webcrawl.frontier.backends.redis.control import Control
 
 APART_SECONDS = 2.0
 """Between two looks while somebody is at work: longer than a page's way through the storage."""
+
+LOOKS = 3
+"""How often a shard is looked at whose looks differ."""
 
 ROUNDS = 1000
 """Looks at a shard that is mended, at most: one for each stage, and more where there is very much to mend."""
@@ -27,7 +30,7 @@ class Audit:
     """Checks the books of a crawl, and mends them.
 
     While nobody is at work one look is exact. Otherwise what is found is looked for again, and only what is the same
-    in both looks counts; totals that changed during a look are not compared.
+    in two looks, one after the other, counts; totals that changed during a look are not compared.
     """
 
     def __init__(
@@ -44,6 +47,7 @@ class Audit:
         self._delay_seconds = delay_seconds
         self._progress = progress
         self._pause = pause
+        self._counted = 0
         self._readers = [
             Reader(control.server, control.spider, number) for number in range(len(control.shards))
         ]
@@ -51,14 +55,37 @@ class Audit:
     async def check(self) -> Checked:
         """Look at everything, and change nothing."""
         checked = Checked()
+        doubtful: dict[int, set[Finding]] = {}
         for reader in self._readers:
-            look = await self._look(reader, checked)
-            self._count(look, checked)
-            if look.moved:
-                checked.uncompared.append(look.where)
+            look = await look_at(reader, len(self._readers))
+            if (look.flaws or look.moved) and (at_work := await self._control.at_work()):
+                checked.at_work |= at_work
+                doubtful[reader.number] = _found_in(look)
+            else:
+                self._count(look, None, checked)
+        for left in reversed(range(LOOKS - 1)):
+            if doubtful:
+                await self._pause(APART_SECONDS)
+                doubtful = await self._look_again(doubtful, checked, is_last=not left)
         await self._add_strays(checked.left)
         checked.at_work |= await self._control.at_work()
         return checked
+
+    async def _look_again(
+        self, doubtful: dict[int, set[Finding]], checked: Checked, *, is_last: bool
+    ) -> dict[int, set[Finding]]:
+        """Count the shards in which this look says the same as the one before; the others are doubtful still."""
+        still: dict[int, set[Finding]] = {}
+        for number, before in doubtful.items():
+            look = await look_at(self._readers[number], len(self._readers))
+            now = _found_in(look)
+            if not is_last and (look.moved or not now <= before):
+                still[number] = now
+                continue
+            if look.moved or any(finding.kind is Kind.TOTAL for finding in now - before):
+                checked.uncompared.append(look.where)
+            self._count(look, now & before, checked)
+        return still
 
     async def mend(self) -> Checked:
         """Look at everything and repair what can be.
@@ -71,30 +98,22 @@ class Audit:
         for reader in self._readers:
             if reader.number in beside:
                 await self._repair(reader, list(beside[reader.number]), checked.mended)
-            self._count(await self._mended(reader, checked.mended), checked)
+            look = await self._mended(reader, checked.mended)
+            self._count(look, None, checked)
         await self._add_strays(checked.left)
         return checked
 
-    def _count(self, look: Look, checked: Checked) -> None:
+    def _count(self, look: Look, sure: set[Finding] | None, checked: Checked) -> None:
+        """Take what a look found, or only those of its findings that are ``sure``."""
         checked.urls += look.urls
         checked.queued += look.sums.queued
         checked.hosts += look.sums.hosts
-        checked.left.merge(look.flaws.findings)
-        self._progress(look.number + 1, len(self._readers))
-
-    # -- looking ---------------------------------------------------------------------------------------------
-
-    async def _look(self, reader: Reader, checked: Checked) -> Look:
-        look = await look_at(reader, len(self._readers))
-        if not look.flaws and not look.moved:
-            return look
-        at_work = await self._control.at_work()
-        if not at_work:
-            return look
-        checked.at_work |= at_work
-        await self._pause(APART_SECONDS)
-        before = {flaw.finding for flaw in look.flaws}
-        return await look_at(reader, len(self._readers), before.__contains__)
+        if sure is None:
+            checked.left.merge(look.flaws.findings)
+        for finding in sorted(sure or (), key=str):
+            checked.left.add(finding)
+        self._counted += 1
+        self._progress(self._counted, len(self._readers))
 
     async def _add_strays(self, findings: Findings) -> None:
         for flaws in (await strays(self._control.server, self._control.spider, self._readers)).values():
@@ -128,6 +147,10 @@ class Audit:
                 f"nothing is mended while somebody is at work ({names}); stop the crawl first: "
                 "scrapy frontier stop --wait"
             )
+
+
+def _found_in(look: Look) -> set[Finding]:
+    return {flaw.finding for flaw in look.flaws}
 
 
 def _first_stage(flaws: Iterable[Flaw]) -> list[Flaw]:

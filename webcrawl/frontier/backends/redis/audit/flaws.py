@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -47,10 +47,9 @@ class Flaw:
 class Flaws:
     """The flaws of one look: all are counted, a bounded number is kept."""
 
-    def __init__(self, where: str, keep: Callable[[Finding], bool] = lambda finding: True) -> None:
-        """``where``: the shard, in words. ``keep`` is asked of each finding whether it counts."""
+    def __init__(self, where: str) -> None:
+        """``where``: the shard, in words."""
         self._where = where
-        self._keep = keep
         self._repairs: list[Flaw] = []
         self.findings = Findings()
 
@@ -62,8 +61,6 @@ class Flaws:
 
     def add(self, kind: Kind, subject: str, detail: str = "", *repairs: Repair) -> None:
         finding = Finding(kind, subject, detail, self._where)
-        if not self._keep(finding):
-            return
         self.findings.add(finding)
         if len(self._repairs) < REPAIRED_AT_ONCE:
             self._repairs += [Flaw(finding, repair) for repair in repairs] or [Flaw(finding)]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from webcrawl.frontier.backends.findings import Finding, Kind
+from webcrawl.frontier.backends.findings import Kind
 from webcrawl.frontier.backends.redis.audit.flaws import Flaws, Repair, Stage
 from webcrawl.frontier.backends.redis.audit.indexes import IndexLook
 from webcrawl.frontier.backends.redis.audit.queues import QueueLook, Sums, Waiting
@@ -39,11 +38,9 @@ class Look:
         return sum(self.sums.states)
 
 
-async def look_at(
-    reader: Reader, shards: int, keep: Callable[[Finding], bool] = lambda finding: True
-) -> Look:
-    """Look at a shard of a crawl that has so many. ``keep``: which findings count."""
-    look = Look(Flaws(f"shard {reader.number}", keep), number=reader.number)
+async def look_at(reader: Reader, shards: int) -> Look:
+    """Look at a shard of a crawl that has so many."""
+    look = Look(Flaws(f"shard {reader.number}"), number=reader.number)
     before = await reader.totals()
     members = set(await reader.ask("ZRANGE", reader.names.fixed[7], 0, -1))
     buckets = max(whole(before.get("buckets")) or 1, 1)

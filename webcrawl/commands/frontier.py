@@ -1,0 +1,153 @@
+"""``scrapy frontier status|pause|resume|stop|check``: a crawl from outside, while it runs or stands still.
+
+0: done, or all agrees. 1: ``check`` found what does not agree. 2: the command or a setting is wrong, or the crawl
+cannot be reached; a line on standard error says why.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+from scrapy.spiderloader import get_spider_loader
+
+from webcrawl.commands import agreement, standing
+from webcrawl.commands.arguments import BROAD
+from webcrawl.commands.local_crawl import LocalCrawl
+from webcrawl.configuration import Configuration, check
+from webcrawl.errors import CrawlError, Problem
+from webcrawl.frontier.backend import Command as Order
+from webcrawl.vocabulary import nearest
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from webcrawl.commands.shared_crawl import SharedCrawl
+
+ORDERS = {"pause": Order.PAUSE, "resume": Order.RUN, "stop": Order.STOP}
+VERBS = ("status", *ORDERS, "check")
+_OPTIONS = {"json": ("status", "check"), "wait": tuple(ORDERS), "mend": ("check",)}
+
+
+class Command(ScrapyCommand):
+    requires_project = True
+    requires_crawler_process = False
+
+    def syntax(self) -> str:
+        return "[options] <status|pause|resume|stop|check>"
+
+    def short_desc(self) -> str:
+        return "Look at a crawl, pause or stop all its workers, check its books"
+
+    def long_desc(self) -> str:
+        return (
+            "status: how the crawl stands, and each of its workers. pause, resume, stop: all workers of a crawl on "
+            "Redis. check: whether every URL is in exactly one state and every count agrees. Which crawl is meant "
+            "say -s REDIS_URL=... (or the settings of scrapy-redis), or -s JOBDIR=DIR for a crawl of one process."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "--spider", metavar="NAME", default=BROAD, help="whose crawl on Redis (default: %(default)s)"
+        )
+        parser.add_argument("--json", action="store_true", help="status, check: one JSON object")
+        parser.add_argument("--wait", action="store_true", help="pause, resume, stop: until all obey")
+        parser.add_argument("--mend", action="store_true", help="check: repair what does not agree")
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        assert self.settings is not None
+        known = frozenset(self.settings)
+        super().process_options(args, opts)
+        if not args:
+            raise UsageError
+        problems = list(_wrong_words(args, opts))
+        self._take_settings_of(opts.spider)
+        problems += check(self.settings, [item.partition("=")[0] for item in opts.set], known)
+        if problems:
+            sys.stderr.write("".join(f"scrapy frontier: {problem}\n" for problem in problems))
+            sys.exit(2)
+
+    def _take_settings_of(self, name: str) -> None:
+        """A spider of this project may say itself where its crawl is; others are only names in Redis."""
+        assert self.settings is not None
+        loader = get_spider_loader(self.settings)
+        if name in loader.list():
+            loader.load(name).update_settings(self.settings)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        try:
+            self.exitcode = self._carry_out(args[0], opts)
+        except CrawlError as error:
+            sys.stderr.write(f"scrapy frontier: {' '.join(str(error).split())}\n")
+            self.exitcode = 2
+        except KeyboardInterrupt:
+            sys.stderr.write("scrapy frontier: interrupted\n")
+            self.exitcode = 1
+
+    def _carry_out(self, verb: str, opts: argparse.Namespace) -> int:
+        crawl = self._crawl(opts.spider)
+        if verb == "status":
+            found = crawl.standing()
+            _tell(standing.as_json(crawl, found) if opts.json else standing.as_text(crawl, found))
+            return 0
+        if verb == "check":
+            progress = _progress if sys.stderr.isatty() else None
+            checked = crawl.mend(progress) if opts.mend else crawl.check(progress)
+            _tell(agreement.as_json(crawl, checked) if opts.json else agreement.as_text(crawl, checked))
+            return 0 if checked.agrees else 1
+        if isinstance(crawl, LocalCrawl):
+            raise CrawlError(
+                f"{verb} is for a crawl on Redis; a crawl of one process is stopped by a signal, SIGINT or SIGTERM"
+            )
+        crawl.order(ORDERS[verb], wait=opts.wait, tell=_tell)
+        return 0
+
+    def _crawl(self, spider: str) -> SharedCrawl | LocalCrawl:
+        assert self.settings is not None
+        configuration = Configuration.from_settings(self.settings)
+        if configuration.frontier_backend == "redis":
+            # Who looks at a folder does not wait for what he does not need.
+            from webcrawl.commands.shared_crawl import SharedCrawl
+            from webcrawl.sharing import connection_parameters
+
+            return SharedCrawl(
+                connection_parameters(self.settings),
+                spider,
+                configuration.lease_seconds,
+                configuration.politeness_min_delay,
+            )
+        if configuration.frontier_backend == "memory":
+            raise CrawlError("a crawl with FRONTIER_BACKEND=memory cannot be looked at from outside")
+        if configuration.jobdir is None:
+            raise CrawlError("which crawl? give -s REDIS_URL=... for one on Redis, or -s JOBDIR=DIR")
+        return LocalCrawl(configuration.jobdir)
+
+
+def _wrong_words(args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
+    verb = args[0]
+    if verb not in VERBS:
+        meant = nearest(verb, VERBS)
+        hint = f"did you mean {meant}?" if meant else f"there are {', '.join(VERBS)}"
+        what = "is no option of this command" if verb.startswith("-") else "is no command of the frontier"
+        yield Problem(verb, f"{what}; {hint}")
+        return
+    if len(args) > 1:
+        yield Problem(args[1], f"is one argument too many behind {verb}")
+    for option, verbs in _OPTIONS.items():
+        if getattr(opts, option) and verb not in verbs:
+            yield Problem(f"--{option}", f"is for {' and '.join(verbs)}, not for {verb}")
+
+
+def _tell(text: str) -> None:
+    """Print what may hold any URL, on whatever terminal."""
+    encoding = sys.stdout.encoding or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding), flush=True)
+
+
+def _progress(done: int, total: int) -> None:
+    sys.stderr.write(f"\rshard {done} of {total}" + ("\n" if done >= total else ""))
+    sys.stderr.flush()

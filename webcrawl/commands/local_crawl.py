@@ -1,0 +1,61 @@
+"""The crawl of one process, in its JOBDIR, as ``scrapy frontier`` sees it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from webcrawl.errors import JobdirUnusable
+from webcrawl.frontier.backends.findings import Checked
+from webcrawl.frontier.backends.sqlite import audit
+from webcrawl.frontier.backends.sqlite.standing import standing_of
+from webcrawl.frontier.backends.standing import Standing, Worker
+from webcrawl.jobdir import Jobdir
+
+FRONTIER = "frontier.db"
+
+
+class LocalCrawl:
+    """Looks at ``frontier.db``, also while the crawl runs. Only ``mend`` changes anything; the crawl must rest."""
+
+    storage = "sqlite"
+
+    def __init__(self, folder: Path) -> None:
+        self._jobdir = Jobdir(folder)
+        self._path = folder / FRONTIER
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"the crawl in {self._jobdir.path}"
+
+    @property
+    def place(self) -> str:
+        """Where it is, for programs."""
+        return str(self._jobdir.path)
+
+    def standing(self) -> Standing:
+        found = standing_of(self._path, time.time())
+        holder = self._jobdir.holder()
+        if holder is None:
+            return found
+        heard_at = self._jobdir.heard_at() or found.now
+        return replace(found, workers=[Worker(holder, None, heard_at, {"active": found.active_hosts})])
+
+    def check(self, progress: Callable[[int, int], None] | None) -> Checked:
+        return audit.check(self._path)
+
+    def mend(self, progress: Callable[[int, int], None] | None) -> Checked:
+        """:raises webcrawl.errors.JobdirLocked: the crawl runs"""
+        if not self._path.is_file():
+            # Before the lock, which would make the folder.
+            raise JobdirUnusable(
+                f"{self._jobdir.path} is no crawl with a frontier on disk: it has no {FRONTIER}"
+            )
+        self._jobdir.hold()
+        try:
+            return audit.mend(self._path)
+        finally:
+            self._jobdir.leave()

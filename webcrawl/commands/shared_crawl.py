@@ -1,0 +1,160 @@
+"""A crawl on Redis, with any number of workers, as ``scrapy frontier`` sees it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.frontier.backend import Command
+from webcrawl.frontier.backends.redis.audit import Audit
+from webcrawl.frontier.backends.redis.control import Control
+from webcrawl.reports import units
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from webcrawl.frontier.backends.findings import Checked
+    from webcrawl.frontier.backends.standing import Standing, Worker
+
+LOOK_SECONDS = 0.5
+"""Between two looks at whether workers obeyed."""
+
+
+class SharedCrawl:
+    """Connects for each question anew. Every method raises a CrawlError when there is nothing to be asked."""
+
+    storage = "redis"
+
+    def __init__(
+        self, params: Mapping[str, Any], spider: str, lease_seconds: float, delay_seconds: float
+    ) -> None:
+        """As for ``Control`` and ``Audit``."""
+        self._params = params
+        self._spider = spider
+        self._lease_seconds = lease_seconds
+        self._delay_seconds = delay_seconds
+        self.place = ""
+        """Where it is, for programs; known once it was connected to."""
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self._spider} on Redis at {self.place}"
+
+    @asynccontextmanager
+    async def _control(self) -> AsyncIterator[Control]:
+        control = Control(self._params, self._spider, self._lease_seconds)
+        self.place = control.server.address
+        await control.open()
+        try:
+            yield control
+        finally:
+            await control.close()
+
+    # -- looking ---------------------------------------------------------------------------------------------
+
+    def standing(self) -> Standing:
+        return asyncio.run(self._standing())
+
+    async def _standing(self) -> Standing:
+        async with self._control() as control:
+            return await control.standing()
+
+    def check(self, progress: Callable[[int, int], None] | None) -> Checked:
+        return asyncio.run(self._audited(progress, Audit.check))
+
+    def mend(self, progress: Callable[[int, int], None] | None) -> Checked:
+        """:raises webcrawl.errors.StartRefused: somebody is at work"""
+        return asyncio.run(self._audited(progress, Audit.mend))
+
+    async def _audited(
+        self, progress: Callable[[int, int], None] | None, work: Callable[[Audit], Awaitable[Checked]]
+    ) -> Checked:
+        async with self._control() as control:
+            return await work(
+                Audit(control, self._delay_seconds, progress=progress or (lambda done, total: None))
+            )
+
+    # -- ordering --------------------------------------------------------------------------------------------
+
+    def order(self, command: Command, *, wait: bool, tell: Callable[[str], None]) -> None:
+        """Give all workers a command. ``tell`` hears, in sentences, what came of it; with ``wait`` until all obey."""
+        asyncio.run(self._order(command, wait, tell))
+
+    async def _order(self, command: Command, wait: bool, tell: Callable[[str], None]) -> None:
+        async with self._control() as control:
+            workers, silent = await self._workers(control)
+            if command is Command.STOP and not workers and not silent:
+                tell(f"{self.name}: nobody is at work, there is nothing to stop")
+                return
+            before = await control.command(command)
+            tell(f"{self.name} {_said(command, before, workers)}")
+            if wait and workers:
+                silent = await self._until_obeyed(control, command)
+                tell(_OBEYED[command])
+            if silent:
+                tell(f"not heard of for a while, and not waited for: {_names(silent)}")
+
+    async def _until_obeyed(self, control: Control, command: Command) -> list[Worker]:
+        """Wait for all who give signs of life; who did not."""
+        while True:
+            workers, silent = await self._workers(control)
+            if all(_obeys(command, worker) for worker in workers):
+                return silent
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _workers(self, control: Control) -> tuple[list[Worker], list[Worker]]:
+        """Those who give signs of life, and those who did within two lease times."""
+        now = await control.now()
+        workers = await control.workers()
+        ages = [now - worker.heard_at for worker in workers]
+        heard = [worker for worker, age in zip(workers, ages, strict=True) if age < self._lease_seconds]
+        silent = [
+            worker
+            for worker, age in zip(workers, ages, strict=True)
+            if self._lease_seconds <= age < 2 * self._lease_seconds
+        ]
+        return heard, silent
+
+
+def _obeys(command: Command, worker: Worker) -> bool:
+    paused = bool(worker.figures.get("paused"))
+    if command is Command.PAUSE:
+        return paused and not worker.figures.get("open")
+    # Who has stopped is not among the workers any more.
+    return command is Command.RUN and not paused
+
+
+def _said(command: Command, before: Command, workers: list[Worker]) -> str:
+    """What the command means, to those who are at work and to those who are not yet."""
+    there = f"{units.count(len(workers))} at work ({_names(workers)})" if workers else "nobody is at work"
+    match command:
+        case Command.PAUSE if workers:
+            what = "They finish what is open and begin nothing new until scrapy frontier resume."
+            return f"{'was paused already' if before is command else 'is paused'}: {there}. {what}"
+        case Command.PAUSE:
+            return f"is paused: {there}, and workers that are started wait for scrapy frontier resume"
+        case Command.STOP:
+            what = "They finish what is open and end. Start workers again to go on with the crawl."
+            return f"is stopped: {there}. {what}"
+        case Command.RUN if before is Command.RUN:
+            return f"was neither paused nor stopped: {there}"
+        case Command.RUN if before is Command.STOP and workers:
+            return f"is no longer stopped: {there}. Those who heard of the stop end all the same."
+        case Command.RUN if workers:
+            return f"goes on: {there}"
+        case _:
+            return f"is to go on: {there}; start workers"
+
+
+def _names(workers: Iterable[Worker]) -> str:
+    return ", ".join(worker.name for worker in workers)
+
+
+_OBEYED = {
+    Command.PAUSE: "all have paused, nothing is open",
+    Command.RUN: "all go on",
+    Command.STOP: "all have ended",
+}
