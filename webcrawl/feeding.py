@@ -5,19 +5,25 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from scrapy import signals
 from scrapy.http import Request
+from scrapy_redis.spiders import RedisMixin
 
 from webcrawl import request_codec
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.urls.listfile import printable
 from webcrawl.urls.politeness_key import host_of
-from webcrawl.urls.pushed import read_pushed
+from webcrawl.urls.pushed import Pushed, read_pushed
 
 if TYPE_CHECKING:
-    from scrapy import Spider
+    from collections.abc import Callable
 
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+
+    from webcrawl.configuration import Configuration
     from webcrawl.frontier.backends.redis.start_list import StartList
     from webcrawl.machine import Machine
     from webcrawl.scheduler import Scheduler
@@ -40,6 +46,20 @@ class Fed:
     """That other processes have taken and not yet queued."""
 
 
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """How a list is read."""
+
+    key: str
+    at_once: int
+    """Entries taken together."""
+    encoding: str
+    max_idle_seconds: float | None
+    """How long a crawl with nothing left waits for more; 0 for ever, None not at all."""
+    make: Callable[[bytes], Any] | None
+    """The spider's own way to make Requests of an entry, if it has one."""
+
+
 class Feeder:
     """Brings what was pushed into the crawl. An entry leaves the list for good when its URL is durably queued."""
 
@@ -49,15 +69,13 @@ class Feeder:
         machine: Machine,
         scheduler: Scheduler,
         spider: Spider,
-        at_once: int,
-        encoding: str,
+        habits: Habits,
     ) -> None:
         self._list = urls
         self._machine = machine
         self._scheduler = scheduler
         self._spider = spider
-        self._at_once = at_once
-        self._encoding = encoding
+        self._habits = habits
         self.busy = False
         """Whether something was taken that is not yet done."""
         self.taken = 0
@@ -66,7 +84,7 @@ class Feeder:
     async def feed(self) -> Fed:
         """Take what is there, up to so many at once. :raises StorageLost: there is something else than a list."""
         frontier = self._scheduler.frontier
-        taken = await frontier.insist(lambda: self._list.take(self._at_once))
+        taken = await frontier.insist(lambda: self._list.take(self._habits.at_once))
         if taken.entries:
             self.busy = True
             try:
@@ -79,11 +97,11 @@ class Feeder:
         entries: list[UrlEntry] = []
         wrong: list[str] = []
         for data in given.values():
-            entry = self._entry(data)
-            if isinstance(entry, str):
-                wrong.append(self._aside(data, entry))
+            found = self._entries(data)
+            if isinstance(found, str):
+                wrong.append(self._aside(data, found))
             else:
-                entries.append(entry)
+                entries += found
         frontier = self._scheduler.frontier
         await frontier.insist(lambda: self._list.set_aside(wrong))
         if not await self._scheduler.add_seeds(entries):
@@ -92,11 +110,32 @@ class Feeder:
         await frontier.insist(lambda: self._list.done(list(given)))
         self.taken += len(entries)
 
-    def _entry(self, data: bytes) -> UrlEntry | str:
-        """The frontier's entry, or what is wrong with what was pushed."""
-        pushed = read_pushed(data, self._encoding)
-        if isinstance(pushed, str):
-            return pushed
+    def _entries(self, data: bytes) -> list[UrlEntry] | str:
+        """The frontier's entries, or what is wrong with what was pushed."""
+        if self._habits.make is not None:
+            return self._made_by_spider(self._habits.make, data)
+        pushed = read_pushed(data, self._habits.encoding)
+        entry = pushed if isinstance(pushed, str) else self._entry(pushed)
+        return entry if isinstance(entry, str) else [entry]
+
+    def _made_by_spider(self, make: Callable[[bytes], Any], data: bytes) -> list[UrlEntry] | str:
+        try:
+            made = make(data)
+            requests = [made] if isinstance(made, Request) else list(made or ())
+        except Exception as error:
+            return f"make_request_from_data: {type(error).__name__}: {error}"
+        entries = []
+        for request in requests:
+            if not isinstance(request, Request):
+                return f"make_request_from_data gave a {type(request).__name__}"
+            self._machine.seeded.allow(host_of(request.url))
+            entry = self._scheduler.requests.entry(request)
+            if isinstance(entry, str):
+                return f"it is out of scope: {entry}"
+            entries.append(entry)
+        return entries or "make_request_from_data made no request of it"
+
+    def _entry(self, pushed: Pushed) -> UrlEntry | str:
         # Whoever may push names hosts as whoever gives seeds does.
         self._machine.seeded.allow(host_of(pushed.url))
         entry = self._machine.intake.seed(pushed.url)
@@ -113,7 +152,7 @@ class Feeder:
     def _aside(self, data: bytes, reason: str) -> str:
         """A wrong entry as it is kept, once it was named in the log."""
         number = self.wrong + 1
-        text = data.decode(self._encoding, "backslashreplace")
+        text = data.decode(self._habits.encoding, "backslashreplace")
         if number <= WRONG_SHOWN:
             logger.warning("Wrong entry in %s (%s): %s", self._list.key, reason, printable(text))
         if number == WRONG_SHOWN:
@@ -123,3 +162,27 @@ class Feeder:
         if len(text) > WRONG_CUT:
             kept["bytes"] = len(data)
         return json.dumps(kept)
+
+
+def take_over(spider: Spider, crawler: Crawler, configuration: Configuration) -> Habits:
+    """How the list of this spider is to be read: as the settings say, or the attributes that scrapy-redis knows.
+
+    A spider of scrapy-redis is kept from reading its list itself: it would lose what it took when it is killed, would
+    read only while nothing else is to be done, and would block the event loop meanwhile.
+    """
+    max_idle_seconds = configuration.max_idle_time_before_close
+    make = getattr(spider, "make_request_from_data", None)
+    if isinstance(spider, RedisMixin):
+        crawler.signals.disconnect(spider.spider_idle, signal=signals.spider_idle)
+        max_idle_seconds = float(spider.max_idle_time)
+        if type(spider).make_request_from_data is RedisMixin.make_request_from_data:
+            make = None
+    key = getattr(spider, "redis_key", None) or configuration.redis_start_urls_key
+    at_once = configuration.redis_start_urls_batch_size or configuration.concurrent_requests
+    return Habits(
+        key.replace("%(name)s", spider.name),
+        int(getattr(type(spider), "redis_batch_size", None) or at_once),
+        getattr(spider, "redis_encoding", None) or configuration.redis_encoding,
+        max_idle_seconds,
+        make,
+    )

@@ -96,7 +96,7 @@ class Scheduler:
     # -- life, as the engine sees it -------------------------------------------------------------------------
 
     def open(self, spider: Spider) -> Deferred[None]:
-        self._requests = OrdinaryRequests(self._machine, spider)
+        self.requests = OrdinaryRequests(self._machine, spider)
         return deferred_from_coro(self._open())
 
     def close(self, reason: str) -> Deferred[None]:
@@ -167,7 +167,7 @@ class Scheduler:
     def _request(self, lease: Lease) -> Request | None:
         entry = lease.entry
         try:
-            request = self._requests.request(entry)
+            request = self.requests.request(entry)
         except ValueError as error:
             self._give_up(lease, str(error))
             return None
@@ -200,7 +200,7 @@ class Scheduler:
         if flight is not None and flight.request is request:
             # A retry: the frontier queues the URL again itself when it settles the lease.
             return True
-        entry = self._requests.entry(request)
+        entry = self.requests.entry(request)
         if isinstance(entry, str):
             self._refused(request.url, entry)
             return False
@@ -270,7 +270,7 @@ class Scheduler:
             return
         del self._flights[flight.lease.id]
         if flight.outcome.result not in (Result.RETRY, Result.ABANDONED):
-            self._requests.done(flight.lease.entry)
+            self.requests.done(flight.lease.entry)
         try:
             self.ended(flight, Ending(None, self._machine.clock()))
             self.frontier.settle(flight.lease, flight.outcome)

@@ -10,13 +10,11 @@ from scrapy_redis.connection import get_redis_from_settings
 from webcrawl.frontier.backends.redis import RedisBackend, RedisOptions
 from webcrawl.frontier.backends.redis.clock import ServerClock
 from webcrawl.frontier.backends.redis.crew import SCOPE
-from webcrawl.frontier.backends.redis.start_list import StartList
 from webcrawl.scope.whitelist import whitelist_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
@@ -26,12 +24,6 @@ if TYPE_CHECKING:
 
 TIMEOUT_SECONDS = 30.0
 """The longest that an answer of Redis is waited for."""
-
-
-def start_list(backend: RedisBackend, configuration: Configuration, spider: Spider) -> StartList:
-    """The list of URLs that are pushed for this spider."""
-    pattern = getattr(spider, "redis_key", None) or configuration.redis_start_urls_key
-    return backend.start_list(pattern.replace("%(name)s", spider.name))
 
 
 class _Parameters(dict[str, Any]):

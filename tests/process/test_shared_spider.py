@@ -1,4 +1,4 @@
-"""A spider of the user's own on several workers: every callback runs, whichever of them it is, and none runs twice."""
+"""A spider of one's own on several workers: every callback runs, whichever of them it is, and none runs twice."""
 
 from __future__ import annotations
 
@@ -71,3 +71,29 @@ def test_what_no_other_worker_could_make_is_dropped_and_said(shared):
     assert said
     assert all("callback Shared.parse.<locals>.<lambda>" in text for text in said)
     assert all(text.count("is dropped") == 1 for text in said)
+
+
+def test_a_spider_of_scrapy_redis_makes_its_own_requests_of_what_is_pushed(
+    serve, start, redis_server, folder
+):
+    web = serve(hosts=2, pages=2)
+    urls = [f"{web.web.origin(host)}/x/ok?fed" for host in range(2)]
+    path = folder / "fed.jsonl"
+    worker = start(
+        spider="fed",
+        module="tests.crawl.ordinary.settings",
+        options=["-O", f"{path}:jsonlines"],
+        REDIS_URL=redis_server.url,
+    )
+    worker.until(lambda: "waiting for URLs to be pushed to fed:jobs" in worker.stderr)
+    pushed = [json.dumps([urls[0], 1]), json.dumps([urls[1], 2]), "[1", "[1, 2, 3]", json.dumps([urls[0], 0])]
+    redis_server.call("LPUSH", "fed:jobs", *pushed)
+    worker.wait().assert_ended_well()
+
+    items = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert {item["url"]: item["number"] for item in items} == {urls[0]: 1, urls[1]: 2}
+    kept = [json.loads(one) for one in redis_server.call("LRANGE", "fed:jobs:wrong", 0, -1)]
+    assert {one["entry"]: one["reason"].partition(":")[0] for one in kept} == dict.fromkeys(
+        pushed[2:4], "make_request_from_data"
+    ) | {pushed[4]: "make_request_from_data made no request of it"}
+    assert expectation.asked(web).count(urls[0]) == expectation.asked(web).count(urls[1]) == 1

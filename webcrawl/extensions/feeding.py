@@ -12,7 +12,6 @@ from scrapy import signals
 from scrapy.exceptions import DontCloseSpider, NotConfigured
 
 from webcrawl.errors import StorageLost
-from webcrawl.feeding import Feeder
 from webcrawl.machine import machine_of
 from webcrawl.scheduler import Scheduler
 
@@ -107,17 +106,16 @@ class Feeding:
         if not isinstance(scheduler, Scheduler):
             return
         # Who crawls alone does not wait for what he does not need.
+        from webcrawl.feeding import Feeder, take_over
         from webcrawl.frontier.backends.redis import RedisBackend
-        from webcrawl.sharing import start_list
 
         configuration, machine = self._configuration, machine_of(self._crawler)
         assert isinstance(machine.backend, RedisBackend)
+        habits = take_over(spider, self._crawler, configuration)
         self._scheduler, self._backend = scheduler, machine.backend
-        self._list = start_list(machine.backend, configuration, spider)
-        self._lull = Lull(configuration.max_idle_time_before_close, _has_seeds(spider))
-        at_once = configuration.redis_start_urls_batch_size or configuration.concurrent_requests
-        encoding = configuration.redis_encoding
-        self._feeder = Feeder(self._list, machine, scheduler, spider, at_once, encoding)
+        self._list = machine.backend.start_list(habits.key)
+        self._lull = Lull(habits.max_idle_seconds, _has_seeds(spider))
+        self._feeder = Feeder(self._list, machine, scheduler, spider, habits)
         scheduler.before_close(self._end)
         self._task = asyncio.get_running_loop().create_task(self._feed_on())
 
