@@ -237,6 +237,8 @@ class SharedBackend(Backend, Protocol):
     ``open`` makes this process one of the crew, ``close`` lets it go: what it held can be had at once.
     """
 
+    silence_seconds: float
+    """So long after its last sign of life a process begins nothing new: what it began would hardly end in time."""
     pulse_seconds: float
     """How often ``pulse`` is to be called."""
 

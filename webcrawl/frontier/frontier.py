@@ -189,7 +189,8 @@ class Frontier:
 
     def _rests(self) -> bool:
         """Whether nothing new is to be begun: the operator says so, or nobody can tell what is still ours."""
-        return self._paused or (self._membership is not None and self._patience.away)
+        member = self._membership
+        return self._paused or (member is not None and (self._patience.away or member.is_late))
 
     def _lease(self, active: ActiveKey, now: float) -> Lease | None:
         pick = active.pick(now, self._policies, self._limits.blocked_max)

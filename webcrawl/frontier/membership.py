@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from webcrawl.frontier.backend import Command, Pulse, SharedBackend
+from webcrawl.frontier.hold import uptime
 from webcrawl.frontier.patience import Patience
 
 logger = logging.getLogger(__name__)
@@ -37,6 +39,13 @@ class Membership:
         self._broken = broken
         self._task: asyncio.Task[None] | None = None
         self._command = Command.RUN
+        self._sign_at = -math.inf
+        """When the last sign of life that was answered was given, as told by ``uptime``."""
+
+    @property
+    def is_late(self) -> bool:
+        """Whether so much time has passed without news that nothing new should be begun."""
+        return uptime() - self._sign_at > self._backend.silence_seconds
 
     def begin(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._run())
@@ -51,12 +60,18 @@ class Membership:
     async def _run(self) -> None:
         try:
             while True:
-                pulse = await self._patience.insist(lambda: self._backend.pulse(self._figures()))
+                pulse = await self._patience.insist(self._sign)
                 self._tell(pulse.command)
                 self._heard(pulse)
                 await asyncio.sleep(self._backend.pulse_seconds)
         except Exception as error:
             self._broken(error)
+
+    async def _sign(self) -> Pulse:
+        at = uptime()
+        pulse = await self._backend.pulse(self._figures())
+        self._sign_at = at
+        return pulse
 
     def _tell(self, command: Command) -> None:
         """Say once what the operator wants, at a level that is shown where silence would be a riddle."""

@@ -85,8 +85,6 @@ class RedisBackend:
     about it under another number is dropped.
     """
 
-    pulse_seconds = PULSE_SECONDS
-
     def __init__(
         self,
         params: Mapping[str, Any],
@@ -101,6 +99,8 @@ class RedisBackend:
         key of an origin. ``clock`` is set by the server's. ``learnt``: called with each host that the operator named
         to another member, before an URL of it is given out."""
         self._options = options
+        self.pulse_seconds = min(PULSE_SECONDS, options.lease_seconds / 5)
+        self.silence_seconds = options.lease_seconds / 2
         self._identity = identity
         self._clock = clock
         self._member = f"{options.worker}-{uuid4().hex[:8]}"
