@@ -1,0 +1,168 @@
+"""What a frontier does with the news of others: its fair part, their URLs, silence, and the operator's word."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.unit.frontier.small_crawl import DELAY, SmallCrawl
+from webcrawl.errors import StorageAway
+from webcrawl.frontier.backend import Command, Pulse
+from webcrawl.frontier.membership import Membership
+from webcrawl.frontier.patience import Patience
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+HOSTS = [f"h{number}.test" for number in range(8)]
+
+
+@pytest.fixture
+def crawl() -> Iterator[SmallCrawl]:
+    """Eight hosts with two pages each, all of them active here and none of them due."""
+    crawl = SmallCrawl()
+    crawl.add(*(f"{host}/{page}" for host in HOSTS for page in range(2)))
+    for _ in HOSTS:
+        lease = crawl.wait_for_lease()
+        assert lease.entry.kind == "robots"
+        crawl.answer_robots(lease)
+    yield crawl
+    crawl.dispose()
+
+
+def hear(crawl: SmallCrawl, pulse: Pulse) -> None:
+    crawl.loop.call(crawl.frontier._heard, pulse)
+    crawl.rest()
+
+
+def active(crawl: SmallCrawl) -> int:
+    return crawl.frontier.snapshot().active_hosts
+
+
+def test_who_has_more_than_his_part_gives_the_rest_back(crawl):
+    assert active(crawl) == len(HOSTS)
+    hear(crawl, Pulse(share=3))
+    assert active(crawl) == 3
+
+
+def test_what_was_given_back_is_not_taken_again_while_others_wait_for_it(crawl):
+    hear(crawl, Pulse(share=3))
+    crawl.clock.now += DELAY
+    leases = [crawl.lease() for _ in range(3)]
+    assert None not in leases
+    assert crawl.lease() is None
+    assert crawl.frontier.next_at() is None
+    hear(crawl, Pulse())
+    assert crawl.lease() is not None
+
+
+def test_a_part_of_one_more_or_less_is_not_worth_a_move(crawl):
+    hear(crawl, Pulse(share=len(HOSTS) - 1))
+    assert active(crawl) == len(HOSTS)
+
+
+def test_a_key_whose_page_is_not_settled_stays(crawl):
+    crawl.clock.now += DELAY
+    lease = crawl.lease()
+    assert lease is not None
+    hear(crawl, Pulse(share=1))
+    assert crawl.frontier._holding(lease) is not None
+    crawl.fetch(lease)
+
+
+def test_a_lost_key_is_not_asked_again_and_what_comes_of_it_is_no_fault(crawl):
+    crawl.clock.now += DELAY
+    lease = crawl.lease()
+    assert lease is not None
+    hear(crawl, Pulse(lost=[lease.entry.key]))
+    crawl.fetch(lease)
+    assert active(crawl) == len(HOSTS) - 1
+
+
+@pytest.mark.parametrize(("command", "finished"), [(Command.PAUSE, False), (Command.STOP, True)])
+def test_the_operator_s_word_is_obeyed(crawl, command, finished):
+    crawl.clock.now += DELAY
+    hear(crawl, Pulse(command))
+    assert crawl.lease() is None
+    assert crawl.is_finished() is finished
+    hear(crawl, Pulse(Command.RUN))
+    assert (crawl.lease() is None) is finished
+
+
+class Backend:
+    """Answers signs of life as it is told to."""
+
+    pulse_seconds = 0.001
+
+    def __init__(self, silence_seconds: float, *answers: Pulse | Exception) -> None:
+        self.silence_seconds = silence_seconds
+        self._answers = list(answers)
+        self.signs: list[Mapping[str, float]] = []
+
+    async def pulse(self, figures: Mapping[str, float]) -> Pulse:
+        self.signs.append(figures)
+        if not self._answers:
+            await asyncio.sleep(1000)
+        answer = self._answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+async def live(backend: Backend, pulses: int) -> tuple[list[Pulse], list[bool], list[BaseException]]:
+    """A membership until it heard so much: what it heard, whether it was late before and after, what broke it."""
+    heard: list[Pulse] = []
+    broken: list[BaseException] = []
+    enough = asyncio.Event()
+
+    def hear(pulse: Pulse) -> None:
+        heard.append(pulse)
+        if len(heard) == pulses:
+            enough.set()
+
+    def fail(error: BaseException) -> None:
+        broken.append(error)
+        enough.set()
+
+    member = Membership(backend, Patience(), lambda: {"pages": 1.0}, hear, fail)
+    late = [member.is_late]
+    member.begin()
+    await enough.wait()
+    late.append(member.is_late)
+    await member.end()
+    return heard, late, broken
+
+
+def test_nothing_is_begun_before_the_first_answer():
+    backend = Backend(1000, Pulse())
+    heard, late, broken = asyncio.run(live(backend, 1))
+    assert (heard, late, broken) == ([Pulse()], [True, False], [])
+    assert backend.signs[0] == {"pages": 1.0}
+
+
+def test_an_answer_that_is_too_old_is_none():
+    _, late, _ = asyncio.run(live(Backend(0.0, Pulse()), 1))
+    assert late == [True, True]
+
+
+def test_a_storage_that_is_away_is_asked_again():
+    heard, late, _ = asyncio.run(live(Backend(1000, StorageAway("gone"), Pulse()), 1))
+    assert (heard, late) == ([Pulse()], [True, False])
+
+
+def test_what_no_time_cures_is_told():
+    error = RuntimeError("wrong")
+    _, late, broken = asyncio.run(live(Backend(1000, error), 1))
+    assert (late, broken) == ([True, True], [error])
+
+
+def test_the_operator_s_word_is_said_once(caplog):
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(live(Backend(1000, Pulse(), Pulse(Command.PAUSE), Pulse(Command.PAUSE), Pulse()), 4))
+    assert [record.message.partition(":")[0] for record in caplog.records] == [
+        "The crawl was paused by its operator",
+        "The crawl was resumed by its operator",
+    ]
