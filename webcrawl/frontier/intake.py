@@ -13,7 +13,7 @@ from webcrawl.frontier.records import UrlEntry
 from webcrawl.scope.rule import Candidate, Verdict
 from webcrawl.scope.sequence import Scope
 from webcrawl.urls.canonical import DEFAULT, CanonicalRules, canonical, canonical_all
-from webcrawl.urls.fingerprint import fingerprint, fingerprint_all
+from webcrawl.urls.fingerprint import fingerprint, fingerprint_all, request_fingerprint
 from webcrawl.urls.politeness_key import PolitenessKey, host_of
 from webcrawl.urls.resolve import resolve
 
@@ -112,7 +112,7 @@ class Intake:
             return self._elsewhere(url, depth, via)
         entry = self._one(resolved, self._scope if followed else self._fixed, depth, via, redirects)
         if isinstance(entry, UrlEntry) and (method != "GET" or body):
-            entry.fingerprint = fingerprint(f"{method} {canonical(resolved, self._rules)} {body.hex()}")
+            entry.fingerprint = request_fingerprint(method, canonical(resolved, self._rules), body)
         return entry
 
     def _elsewhere(self, url: str, depth: int, via: str | None) -> UrlEntry | str:

@@ -22,6 +22,13 @@ def fingerprint(canonical_url: str) -> int:
     return digest if digest < _SIGN else digest - _WRAP
 
 
+def request_fingerprint(method: str, canonical_url: str, body: bytes) -> int:
+    """Return what tells requests apart: of a plain GET the URL alone, of any other its method and body too."""
+    if method == "GET" and not body:
+        return fingerprint(canonical_url)
+    return fingerprint(f"{method} {canonical_url} {body.hex()}")
+
+
 def fingerprint_all(canonical_urls: Sequence[str]) -> list[int]:
     """Return the fingerprints of comparable URLs, in their order."""
     return [fingerprint(url) for url in canonical_urls]

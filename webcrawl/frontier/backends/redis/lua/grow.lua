@@ -1,5 +1,5 @@
 -- grow: one more bucket for the seen test, into which another is split (linear hashing)
--- uses: shard
+-- uses: shard split
 --
 -- KEYS[1..8]  the shard's own, see shard.lua
 -- KEYS[9]     seen:<n> SET of integers, the bucket to be split
@@ -13,18 +13,6 @@ if buckets ~= ARGV[1] then
     return tonumber(buckets)
 end
 local number, size = tonumber(ARGV[1]), tonumber(ARGV[2])
-local stay, go = {}, {}
-for _, member in ipairs(redis.call('SMEMBERS', KEYS[9])) do
-    -- The last nine digits before the state, as in packing.py.
-    local digits = string.sub(string.gsub(member, '^-', ''), -10, -2)
-    local side = tonumber(digits) % size == number and go or stay
-    side[#side + 1] = member
-end
-redis.call('DEL', KEYS[9])
-for side, key in pairs({ [stay] = KEYS[9], [go] = KEYS[10] }) do
-    for from = 1, #side, 1000 do
-        redis.call('SADD', key, unpack(side, from, math.min(from + 999, #side)))
-    end
-end
+split(KEYS[9], KEYS[10], number, size)
 redis.call('HSET', TOTALS, 'buckets', number + 1)
 return number + 1

@@ -1,0 +1,20 @@
+-- Linear hashing: a bucket is split into two. Put before each operation that says so.
+--
+-- Members are decimal digits and one more for the state; see seen.lua.
+
+-- Move to `new` what belongs into the bucket with this number, of `size` when all of them are split.
+local function split(old, new, number, size)
+    local stay, go = {}, {}
+    for _, member in ipairs(redis.call('SMEMBERS', old)) do
+        -- The last nine digits before the state, as in packing.py.
+        local digits = string.sub(string.gsub(member, '^-', ''), -10, -2)
+        local side = tonumber(digits) % size == number and go or stay
+        side[#side + 1] = member
+    end
+    redis.call('DEL', old)
+    for side, key in pairs({ [stay] = old, [go] = new }) do
+        for from = 1, #side, 1000 do
+            redis.call('SADD', key, unpack(side, from, math.min(from + 999, #side)))
+        end
+    end
+end
