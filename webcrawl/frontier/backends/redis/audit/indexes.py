@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from webcrawl.frontier.backends.findings import Kind
 from webcrawl.frontier.backends.redis.audit.flaws import Flaws, Repair, Stage
 from webcrawl.frontier.backends.redis.audit.queues import PLACE_BYTES, Sums
@@ -28,8 +26,6 @@ class IndexLook:
             await self._idle()
         if await ask("HLEN", names.held) != sums.held:
             await self._fields(names.held, "the lease of")
-        if await ask("HLEN", names.queues) != sums.queues:
-            await self._queues()
         await self._fields(names.given_up, "the mark as given up of", "SSCAN")
         await self._stirred()
         await self._robots()
@@ -56,26 +52,10 @@ class IndexLook:
                         Kind.UNREADABLE, f"the mark for the holder of {_text(key)}", detail, strike
                     )
 
-    async def _queues(self) -> None:
-        async for found in self._reader.scan("HSCAN", self._reader.names.queues):
-            for key in await self._without_record([key for key, _ in found]):
-                self.ownerless(key)
-
-    def ownerless(self, key: bytes) -> None:
-        """A queue was met whose key has no record."""
-        make = Repair(Stage.STRUCTURE, "reckon", key)
-        self._flaws.add(Kind.STRAY, f"the queue of {_text(key)}", "the host has no record", make)
-
     async def _fields(self, name: bytes, what: str, scan: str = "HSCAN") -> None:
         async for found in self._reader.scan(scan, name):
-            for key in await self._without_record([key for key, _ in found]):
+            for key in await self._reader.without_record([key for key, _ in found]):
                 self._strike(name, key, f"{what} {_text(key)}")
-
-    async def _without_record(self, keys: Sequence[bytes]) -> list[bytes]:
-        if not keys:
-            return []
-        values = await self._reader.ask("HMGET", self._reader.names.hosts, *keys)
-        return [key for key, value in zip(keys, values, strict=True) if value is None]
 
     async def _robots(self) -> None:
         """Each answer of robots.txt has its time of expiry in a ZSET, and the other way round."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from webcrawl.frontier.backends.findings import Kind
@@ -38,13 +39,13 @@ class Look:
         return sum(self.sums.states)
 
 
-async def look_at(reader: Reader, shards: int) -> Look:
-    """Look at a shard of a crawl that has so many."""
+async def look_at(reader: Reader, shards: int, ownerless: Sequence[bytes] = ()) -> Look:
+    """Look at a shard of a crawl that has so many. ``ownerless``: keys there of which only ``strays`` knows."""
     look = Look(Flaws(f"shard {reader.number}"), number=reader.number)
     before = await reader.totals()
     members = set(await reader.ask("ZRANGE", reader.names.fixed[7], 0, -1))
     buckets = max(whole(before.get("buckets")) or 1, 1)
-    queues = QueueLook(reader, look.flaws, shards, members)
+    queues = QueueLook(reader, look.flaws, shards, members, ownerless)
     seen = SeenLook(reader, look.flaws, buckets)
     parts = 1 + (whole(before.get("queued")) or 0) // URLS_AT_ONCE
     for part in range(parts):

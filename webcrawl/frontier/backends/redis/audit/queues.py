@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from webcrawl.frontier.backends.findings import Kind
 from webcrawl.frontier.backends.redis.audit.flaws import Flaws, Repair, Stage
-from webcrawl.frontier.backends.redis.audit.reading import KeyView, Mark, Reader, marks_in
+from webcrawl.frontier.backends.redis.audit.reading import AT_ONCE, KeyView, Mark, Reader, marks_in
 from webcrawl.frontier.backends.redis.names import shard_of
 from webcrawl.frontier.backends.redis.packing import (
     StoredHost,
@@ -59,40 +59,75 @@ class Waiting:
 class QueueLook:
     """Goes through the keys of a shard, each with its whole queue."""
 
-    def __init__(self, reader: Reader, flaws: Flaws, shards: int, members: Collection[bytes]) -> None:
-        """``shards``: of the crawl. ``members``: who may hold keys in this shard."""
+    def __init__(
+        self,
+        reader: Reader,
+        flaws: Flaws,
+        shards: int,
+        members: Collection[bytes],
+        ownerless: Iterable[bytes],
+    ) -> None:
+        """``shards``: of the crawl. ``members``: who may hold keys in this shard. ``ownerless``: keys to which no
+        record leads; others that have something in ``queues`` are looked for here."""
         self._reader = reader
         self._flaws = flaws
         self._shards = shards
         self._members = members
+        self._ownerless = list(ownerless)
 
     async def fill(self, waiting: Waiting, sums: Sums | None) -> None:
         """Put what is queued into ``waiting``. With ``sums`` the records are compared with the queues and counted."""
         async for view, chunks in self._queues():
-            walk = _Walk()
-            try:
-                async for chunk in chunks:
-                    for mark in marks_in(chunk):
-                        walk.step(mark)
-                        if not mark.repeat and waiting.covers(mark.fingerprint):
-                            self._await(view, mark, waiting)
-            except ValueError as error:
-                if sums is not None:
-                    self._flaws.add(Kind.UNREADABLE, f"the queue of {view.name}", str(error))
+            walk = await self._walk(view, chunks, waiting, sums is not None)
             if sums is not None:
                 self._judge(view, walk, sums)
+        if sums is not None and await self._reader.ask("HLEN", self._reader.names.queues) != sums.queues:
+            await self._find_ownerless()
+        async for view, chunks in self._queues_of(self._ownerless):
+            walk = await self._walk(view, chunks, waiting, sums is not None)
+            if sums is not None:
+                sums.hosts += 1
+                sums.queued += walk.count
+
+    async def _walk(
+        self, view: KeyView, chunks: AsyncIterator[bytes], waiting: Waiting, is_first: bool
+    ) -> _Walk:
+        walk = _Walk()
+        try:
+            async for chunk in chunks:
+                for mark in marks_in(chunk):
+                    walk.step(mark)
+                    if not mark.repeat and waiting.covers(mark.fingerprint):
+                        self._await(view, mark, waiting)
+        except ValueError as error:
+            if is_first:
+                self._flaws.add(Kind.UNREADABLE, f"the queue of {view.name}", str(error))
+        return walk
+
+    async def _find_ownerless(self) -> None:
+        async for found in self._reader.scan("HSCAN", self._reader.names.queues):
+            for key in await self._reader.without_record([key for key, _ in found]):
+                ownerless(self._flaws, key)
+                self._ownerless.append(key)
 
     async def name(self, waiting: Waiting) -> None:
         """Name the queued URLs that are left in ``waiting``: the seen test does not have them as queued."""
-        async for view, chunks in self._queues():
-            with suppress(ValueError):
-                async for chunk in chunks:
-                    for mark in marks_in(chunk):
-                        if not mark.repeat and int(digits_of(mark.fingerprint)) in waiting.digits:
-                            self._name(view, mark, waiting)
+        for queues in (self._queues(), self._queues_of(self._ownerless)):
+            async for view, chunks in queues:
+                with suppress(ValueError):
+                    async for chunk in chunks:
+                        for mark in marks_in(chunk):
+                            if not mark.repeat and int(digits_of(mark.fingerprint)) in waiting.digits:
+                                self._name(view, mark, waiting)
 
     async def _queues(self) -> AsyncIterator[tuple[KeyView, AsyncIterator[bytes]]]:
         async for views in self._reader.hosts():
+            for view, beginning in zip(views, await self._reader.beginnings(views), strict=True):
+                yield view, self._chunks(view, beginning)
+
+    async def _queues_of(self, keys: Sequence[bytes]) -> AsyncIterator[tuple[KeyView, AsyncIterator[bytes]]]:
+        for first in range(0, len(keys), AT_ONCE):
+            views = await self._reader.views(keys[first : first + AT_ONCE])
             for view, beginning in zip(views, await self._reader.beginnings(views), strict=True):
                 yield view, self._chunks(view, beginning)
 
@@ -180,6 +215,14 @@ class QueueLook:
 
     def _reckon(self, kind: Kind, view: KeyView, detail: str, stage: Stage = Stage.HOSTS) -> None:
         self._flaws.add(kind, view.name, detail, Repair(stage, "reckon", view.key))
+
+
+def ownerless(flaws: Flaws, key: bytes) -> None:
+    """A queue was met whose key has no record."""
+    make = Repair(Stage.STRUCTURE, "reckon", key)
+    flaws.add(
+        Kind.STRAY, f"the queue of {key.decode('utf-8', 'surrogatepass')}", "the host has no record", make
+    )
 
 
 def place_of(view: KeyView, host: StoredHost) -> str:

@@ -142,6 +142,13 @@ class Reader:
             for first in range(0, len(keys), AT_ONCE):
                 yield await self.views(keys[first : first + AT_ONCE])
 
+    async def without_record(self, keys: Sequence[bytes]) -> list[bytes]:
+        """Those of ``keys`` that have none."""
+        if not keys:
+            return []
+        values = await self.ask("HMGET", self.names.hosts, *keys)
+        return [key for key, value in zip(keys, values, strict=True) if value is None]
+
     async def beginnings(self, views: Sequence[KeyView]) -> list[list[bytes]]:
         """For each key the chunks of its queue: all of a short one, the first ones of a long one."""
         chunks = [[view.queue[_LENGTH_AT:]] if len(view.queue) > _LENGTH_AT else [] for view in views]

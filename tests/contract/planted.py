@@ -1,0 +1,191 @@
+"""A crawl on Redis with something in each state, and what can be wrong with it, planted by hand."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Self
+
+from tests.contract.driven_redis import DrivenRedis
+from tests.contract.samples import NOW, entry, found, pages, robots
+from webcrawl.frontier.backend import Batch, Settled
+from webcrawl.frontier.backends.redis import RedisBackend, RedisOptions
+from webcrawl.frontier.backends.redis.audit import Audit
+from webcrawl.frontier.backends.redis.clock import ServerClock
+from webcrawl.frontier.backends.redis.control import Control
+from webcrawl.frontier.backends.redis.names import ShardNames, shard_of
+from webcrawl.frontier.backends.redis.packing import bucket_of, digits_of, pack_entry
+from webcrawl.frontier.records import State, UrlEntry
+from webcrawl.urls.politeness_key import host_of
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Awaitable, Callable
+
+    from redis import Redis
+
+    from tests.redis_server import RedisCluster
+    from webcrawl.frontier.backends.findings import Checked, Finding, Kind
+
+HEADER = struct.Struct("<dddddBB")
+SHORT, LONG, HELD, GIVEN_UP = "short.test", "long.test", "held.test", "given-up.test"
+FAR_AWAY = 5e9
+"""A time when every host is due."""
+
+
+class Books:
+    """One shard of a crawl: hosts with a short queue, a long one, held, and given up; URLs in every state."""
+
+    def __init__(self, runner: asyncio.Runner, url: str, spider: str = "broad") -> None:
+        self.driven = DrivenRedis(runner, url, spider, delay_seconds=5.0)
+        self.driven.open()
+        self.client: Redis = self.driven.client
+        self.names = ShardNames(spider, 0)
+        self.run = runner.run
+        self._begin()
+
+    def _begin(self) -> None:
+        driven = self.driven
+        self.short, self.long = pages(SHORT, 4), pages(LONG, 320)
+        again = entry(f"http://{SHORT}/0", repeat=True)
+        driven.commit(found(*pages(HELD, 6), *pages(GIVEN_UP, 2)))
+        held, given_up = sorted(driven.activate(2), key=lambda one: one.record.key, reverse=True)
+        states = (State.DONE, State.DONE, State.FAILED, State.REFUSED)
+        ended = [
+            Settled(one, state, fence=held.record.fence)
+            for one, state in zip(held.queue.entries, states, strict=False)
+        ]
+        given_up.record.given_up = True
+        answer = robots(f"http://{SHORT}")
+        driven.commit(Batch([*self.short, *self.long, again], ended, [], [answer]))
+        driven.release(given_up.record)
+        self.settled = [one.entry for one in ended]
+        assert {held.record.key, given_up.record.key} == {HELD, GIVEN_UP}
+
+    # -- looking ---------------------------------------------------------------------------------------------
+
+    def check(self, pause: Callable[[float], Awaitable[object]] | None = None) -> Checked:
+        return self.run(self._audited(Audit.check, pause))
+
+    def mend(self) -> Checked:
+        return self.run(self._audited(Audit.mend, None))
+
+    async def _audited(
+        self, work: Callable[[Audit], Awaitable[Checked]], pause: Callable[[float], Awaitable[object]] | None
+    ) -> Checked:
+        control = Control({"url": self.driven.url}, self.driven.spider, 60.0)
+        await control.open()
+        try:
+            return await work(Audit(control, 5.0, **({"pause": pause} if pause else {})))
+        finally:
+            await control.close()
+
+    def fetch_all(self) -> set[str]:
+        """Crawl on until nothing is queued: the URLs that are given out, each of them once."""
+        driven = self.driven
+        # Whoever held something is gone, and given-up hosts get another chance.
+        driven.crash(FAR_AWAY)
+        fetched: list[str] = []
+        while activated := driven.activate(100, FAR_AWAY + 100):
+            for one in activated:
+                entries = driven.load(one.record.key, None, 10_000).entries
+                fetched += [one.url for one in entries]
+                ends = [Settled(ended, State.DONE, fence=one.record.fence) for ended in entries]
+                driven.commit(Batch(settled=ends))
+                driven.release(one.record)
+        assert driven.counts().queued == 0
+        assert len(set(fetched)) >= len(fetched) - 1, "only the repeat is fetched twice"
+        driven.check_books()
+        return set(fetched)
+
+    # -- planting --------------------------------------------------------------------------------------------
+
+    def bucket(self, one: UrlEntry) -> bytes:
+        """Where a URL is looked for in the seen test."""
+        buckets = int(self.client.hget(self.names.totals, "buckets") or 1)
+        return self.names.bucket(bucket_of(one.fingerprint, buckets))
+
+    def forget(self, one: UrlEntry, state: State = State.QUEUED) -> None:
+        assert self.client.srem(self.bucket(one), f"{digits_of(one.fingerprint)}{int(state)}") == 1
+
+    def know(self, one: UrlEntry, state: State, bucket: bytes | None = None) -> None:
+        assert self.client.sadd(bucket or self.bucket(one), f"{digits_of(one.fingerprint)}{int(state)}") == 1
+
+    def queue_value(self, key: str) -> bytes:
+        return self.client.hget(self.names.queues, key) or b""
+
+    def set_queue(self, key: str, value: bytes) -> None:
+        self.client.hset(self.names.queues, key, value)
+
+    def header(self, key: str) -> list[float]:
+        """queued, level, next_at, blocked_until, delay, parked, given up."""
+        return list(HEADER.unpack_from(self.client.hget(self.names.hosts, key)))
+
+    def set_header(self, key: str, at: int, value: float) -> None:
+        header = self.header(key)
+        header[at] = value
+        rest = self.client.hget(self.names.hosts, key)[HEADER.size :]
+        self.client.hset(self.names.hosts, key, HEADER.pack(*header) + rest)
+
+    def idle_member(self, key: str) -> bytes:
+        [member] = [one for one in self.client.zrange(self.names.idle, 0, -1) if one[15:] == key.encode()]
+        return member
+
+    def report(self, name: str, seen_at: float) -> None:
+        """A member of the crew tells of itself."""
+        facts = f'{{"name": "{name}", "started_at": {NOW}, "seen_at": {seen_at}, "figures": {{"pages": 7}}}}'
+        self.client.hset(f"{self.driven.spider}:crew", f"{name}-00", facts)
+
+    def server_now(self) -> float:
+        seconds, microseconds = self.client.time()
+        return seconds + microseconds / 1e6
+
+
+class CrawlInCluster:
+    """Sixty URLs on twenty hosts in a Redis Cluster, nobody at work."""
+
+    def __init__(self, runner: asyncio.Runner, cluster: RedisCluster) -> None:
+        self._run = runner.run
+        self._url = cluster.url
+        self._client = cluster.client()
+        options = RedisOptions(spider="broad", lease_seconds=60.0)
+        backend = RedisBackend({"url": cluster.url}, options, {}, host_of, ServerClock())
+        self._run(backend.open(0.0))
+        for number in range(20):
+            self._run(backend.commit(found(*pages(f"h{number}.test", 3))))
+        self._run(backend.close())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+
+    def check(self) -> Checked:
+        return self._run(self._audited(Audit.check))
+
+    def mend(self) -> Checked:
+        return self._run(self._audited(Audit.mend))
+
+    async def _audited(self, work: Callable[[Audit], Awaitable[Checked]]) -> Checked:
+        control = Control({"url": self._url}, "broad", 60.0)
+        await control.open()
+        try:
+            return await work(Audit(control, 5.0))
+        finally:
+            await control.close()
+
+    def break_something(self) -> None:
+        """A URL is in a bucket behind the last, and a host's record says too much."""
+        names = ShardNames("broad", shard_of("h0.test", 16))
+        member = sorted(self._client.smembers(names.bucket(0)))[0]
+        self._client.smove(names.bucket(0), names.bucket(9), member)
+        value = self._client.hget(names.hosts, "h0.test")
+        self._client.hset(names.hosts, "h0.test", struct.pack("<d", 8) + value[8:])
+
+
+def packed(one: UrlEntry) -> bytes:
+    return pack_entry(one)
+
+
+def found_in(checked: Checked, kind: Kind) -> list[Finding]:
+    return checked.left.listed.get(kind, [])
