@@ -35,6 +35,8 @@ class QueueHead:
         self.loading = False
         """A load is under way, of what lies behind ``tail``; what it brings may already be out of date."""
         self._missed: set[Place] = set()
+        self._gone: set[Place] = set()
+        """Entries that left the queue during a load, which may have looked before they did."""
         self._extend(entries)
 
     def __len__(self) -> int:
@@ -65,11 +67,16 @@ class QueueHead:
 
     def gone(self, entry: UrlEntry) -> None:
         """An entry that was taken is no longer in its queue."""
-        self._out.discard(place_of(entry))
+        (self._gone.add if self.loading else self._out.discard)(place_of(entry))
 
     def offer(self, entry: UrlEntry) -> None:
-        """A new entry was queued in the backend: hold it if it belongs to the prefix, else remember ``more``."""
+        """A new entry was queued in the backend: hold it if it belongs to the prefix, else remember ``more``.
+
+        A load may have brought it before we were told.
+        """
         place = place_of(entry)
+        if (place in self._out and place not in self._gone) or self._has(place):
+            return
         if self.tail is not None and place < self.tail:
             insort(self._entries, entry, lo=self._next, key=place_of)
             self._cut()
@@ -99,6 +106,8 @@ class QueueHead:
         for place in self._missed:
             self._end_before(place)
         self._missed.clear()
+        self._out -= self._gone
+        self._gone.clear()
 
     def _extend(self, entries: Iterable[UrlEntry]) -> None:
         for entry in entries:
@@ -108,14 +117,20 @@ class QueueHead:
                 if place not in self._out:
                     self._entries.append(entry)
 
+    def _index(self, place: Place) -> int:
+        return bisect_left(self._entries, place, lo=self._next, key=place_of)
+
+    def _has(self, place: Place) -> bool:
+        index = self._index(place)
+        return index < len(self._entries) and place_of(self._entries[index]) == place
+
     def _end_before(self, place: Place) -> None:
         """Let the prefix end before ``place``, unless that is in here already or lies behind the end anyway."""
         if self.tail is None or place > self.tail:
             return
-        index = bisect_left(self._entries, place, lo=self._next, key=place_of)
-        if index < len(self._entries) and place_of(self._entries[index]) == place:
+        if self._has(place):
             return
-        del self._entries[index:]
+        del self._entries[self._index(place) :]
         self.tail = (place[0], place[1] - 1)
         self.more = True
 

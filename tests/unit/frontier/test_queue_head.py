@@ -92,6 +92,26 @@ def test_an_entry_that_is_out_is_not_brought_a_second_time() -> None:
     assert left(head) == [(7, 1), (0, 2)]
 
 
+def test_a_load_that_looked_before_an_entry_left_its_queue_does_not_bring_it_back() -> None:
+    """On a shared storage answers may overtake each other."""
+    head = QueueHead(queue((0, 1)), True, LIMIT)
+    taken = head.take()
+    head.reopen((0, 0))
+    head.loading = True
+    head.gone(taken)
+    head.loaded(queue((0, 1), (0, 2)), False)
+    assert left(head) == [(0, 2)]
+
+
+def test_an_entry_that_a_load_brought_is_not_held_twice_when_we_are_told_of_it() -> None:
+    head = QueueHead(queue((0, 1), (0, 2)), False, LIMIT)
+    taken = head.take()
+    for one in queue((0, 1), (0, 2)):
+        head.offer(one)
+    assert left(head) == [(0, 2)]
+    head.gone(taken)
+
+
 def test_an_entry_that_left_its_queue_and_came_back_to_it_is_held_again() -> None:
     [one] = queue((0, 1))
     head = QueueHead([one], False, LIMIT)
