@@ -33,6 +33,7 @@ def shares(crew, seconds):
     return {name: len(crew.workers[name].lines()) - count for name, count in before.items()}
 
 
+@pytest.mark.soak
 def test_two_become_six_and_six_become_one(serve, start, serve_redis):
     web = serve(hosts=150, pages=6000, zipf=0.2, seed=3)
     crew = Crew(start, serve_redis(), web.seeds, LEASE_SECONDS=60, **SETTINGS)
@@ -113,6 +114,7 @@ def test_a_redis_that_is_away_is_waited_for(serve, start, serve_redis, accident)
     assert set(refetched.values()) <= {2}
 
 
+@pytest.mark.soak
 def test_a_giant_host_starves_nobody(serve, start, serve_redis):
     web = serve(hosts=30, pages=700, zipf=1.5, seed=6)
     crew = Crew(start, serve_redis(), web.seeds, **{**SETTINGS, "POLITENESS_MIN_DELAY": 0.02})

@@ -8,7 +8,8 @@ one state machine hold all backends to it (``tests/contract``, ``tests/propertie
 All methods are coroutines: none may block the event loop. Calls are carried out in the order they were made,
 and each is atomic: after a crash it happened wholly or not at all. A shared backend, which may be spread over
 machines, promises less of ``commit`` and no less of the crawl: what was discovered is queued before what was
-settled leaves its queue, and each key's part is atomic.
+settled leaves its queue, and each key's part is atomic. Its answers may overtake each other: what a load brings
+may be known from a commit, or have left its queue since.
 
 A backend that several processes share is a ``SharedBackend``: there a key is active for one of them, under a
 lease with a fencing number. What is written about an active key carries its number (``fence``), and is dropped
