@@ -73,7 +73,7 @@ AGREEMENTS = (
     ),
     Agreement(
         Kind.UNKNOWN,
-        "SELECT url, '' FROM queue WHERE repeat = 0 AND NOT EXISTS (SELECT 1 FROM seen "
+        "SELECT url, '' FROM queue JOIN hosts ON id = host_id WHERE repeat = 0 AND NOT EXISTS (SELECT 1 FROM seen "
         "WHERE seen.host_id = queue.host_id AND seen.fingerprint = queue.fingerprint)",
         "INSERT OR IGNORE INTO seen (host_id, fingerprint) SELECT host_id, fingerprint FROM queue WHERE repeat = 0",
         exact=True,

@@ -14,6 +14,9 @@ from webcrawl.frontier.backends.sqlite.opening import translate_opening
 from webcrawl.frontier.backends.sqlite.standing import open_to_look
 from webcrawl.frontier.seen import Seen
 
+_KNOWN_WITHOUT_STATES = (
+    "SELECT done + failed + refused + (SELECT count(*) FROM queue WHERE repeat = 0) FROM totals"
+)
 _FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
@@ -70,9 +73,11 @@ def _look(connection: sqlite3.Connection, path: Path, checked: Checked) -> None:
             checked.left.add(Finding(Kind.UNKNOWN, url))
     for name, told, counted in _wrong_totals(connection, exact):
         checked.left.add(Finding(Kind.TOTAL, name, f"says {told}, is {counted}"))
-    totals = connection.execute("SELECT queued, done + failed + refused, hosts FROM totals").fetchone()
-    checked.queued, over, checked.hosts = totals
-    checked.urls = checked.queued + over
+    checked.queued, checked.hosts = (
+        connection.execute(COUNTS[name]).fetchone()[0] for name in ("queued", "hosts")
+    )
+    known = "SELECT count(*) FROM seen" if exact else _KNOWN_WITHOUT_STATES
+    [checked.urls] = connection.execute(known).fetchone()
 
 
 def _repair(connection: sqlite3.Connection, path: Path) -> Findings:
