@@ -1,0 +1,141 @@
+"""A shared crawl from outside: how it stands, who works on it, and the operator's orders."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.contract.driven_redis import DrivenRedis
+from tests.contract.planted import Books
+from tests.contract.samples import NOW
+from webcrawl.errors import StartRefused
+from webcrawl.frontier.backend import Command, Counts, Pulse
+from webcrawl.frontier.backends.redis.control import Control
+from webcrawl.frontier.backends.standing import Worker
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Iterator
+
+    from tests.redis_server import RedisServer
+    from webcrawl.frontier.backends.redis import RedisBackend
+
+    Join = Callable[[], DrivenRedis]
+
+
+@pytest.fixture
+def books(runner: asyncio.Runner, redis_server: RedisServer) -> Iterator[Books]:
+    made = Books(runner, redis_server.url)
+    yield made
+    made.driven.dispose()
+
+
+@pytest.fixture
+def control(books: Books, runner: asyncio.Runner) -> Iterator[Control]:
+    made = Control({"url": books.driven.url}, "broad", 60.0)
+    runner.run(made.open())
+    yield made
+    runner.run(made.close())
+
+
+def test_it_tells_how_the_crawl_stands(books: Books, control: Control) -> None:
+    standing = books.run(control.standing())
+    assert standing.counts == Counts(
+        queued=329, done=2, failed=1, refused=1, hosts=4, given_up_hosts=1, given_up_urls=2
+    )
+    assert standing.active_hosts == 1
+    assert standing.command is Command.RUN
+    assert standing.now == pytest.approx(books.server_now(), abs=5)
+
+
+def test_it_tells_who_works_on_it_in_the_order_in_which_they_came(books: Books, control: Control) -> None:
+    figures = {"pages": 3, "bytes": 4000, "open": 2}
+    books.run(books.driven.backend.pulse(figures))
+    books.report("w7", seen_at=NOW + 9)
+    workers = books.run(control.workers())
+    assert sorted(worker.name for worker in workers) == ["test", "w7"]
+    mine = next(worker for worker in workers if worker.name == "test")
+    assert mine == Worker("test", NOW, NOW, {"active": 1, **figures})
+
+
+def test_an_order_is_kept_and_tells_the_one_before(books: Books, control: Control) -> None:
+    assert books.run(control.command()) is Command.RUN
+    assert books.run(control.command(Command.PAUSE)) is Command.RUN
+    assert books.run(control.command(Command.STOP)) is Command.PAUSE
+    assert books.run(control.command()) is Command.STOP
+
+
+def test_there_must_be_such_a_crawl(books: Books) -> None:
+    control = Control({"url": books.driven.url}, "other", 60.0)
+    with pytest.raises(StartRefused, match=r"there is no crawl 'other' on Redis at 127\.0\.0\.1:\d+"):
+        books.run(control.open())
+    assert books.client.keys("other*") == []
+
+
+def test_it_must_be_one_of_this_version(books: Books) -> None:
+    books.client.hset("broad:meta", "protocol", "99")
+    with pytest.raises(StartRefused, match="protocol 99"):
+        books.run(Control({"url": books.driven.url}, "broad", 60.0).open())
+
+
+# -- what members do with orders -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def join(runner: asyncio.Runner, redis_server: RedisServer) -> Iterator[Join]:
+    """Another member of one crawl each time."""
+    made: list[DrivenRedis] = []
+
+    def one(now: float = NOW) -> DrivenRedis:
+        made.append(DrivenRedis(runner, redis_server.url, "broad"))
+        made[-1].open(now)
+        return made[-1]
+
+    yield one
+    for driven in made:
+        driven.dispose()
+
+
+def order(driven: DrivenRedis, command: Command) -> None:
+    driven.client.hset("broad:meta", "command", str(command))
+
+
+def heard(driven: DrivenRedis) -> Command:
+    backend: RedisBackend = driven.backend
+    pulse: Pulse = driven.run(backend.pulse({}))
+    return pulse.command
+
+
+@pytest.mark.parametrize("command", Command)
+def test_every_member_hears_an_order(join: Join, command: Command) -> None:
+    first, second = join(), join()
+    order(first, command)
+    assert [heard(first), heard(second)] == [command, command]
+
+
+def test_a_stopped_crawl_goes_on_when_somebody_starts_after_all_have_left(join: Join) -> None:
+    first = join()
+    order(first, Command.STOP)
+    first.close()
+    assert heard(join()) is Command.RUN
+
+
+def test_who_starts_while_others_are_stopping_stops_with_them(join: Join) -> None:
+    first = join()
+    order(first, Command.STOP)
+    assert heard(join()) is Command.STOP
+    assert heard(first) is Command.STOP
+
+
+def test_who_was_killed_does_not_keep_a_stopped_crawl_from_going_on(join: Join) -> None:
+    first = join()
+    order(first, Command.STOP)
+    assert heard(join(NOW + 11)) is Command.RUN
+
+
+def test_a_paused_crawl_stays_paused_whoever_starts(join: Join) -> None:
+    first = join()
+    order(first, Command.PAUSE)
+    first.close()
+    assert heard(join()) is Command.PAUSE

@@ -1,0 +1,80 @@
+"""Signs of life: they are given while the crawl runs, and the operator's orders are told once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, cast
+
+from webcrawl.frontier.backend import Command, Pulse, SharedBackend
+from webcrawl.frontier.membership import Membership
+from webcrawl.frontier.patience import Patience
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pytest
+
+
+class Orders:
+    """A backend that says what the operator wants, one order a pulse; from then on the last one."""
+
+    pulse_seconds = 0.0
+
+    def __init__(self, *orders: Command) -> None:
+        self._orders = list(orders)
+        self._told = 0
+        self.all_heard = asyncio.Event()
+
+    async def pulse(self, figures: Mapping[str, float]) -> Pulse:
+        if self._told == len(self._orders):
+            self.all_heard.set()
+            return Pulse(self._orders[-1])
+        self._told += 1
+        return Pulse(self._orders[self._told - 1])
+
+
+async def live_through(*orders: Command) -> list[Command]:
+    """What was heard, in its order."""
+    heard: list[Command] = []
+    backend = Orders(*orders)
+    membership = Membership(
+        cast("SharedBackend", backend),
+        Patience(),
+        dict,
+        lambda pulse: heard.append(pulse.command),
+        _fail,
+    )
+    membership.begin()
+    await backend.all_heard.wait()
+    await membership.end()
+    return heard
+
+
+def _fail(error: BaseException) -> Any:
+    raise error
+
+
+def test_each_order_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    run, pause, stop = Command.RUN, Command.PAUSE, Command.STOP
+    with caplog.at_level(logging.WARNING):
+        heard = asyncio.run(live_through(run, run, pause, pause, pause, run, run, stop, stop))
+    assert heard[:9] == [run, run, pause, pause, pause, run, run, stop, stop]
+    told = [record.getMessage() for record in caplog.records]
+    assert [message.split(" by its operator")[0] for message in told] == [
+        "The crawl was paused",
+        "The crawl was resumed",
+        "The crawl was stopped",
+    ]
+
+
+def test_who_joins_a_paused_crawl_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(live_through(Command.PAUSE))
+    assert "scrapy frontier resume" in caplog.text
+
+
+def test_a_crawl_that_simply_runs_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(live_through(Command.RUN))
+    assert caplog.records == []
