@@ -141,3 +141,28 @@ def test_who_is_asked_to_end_twice_ends(serve, start, serve_redis):
     worker.signal(signal.SIGINT)
     worker.wait(10)
     redis.thaw()
+
+
+SHIFTED = """
+import time
+
+really = time.time
+time.time = lambda: really() + {seconds}
+time.time_ns = lambda: int(time.time() * 1e9)
+"""
+
+
+@pytest.mark.parametrize("seconds", [3600, pytest.param(-86_400, marks=pytest.mark.soak)])
+def test_machines_whose_clocks_differ_are_as_polite(
+    serve, start, serve_redis, tmp_path, monkeypatch, seconds
+):
+    web = serve(hosts=20, pages=400, zipf=0.0, seed=8)
+    crew = Crew(start, serve_redis(), web.seeds, **SETTINGS)
+    crew.start("w1")
+    (tmp_path / "sitecustomize.py").write_text(SHIFTED.format(seconds=seconds))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    crew.start("w2")
+    crew.wait(60)
+    fetched = [len(worker.fetched()) for worker in crew.workers.values()]
+    assert min(fetched) > 10, fetched
+    assert_polite_and_complete(web, crew)
