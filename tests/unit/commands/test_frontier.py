@@ -1,0 +1,291 @@
+"""``scrapy frontier``: what it says, and with which status it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from scrapy import cmdline
+
+from tests.contract.driven import DrivenSqlite, make
+from tests.contract.planted import Books
+from tests.contract.samples import found, pages
+from webcrawl.jobdir import Jobdir
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.redis_server import RedisServer
+
+    Frontier = Callable[..., "Done"]
+
+ROOT = Path(__file__).parents[3]
+
+
+@dataclass
+class Done:
+    """What is left of a command."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def frontier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Frontier:
+    """Gives the command in an empty folder, as Scrapy's own entry point does, in this process."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "webcrawl.settings")
+
+    def run(*words: str, **settings: object) -> Done:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cmdline.execute(["scrapy", "frontier", *words, *_given(settings)])
+        told = capsys.readouterr()
+        assert isinstance(ended.value.code, int)
+        return Done(ended.value.code, told.out, told.err)
+
+    return run
+
+
+@pytest.fixture
+def frontier_process(tmp_path: Path) -> Frontier:
+    """Gives the command in an empty folder, in a process of its own."""
+
+    def run(*words: str, **settings: object) -> Done:
+        done = subprocess.run(
+            [sys.executable, "-m", "scrapy", "frontier", *words, *_given(settings)],
+            cwd=tmp_path,
+            env={**os.environ, "SCRAPY_SETTINGS_MODULE": "webcrawl.settings", "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+def _given(settings: dict[str, object]) -> list[str]:
+    return [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
+
+
+@pytest.fixture
+def runner() -> Iterator[asyncio.Runner]:
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture
+def books(runner: asyncio.Runner, redis_server: RedisServer) -> Iterator[Books]:
+    made = Books(runner, redis_server.url)
+    yield made
+    made.driven.dispose()
+
+
+@pytest.fixture
+def local(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
+    """A crawl of one process, stopped."""
+    made = make("sqlite", runner, tmp_path / "crawl")
+    assert isinstance(made, DrivenSqlite)
+    made.open()
+    made.commit(found(*pages("a.test", 3)))
+    made.close()
+    yield made
+    made.dispose()
+
+
+def refused(done: Done) -> str:
+    """The only line of a command that did nothing."""
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    [line] = done.stderr.splitlines()
+    return line.removeprefix("scrapy frontier: ")
+
+
+# -- on Redis ------------------------------------------------------------------------------------------------
+
+
+def test_a_shared_crawl_is_shown_paused_resumed_and_stopped(books: Books, frontier: Frontier) -> None:
+    where = f"broad on Redis at 127.0.0.1:{books.driven.url.rpartition(':')[2]}"
+    books.report("w1", books.server_now() + 30)
+
+    status = frontier("status", REDIS_URL=books.driven.url)
+    assert (status.returncode, status.stderr) == (0, "")
+    assert status.stdout.startswith(f"{where}: 1 at work\n\nURLs   329 queued, 2 done, 1 failed, 1 refused\n")
+    assert "\nw1 " in status.stdout
+
+    paused = frontier("pause", REDIS_URL=books.driven.url)
+    assert (paused.returncode, paused.stderr) == (0, "")
+    assert paused.stdout.startswith(f"{where} is paused: 1 at work (w1). They finish what is open")
+    assert books.client.hget("broad:meta", "command") == b"pause"
+    assert "was paused already" in frontier("pause", REDIS_URL=books.driven.url).stdout
+
+    resumed = frontier("resume", REDIS_URL=books.driven.url)
+    assert resumed.stdout == f"{where} goes on: 1 at work (w1)\n"
+    assert books.client.hget("broad:meta", "command") == b"run"
+
+    stopped = frontier("stop", REDIS_URL=books.driven.url)
+    assert stopped.stdout.startswith(f"{where} is stopped: 1 at work (w1). They finish what is open and end.")
+    assert books.client.hget("broad:meta", "command") == b"stop"
+
+
+def test_orders_to_nobody_say_so(books: Books, frontier: Frontier) -> None:
+    books.client.delete("broad:crew")
+    paused = frontier("pause", "--wait", REDIS_URL=books.driven.url)
+    assert "is paused: nobody is at work, and workers that are started wait" in paused.stdout
+    stopped = frontier("stop", "--wait", REDIS_URL=books.driven.url)
+    assert "nobody is at work, there is nothing to stop" in stopped.stdout
+    assert books.client.hget("broad:meta", "command") == b"pause"
+    assert {paused.returncode, stopped.returncode} == {0}
+
+
+def test_the_books_are_checked_and_mended(books: Books, frontier: Frontier) -> None:
+    url = books.driven.url
+    agreed = frontier("check", REDIS_URL=url)
+    assert (agreed.returncode, agreed.stderr) == (0, "")
+    assert "332 URLs known, 329 queued, 4 hosts\nEverything agrees" in agreed.stdout
+
+    books.forget(books.short[1])
+    wrong = frontier("check", "--json", REDIS_URL=url)
+    assert wrong.returncode == 1
+    assert json.loads(wrong.stdout)["left"]["queued-unknown"]["examples"] == [
+        {"subject": books.short[1].url, "detail": "", "where": "shard 0"}
+    ]
+    mended = frontier("check", "--mend", REDIS_URL=url)
+    assert mended.returncode == 0
+    assert "did not agree and was mended:\n      1  URL is queued, but not known" in mended.stdout
+    assert "Everything agrees" in mended.stdout
+
+
+def test_nothing_is_mended_while_a_worker_is_at_work(books: Books, frontier: Frontier) -> None:
+    books.report("w1", books.server_now() + 30)
+    line = refused(frontier("check", "--mend", REDIS_URL=books.driven.url))
+    assert line.startswith("nothing is mended while somebody is at work (w1)")
+
+
+def test_a_crawl_that_does_not_exist_is_no_crawl(books: Books, frontier: Frontier) -> None:
+    for verb in ("status", "check", "stop"):
+        line = refused(frontier(verb, "--spider", "other", REDIS_URL=books.driven.url))
+        assert line.startswith("there is no crawl 'other' on Redis at 127.0.0.1:")
+
+
+def test_scrapy_redis_own_settings_say_where_it_is(books: Books, frontier: Frontier) -> None:
+    port = books.driven.url.rpartition(":")[2].partition("/")[0]
+    done = frontier("status", "--json", FRONTIER_BACKEND="redis", REDIS_HOST="127.0.0.1", REDIS_PORT=port)
+    assert json.loads(done.stdout)["urls"]["queued"] == 329
+
+
+def test_a_redis_that_cannot_be_reached_is_told_in_one_line(frontier: Frontier) -> None:
+    line = refused(frontier("status", REDIS_URL="redis://user:secret@127.0.0.1:1/0"))
+    assert line.startswith("Redis at 127.0.0.1:1/0 cannot be reached:")
+    assert "secret" not in line
+
+
+# -- in a JOBDIR ---------------------------------------------------------------------------------------------
+
+
+def test_a_crawl_of_one_process_is_shown_and_checked(local: DrivenSqlite, frontier: Frontier) -> None:
+    status = frontier("status", JOBDIR=local.directory)
+    assert (status.returncode, status.stderr) == (0, "")
+    assert status.stdout.startswith(
+        f"the crawl in {local.directory}: not running\n\nURLs   3 queued, 0 done, 0 failed, 0 refused\n"
+    )
+    check = frontier("check", JOBDIR=local.directory)
+    assert (check.returncode, check.stderr) == (0, "")
+    assert "3 URLs known, 3 queued, 1 hosts\nEverything agrees" in check.stdout
+
+
+def test_its_books_are_mended_when_it_does_not_run(local: DrivenSqlite, frontier: Frontier) -> None:
+    with closing(sqlite3.connect(local.path, isolation_level=None)) as connection:
+        connection.execute("UPDATE totals SET queued = 9")
+    jobdir = Jobdir(local.directory)
+    jobdir.hold()
+    running = frontier("status", JOBDIR=local.directory)
+    assert f": process {os.getpid()} works on it, last sign of life" in running.stdout
+    assert "is in use by process" in refused(frontier("check", "--mend", JOBDIR=local.directory))
+    jobdir.leave()
+
+    assert frontier("check", JOBDIR=local.directory).returncode == 1
+    assert frontier("check", "--mend", JOBDIR=local.directory).returncode == 0
+    assert frontier("check", JOBDIR=local.directory).returncode == 0
+
+
+def test_a_crawl_of_one_process_takes_no_orders(local: DrivenSqlite, frontier: Frontier) -> None:
+    line = refused(frontier("stop", JOBDIR=local.directory))
+    assert (
+        line
+        == "stop is for a crawl on Redis; a crawl of one process is stopped by a signal, SIGINT or SIGTERM"
+    )
+
+
+@pytest.mark.parametrize("words", [["status"], ["check"], ["check", "--mend"]])
+def test_a_folder_without_a_crawl_is_refused_and_nothing_is_made(
+    frontier: Frontier, tmp_path: Path, words: list[str]
+) -> None:
+    assert "is no crawl with a frontier on disk" in refused(frontier(*words, JOBDIR=tmp_path / "none"))
+    assert not (tmp_path / "none").exists()
+
+
+# -- wrong commands ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "settings", "line"),
+    [
+        (["stauts"], {}, "stauts: is no command of the frontier; did you mean status?"),
+        (["begin"], {}, "begin: is no command of the frontier; there are status, pause, resume, stop, check"),
+        (["status", "broad"], {}, "broad: is one argument too many behind status"),
+        (
+            ["--force"],
+            {},
+            "--force: is no option of this command; there are status, pause, resume, stop, check",
+        ),
+        (["status", "--mend"], {}, "--mend: is for check, not for status"),
+        (["check", "--wait"], {}, "--wait: is for pause and resume and stop, not for check"),
+        (["status"], {"REDIS_ULR": "x"}, "REDIS_ULR: is no setting; did you mean REDIS_URL?"),
+        (["status"], {}, "which crawl? give -s REDIS_URL=... for one on Redis, or -s JOBDIR=DIR"),
+        (
+            ["status"],
+            {"FRONTIER_BACKEND": "memory"},
+            "a crawl with FRONTIER_BACKEND=memory cannot be looked at from outside",
+        ),
+    ],
+)
+def test_what_is_wrong_with_the_command_is_told_in_one_line(
+    frontier: Frontier, words: list[str], settings: dict[str, str], line: str
+) -> None:
+    assert refused(frontier(*words, **settings)) == line
+
+
+def test_without_a_word_it_explains_itself(frontier: Frontier) -> None:
+    done = frontier()
+    assert done.returncode == 2
+    assert "scrapy frontier [options] <status|pause|resume|stop|check>" in done.stdout
+
+
+# -- as a process --------------------------------------------------------------------------------------------
+
+
+def test_its_status_is_the_process_s(books: Books, frontier_process: Frontier) -> None:
+    url = books.driven.url
+    agreed = frontier_process("check", REDIS_URL=url)
+    assert (agreed.returncode, agreed.stderr) == (0, "")
+    assert "Everything agrees" in agreed.stdout
+    books.forget(books.short[1])
+    assert frontier_process("check", REDIS_URL=url).returncode == 1
+    assert frontier_process("check", "--mend", REDIS_URL=url).returncode == 0
+
+
+def test_what_is_wrong_ends_the_process_with_2_and_a_line(frontier_process: Frontier) -> None:
+    assert refused(frontier_process("stauts")).startswith("stauts: is no command")
+    assert "cannot be reached" in refused(frontier_process("status", REDIS_URL="redis://127.0.0.1:1"))
