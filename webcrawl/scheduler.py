@@ -18,6 +18,7 @@ from scrapy.http import Request
 from scrapy.utils.defer import deferred_from_coro
 
 from webcrawl.errors import JobdirUnusable, StorageFull, StorageLost
+from webcrawl.extensions.heartbeat import Heartbeat
 from webcrawl.frontier.backend import SharedBackend
 from webcrawl.frontier.backlog import BACKLOG_FULL
 from webcrawl.frontier.frontier import Frontier
@@ -103,15 +104,20 @@ class Scheduler:
         return deferred_from_coro(self._close())
 
     async def _open(self) -> None:
-        machine = self._machine
+        machine, heartbeat = self._machine, self._crawler.get_extension(Heartbeat)
         try:
             if machine.jobdir is not None:
                 machine.jobdir.hold()
+            if heartbeat is not None:
+                # Repairs and a Redis that starts may take minutes.
+                heartbeat.begin()
             if machine.archive is not None:
                 for sentence in (await machine.archive.open()).sentences:
                     logger.info("Repaired after a crash: %s", sentence)
             counts = await self.frontier.open()
         except BaseException as error:
+            if heartbeat is not None:
+                heartbeat.end()
             if machine.jobdir is not None:
                 machine.jobdir.leave()
             if isinstance(error, StorageFull | StorageLost):

@@ -42,6 +42,7 @@ class Command(BaseRunSpiderCommand):
     def __init__(self) -> None:
         super().__init__()
         self._spider: type[Spider] | None = None
+        self._is_open = False
         self._reason: str | None = None
         self._error: BaseException | None = None
 
@@ -86,6 +87,7 @@ class Command(BaseRunSpiderCommand):
         assert self.settings is not None
         crawler = RefusableCrawler(self._spider, self.settings, init_reactor=not is_reactor_installed())
         crawler.signals.connect(self._warn_if_feeds_unused, signal=signals.engine_started)
+        crawler.signals.connect(self._opened, signal=signals.spider_opened)
         crawler.signals.connect(self._closed, signal=signals.spider_closed)
         started: Any = self.crawler_process.crawl(crawler, **opts.spargs)
         if isinstance(started, asyncio.Task):
@@ -94,6 +96,9 @@ class Command(BaseRunSpiderCommand):
             started.addErrback(self._failed)
         self.crawler_process.start()
         self.exitcode = self._status(crawler)
+
+    def _opened(self) -> None:
+        self._is_open = True
 
     def _closed(self, reason: str) -> None:
         self._reason = reason
@@ -114,6 +119,10 @@ class Command(BaseRunSpiderCommand):
         if self._error is not None:
             logger.critical("The crawl could not start", exc_info=self._error)
             return 1
+        if not self._is_open:
+            # As while a Redis is waited for that still reads its data.
+            sys.stderr.write("scrapy crawl: stopped before it began\n")
+            return 0
         if self._reason is None:
             sys.stderr.write("scrapy crawl: stopped by force; what was in flight will be fetched again\n")
             return 1

@@ -30,7 +30,7 @@ SECONDS = 5.0
 
 
 class Heartbeat:
-    """Beats from the opening of the spider until its JOBDIR is left."""
+    """Beats from the moment in which the scheduler holds the JOBDIR until it is left."""
 
     def __init__(self, jobdir: Jobdir, every_seconds: float = SECONDS) -> None:
         self._jobdir = jobdir
@@ -43,14 +43,13 @@ class Heartbeat:
         if jobdir is None:
             raise NotConfigured  # without a word: a crawl in memory that leaves nothing behind is nothing to warn of
         extension = cls(jobdir)
-        crawler.signals.connect(extension.opened, signal=signals.spider_opened)
-        crawler.signals.connect(extension.closed, signal=signals.spider_closed)
+        crawler.signals.connect(extension.end, signal=signals.spider_closed)
         return extension
 
-    def opened(self) -> None:
+    def begin(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._beat_on())
 
-    def closed(self) -> None:
+    def end(self) -> None:
         if self._task is not None:
             self._task.cancel()
 

@@ -39,10 +39,10 @@ def beating(jobdir: Jobdir, turns: int = 50) -> None:
 
     async def run() -> None:
         heartbeat = Heartbeat(jobdir, every_seconds=0)
-        heartbeat.opened()
+        heartbeat.begin()
         for _ in range(turns):
             await asyncio.sleep(0.001)
-        heartbeat.closed()
+        heartbeat.end()
 
     asyncio.run(run())
 

@@ -18,6 +18,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from webcrawl.errors import StartRefused, StorageAway, StorageFull, StorageLost
+from webcrawl.frontier.backends.redis.greeting import refuse_unfit, until_loaded
 from webcrawl.frontier.backends.redis.scripts import script
 
 Call = tuple[Sequence[bytes], Sequence[Any]]
@@ -103,32 +104,38 @@ class Server:
         return url.split("://", 1)[-1].rsplit("@", 1)[-1]
 
     async def connect(self) -> None:
-        """:raises StartRefused: it cannot be reached, or is no Redis for this"""
+        """Return when it can be worked with; one that has just started may have to be waited for.
+
+        :raises StartRefused: it cannot be reached, or is no Redis for this
+        """
         try:
-            self._client = _client(self._params)
-            info: dict[str, Any] = await self._client.info()
-        except _DENIED as error:
+            await self._meet()
+        except BaseException as error:
             await self.close()
-            raise StartRefused(f"Redis at {self.address} does not let us in: {error}") from error
-        except (*_AWAY, exceptions.RedisError, ValueError) as error:
-            await self.close()
-            raise StartRefused(f"Redis at {self.address} cannot be reached: {error}") from error
-        version = tuple(int(part) for part in str(info["redis_version"]).split(".")[:2])
-        if version < (6, 2):
-            await self.close()
-            raise StartRefused(
-                f"Redis at {self.address} is version {info['redis_version']}; it must be 6.2 or newer"
-            )
-        if info.get("maxmemory") and str(info.get("maxmemory_policy")).startswith("allkeys"):
-            await self.close()
-            raise StartRefused(
-                f"Redis at {self.address} drops keys when it is full (maxmemory-policy "
-                f"{info['maxmemory_policy']}), and with them the crawl; it must have maxmemory-policy noeviction"
-            )
+            if isinstance(error, _DENIED):
+                raise StartRefused(f"Redis at {self.address} does not let us in: {error}") from error
+            if isinstance(error, (*_AWAY, exceptions.RedisError, ValueError)):
+                raise StartRefused(f"Redis at {self.address} cannot be reached: {error}") from error
+            raise
+
+    async def _meet(self) -> None:
+        self._client = _client(self._params)
+        info = dict(await self._client.info())
+        refuse_unfit(info, self.address)
         if info.get("redis_mode") == "cluster" or info.get("cluster_enabled"):
             await self._client.aclose()
             self._client = None
             self._cluster = _cluster(self._params)
+        await until_loaded(self.address, self._persistence)
+
+    async def _persistence(self) -> list[dict[str, Any]]:
+        """What each server says of its files."""
+        if self._client is not None:
+            return [dict(await self._client.info("persistence"))]
+        assert self._cluster is not None
+        await self._cluster.initialize()
+        nodes = self._cluster.get_primaries()
+        return [dict(await self._cluster.info("persistence", target_nodes=node)) for node in nodes]
 
     async def close(self) -> None:
         with suppress(*_AWAY, exceptions.RedisError):
