@@ -1,0 +1,125 @@
+"""One order for all workers of a shared crawl: paused, resumed, stopped, and started again where it stood."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.crawl import expectation
+from tests.crawl.crawling import ROOT
+from tests.fakeweb import witness
+from tests.process.crew import Crew
+from webcrawl.commands.shared_crawl import SharedCrawl
+
+DELAY = 1.0
+"""A crawl of thirty seconds, however slow the machine on which it is interrupted."""
+SETTINGS = {"POLITENESS_MIN_DELAY": DELAY, "CONCURRENT_REQUESTS": 32}
+
+
+def frontier(redis, *words):
+    """Give an order, or ask; what was said."""
+    done = subprocess.run(
+        [sys.executable, "-m", "scrapy", "frontier", *words, "-s", f"REDIS_URL={redis.url}"],
+        cwd=redis.folder,
+        env={**os.environ, "SCRAPY_SETTINGS_MODULE": "webcrawl.settings", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done
+    return done.stdout
+
+
+def checked(redis):
+    return SharedCrawl({"url": redis.url}, "broad", 60.0, DELAY).check(None)
+
+
+@pytest.fixture(scope="module")
+def story(serve, start, serve_redis):
+    """What happened, moment by moment."""
+    web = serve(hosts=20, pages=600, zipf=0.2, seed=9)
+    redis = serve_redis()
+    crew = Crew(start, redis, web.seeds, **SETTINGS)
+    told = {"web": web, "redis": redis, "crew": crew}
+    for name in ("w1", "w2"):
+        crew.start(name)
+    crew.workers["w1"].until_logged(40)
+    told["busy"] = checked(redis)
+
+    told["pause"] = frontier(redis, "pause", "--wait")
+    paused_at = len(web.hits())
+    crew.start("w3")
+    crew.workers["w3"].until(lambda: "was paused by its operator" in crew.workers["w3"].stderr)
+    time.sleep(1)
+    told["hits while paused"] = len(web.hits()) - paused_at
+    told["status"] = frontier(redis, "status")
+    told["paused"] = checked(redis)
+
+    told["resume"] = frontier(redis, "resume", "--wait")
+    crew.workers["w3"].until_logged(5)
+    told["stop"] = frontier(redis, "stop", "--wait")
+    for name in ("w1", "w2", "w3"):
+        crew.workers[name].wait(20)
+    told["stopped"] = checked(redis)
+    told["first runs"] = {name: worker.stderr for name, worker in crew.workers.items()}
+    told["left"] = crew.total("queued")
+    told["hits in the first runs"] = len(web.hits())
+
+    crew.start("w1", POLITENESS_MIN_DELAY=0)
+    crew.wait(60)
+    told["ended"] = checked(redis)
+    return told
+
+
+def test_a_paused_crawl_sends_nothing_until_it_is_resumed(story):
+    assert "is paused: 2 at work (w1, w2)" in story["pause"]
+    assert "all have paused, nothing is open" in story["pause"]
+    assert story["hits while paused"] == 0
+    head, *_ = story["status"].splitlines()
+    assert head.endswith("paused by its operator, 3 at work")
+    assert story["status"].count(" paused ") == 4
+    assert story["resume"].endswith("all go on\n")
+
+
+def test_each_worker_says_once_what_its_operator_wants(story):
+    for name, log in story["first runs"].items():
+        for order in ("paused", "resumed", "stopped"):
+            assert log.count(f"The crawl was {order} by its operator") == 1, (name, order)
+
+
+def test_a_stop_ends_all_workers_well_and_says_why(story):
+    assert "is stopped: 3 at work (w1, w2, w3)" in story["stop"]
+    assert story["stop"].endswith("all have ended\n")
+    for log in story["first runs"].values():
+        assert "Closing spider (stopped)" in log
+        assert "broad was stopped with the whole crawl after" in log
+        assert "Traceback" not in log
+    assert {worker.status for worker in story["crew"].workers.values()} == {0}
+    assert story["left"] > 0
+
+
+def test_who_starts_after_a_stop_goes_on_and_completes_the_crawl(story):
+    web, crew = story["web"], story["crew"]
+    assert crew.total("queued") == 0
+    assert set(expectation.asked(web)) == set(expectation.depths(web))
+    assert crew.total("done") == len(expectation.depths(web))
+
+
+def test_nothing_was_fetched_twice_and_nobody_was_wronged(story):
+    hits = story["web"].hits()
+    assert witness.repeated(hits) == {}
+    assert witness.most_open(hits) == 1
+    first_runs = hits[: story["hits in the first runs"]]
+    assert witness.violations(first_runs, lambda hit: DELAY, tolerance=0.005) == []
+
+
+@pytest.mark.parametrize("moment", ["busy", "paused", "stopped", "ended"])
+def test_its_books_agree_at_every_moment(story, moment):
+    assert story[moment].agrees, story[moment].left
+    assert bool(story[moment].at_work) is (moment in ("busy", "paused"))
+    assert moment == "busy" or story[moment].uncompared == []
