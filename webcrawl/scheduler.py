@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-ROOM_SECONDS = 5.0
+ROOM_SECONDS = 2.0
 """How long seeds wait that were turned away for lack of room, before they are given again."""
 GIVEN_AT_ONCE = 5000
 """Requests of one callback that are held back to be committed together with its page."""

@@ -12,7 +12,7 @@ import pytest
 from tests.crawl import expectation
 
 KEY = "broad:start_urls"
-ALONE = {"FETCH_PRIVATE_ADDRESSES": None, "LEASE_SECONDS": 2, "STATISTICS_INTERVAL_SECONDS": 1}
+ALONE = {"FETCH_PRIVATE_ADDRESSES": None, "STATISTICS_INTERVAL_SECONDS": 1}
 """Private addresses are allowed because they were named, and not by a setting."""
 
 
@@ -21,7 +21,7 @@ def work(start, redis_server):
     """Starts a worker of one crawl, by its name."""
 
     def one(name, seeds=None, **more):
-        return start(seeds, WORKER_NAME=name, REDIS_URL=redis_server.url, **ALONE, **more)
+        return start(seeds, WORKER_NAME=name, REDIS_URL=redis_server.url, **{**ALONE, **more})
 
     return one
 
@@ -99,16 +99,36 @@ def test_a_worker_waits_for_more_until_it_is_stopped(serve, work, client):
     assert fetched(worker) == {url: 2, f"{url}?another": 1}
 
 
+def test_what_finds_no_room_waits_for_it(serve, work, client):
+    web = serve(hosts=2, pages=2)
+    roots = expectation.roots(web)
+    worker = work("a", arguments={"allow": "^$"}, LEASE_SECONDS=60)
+    until_waiting(worker)
+    client.config_set("maxmemory", int(client.info("memory")["used_memory"]) * 11 // 10)
+    try:
+        worker.until(lambda: "The storage is full" in worker.stderr)
+        client.lpush(KEY, *roots)
+        worker.until(lambda: not client.exists(KEY))
+        assert client.hlen(f"{{{KEY}}}:taken") == 2
+    finally:
+        client.config_set("maxmemory", 0)
+    ended(worker)
+
+    assert fetched(worker) == Counter(roots)
+
+
 def test_seeds_given_to_several_workers_enter_once_and_are_fetched_by_all(serve, work, folder):
-    web = serve(hosts=10, pages=100)
+    web = serve(hosts=10, pages=60)
     roots = expectation.roots(web)
     path = folder / "seeds.txt"
     path.write_text("\n".join([*roots, "wrong"]))
-    workers = [work(name, str(path), POLITENESS_MIN_DELAY=0.08) for name in ("a", "b", "c")]
-    ended(*workers)
+    without = work("none", POLITENESS_MIN_DELAY=0.2)
+    until_waiting(without)
+    workers = [work(name, str(path), POLITENESS_MIN_DELAY=0.2) for name in ("a", "b", "c")]
+    ended(without, *workers)
 
     assert Counter(expectation.asked(web)) == Counter(expectation.depths(web, roots).keys())
     said = "".join(worker.stderr for worker in workers)
     assert said.count("10 seeds taken, 1 wrong") == said.count("Seed in line 11 is no URL") == 1
     assert said.count("11 seeds taken before, by another process") == 2
-    assert sum(bool(worker.lines()) for worker in workers) >= 2
+    assert sum(bool(worker.lines()) for worker in (without, *workers)) >= 2

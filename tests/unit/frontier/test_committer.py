@@ -239,7 +239,7 @@ def test_a_full_disk_makes_it_wait_and_go_on_with_the_same_group() -> None:
         bench.script.store_raises = [StorageFull("full")] * 3
         bench.script.state_raises = [StorageFull("full")] * 2
         bench.add("one", entry=page())
-        await bench.committer.drain()
+        assert await bench.committer.drain()
         assert bench.script.steps == [
             *["archive failed"] * 3,
             "archived",
