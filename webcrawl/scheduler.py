@@ -27,6 +27,7 @@ from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.machine import limits_of, machine_of
 from webcrawl.meta import KEY, FetchMeta
 from webcrawl.ordinary import OrdinaryRequests
+from webcrawl.reports import units
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred
 
+    from webcrawl.frontier.backend import Counts
     from webcrawl.frontier.robots_desk import RobotsReply
     from webcrawl.machine import Machine
 
@@ -63,6 +65,24 @@ def flight_of(crawler: Crawler, request: Request | None) -> Flight | None:
     # As an object: Scrapy's own type says of every scheduler that it is an instance of every other.
     scheduler: object = crawler.engine.scheduler
     return scheduler.flight_of(request) if request is not None and isinstance(scheduler, Scheduler) else None
+
+
+def _welcome(machine: Machine, counts: Counts) -> str | None:
+    """What a person wants to know of a crawl that is taken up or joined; None for one of our own that is new."""
+    backend, begun = machine.backend, bool(counts.done or counts.queued)
+    figures = (
+        f": {units.things(counts.done, 'URL')} done, {units.count(counts.queued)} queued on "
+        f"{units.things(counts.hosts, 'host')}"
+    )
+    folder = machine.jobdir.path if machine.jobdir else "memory"
+    if not isinstance(backend, SharedBackend):
+        return f"Going on with the crawl in {folder}{figures}" if begun else None
+    others = backend.workers - 1
+    verb = "Joining the" if others else "Going on with the" if begun else "Beginning a"
+    beside = f" beside {units.things(others, 'other')}" if others else ""
+    said = f"{verb} crawl on {backend.place} as worker {machine.configuration.worker_name}{beside}"
+    kept = "" if machine.jobdir is None else f". What this worker fetches is kept in {folder}"
+    return f"{said}{figures if others or begun else ''}{kept}"
 
 
 class Scheduler:
@@ -124,14 +144,8 @@ class Scheduler:
                 # A crawl that runs would wait for room; one that has not begun says so.
                 raise JobdirUnusable(f"the crawl cannot be kept: {error}") from error
             raise
-        if counts.done or counts.queued:
-            logger.info(
-                "Going on with the crawl in %s: %d URLs done, %d queued on %d hosts",
-                machine.jobdir.path if machine.jobdir else "memory",
-                counts.done,
-                counts.queued,
-                counts.hosts,
-            )
+        if welcome := _welcome(machine, counts):
+            logger.info("%s", welcome)
         self._watch_engine()
 
     def before_close(self, step: Callable[[], Awaitable[None]]) -> None:

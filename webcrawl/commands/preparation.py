@@ -107,7 +107,8 @@ def complete(settings: Settings, spider: type[Spider]) -> None:
         directory = _fresh(f"{spider.name}-{configuration.worker_name}" if shared else spider.name)
         settings.set("JOBDIR", str(directory), priority="cmdline")
         command += ["-s", f"JOBDIR={directory}"]
-        sys.stderr.write(f"The crawl is kept in {directory}\nTo resume it: {join(command)}\n")
+        what = "What this worker fetches" if shared else "The crawl"
+        sys.stderr.write(f"{what} is kept in {directory}\nTo resume it: {join(command)}\n")
     settings.set(RESUME_COMMAND, join(command), priority="cmdline")
 
 

@@ -78,7 +78,9 @@ class Progress:
         from rich.live import Live
 
         spider = self._crawler.spider.name if self._crawler.spider else ""
-        self._title = f"{spider}  {directory_of(self._crawler) or ''}".rstrip()
+        shared = self._configuration.frontier_backend == "redis"
+        worker = f"worker {self._configuration.worker_name}  " if shared else ""
+        self._title = f"{spider}  {worker}{directory_of(self._crawler) or ''}".rstrip()
         self._gauge = Gauge(frontier, self._configuration)
         # Items may be written to standard output: leave it alone where it is not this terminal.
         self._live = Live(
@@ -135,20 +137,22 @@ def table(title: str, reading: Reading) -> Table:
 
 
 def rows(reading: Reading) -> list[tuple[str, str]]:
-    """The lines of the display as name and value."""
+    """The lines of the display as name and value; on a shared crawl what is the whole crawl's has a line."""
     f = reading.frontier
     given_up = f", {units.count(f.given_up_hosts)} given up" if f.given_up_hosts else ""
+    known, parked = f"{units.count(f.known_hosts)} known", f"{units.count(f.parked_hosts)} parked{given_up}"
+    active = f"{units.count(f.active_hosts)} active   {units.count(f.ready_hosts)} ready"
+    queued, in_flight = f"{units.count(f.queued)} URLs", f"{units.count(f.in_flight)} in flight"
     found = [
         (
             "pages",
             f"{units.count(reading.pages)}   {units.rate(reading.pages_rate)} now   "
             f"{units.rate(reading.pages_rate_mean)} mean   {units.size(reading.bytes_rate)}/s",
         ),
-        ("queued", f"{units.count(f.queued)} URLs   {units.count(f.in_flight)} in flight"),
-        (
-            "hosts",
-            f"{units.count(f.known_hosts)} known   {units.count(f.active_hosts)} active   "
-            f"{units.count(f.ready_hosts)} ready   {units.count(f.parked_hosts)} parked{given_up}",
+        *(
+            [("queued", f"{queued}   {in_flight}"), ("hosts", f"{known}   {active}   {parked}")]
+            if f.workers is None
+            else [("hosts", f"{active}   {in_flight}")]
         ),
         ("errors", units.count(reading.errors)),
         ("elapsed", units.duration(reading.elapsed_seconds)),
@@ -157,6 +161,13 @@ def rows(reading: Reading) -> list[tuple[str, str]]:
         found.append(("waiting", f"next host in {units.duration(reading.next_seconds)}"))
     if reading.left_seconds is not None:
         found.append(("left", units.duration(reading.left_seconds)))
+    if f.workers is not None:
+        found.append(
+            (
+                "whole crawl",
+                f"{units.things(f.workers, 'worker')}   {queued} queued   hosts: {known}   {parked}",
+            )
+        )
     if f.crowded:
         found.append(("backlog full", f.crowded))
     if f.stalled:

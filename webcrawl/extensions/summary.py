@@ -14,8 +14,10 @@ from scrapy import signals
 from webcrawl.archive.errors import ArchiveError
 from webcrawl.configuration import Configuration
 from webcrawl.extensions.gauge import Countable, directory_of, frontier_of
+from webcrawl.frontier.backend import SharedBackend
+from webcrawl.machine import machine_of
 from webcrawl.reports import page
-from webcrawl.reports.summary import Ending, summary
+from webcrawl.reports.summary import Ending, Shared, summary
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +43,7 @@ class Summary:
     def __init__(self, crawler: Crawler, configuration: Configuration) -> None:
         self._crawler = crawler
         self._directory: Path | None = None
-        self._lasting = configuration.frontier_backend != "memory"
+        self._configuration = configuration
         self._frontier: Countable | None = None
         self._opened_at = 0.0
         self._ended: tuple[str, str, float] | None = None
@@ -77,10 +79,23 @@ class Summary:
             frontier=self._frontier.snapshot(),
             directory=self._directory,
             report=report,
-            resume=self._crawler.settings.get(RESUME_COMMAND) if self._lasting else None,
+            resume=self._resume(),
+            shared=self._shared(),
         )
         sys.stderr.write("\n" + summary(ending))
         sys.stderr.flush()
+
+    def _resume(self) -> str | None:
+        if self._configuration.frontier_backend == "memory":
+            return None
+        command: str | None = self._crawler.settings.get(RESUME_COMMAND)
+        return command
+
+    def _shared(self) -> Shared | None:
+        backend = machine_of(self._crawler).backend
+        if not isinstance(backend, SharedBackend):
+            return None
+        return Shared(self._configuration.worker_name, backend.place)
 
     async def _report(self, spider: str) -> Path | None:
         """Write the page on a thread that a second signal need not wait for; None when it cannot be
@@ -94,7 +109,7 @@ class Summary:
 
         def write() -> None:
             try:
-                path = page.write(directory, f"{spider}: {directory.resolve().name}")
+                path = page.write(directory, *self._headings(spider, directory))
             except Exception as error:
                 loop.call_soon_threadsafe(written.set_exception, error)
             else:
@@ -106,3 +121,12 @@ class Summary:
         except (OSError, ArchiveError) as error:
             logger.warning("No %s: %s", page.NAME, error)
             return None
+
+    def _headings(self, spider: str, directory: Path) -> tuple[str, str]:
+        """The title of the report, and what is to be known to read it rightly."""
+        if (shared := self._shared()) is None:
+            return f"{spider}: {directory.resolve().name}", ""
+        return f"{spider}: worker {shared.worker}", (
+            f"One worker of a crawl that is kept on {shared.place}. These are the requests of this worker alone; "
+            "each of the others has a report in a folder of its own."
+        )

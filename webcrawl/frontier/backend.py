@@ -243,6 +243,16 @@ class SharedBackend(Backend, Protocol):
     pulse_seconds: float
     """How often ``pulse`` is to be called."""
 
+    @property
+    def place(self) -> str:
+        """Where the crawl is kept, for people."""
+        ...
+
+    @property
+    def workers(self) -> int:
+        """How many processes were at work when that was last heard, this one among them."""
+        ...
+
     async def pulse(self, figures: Mapping[str, float]) -> Pulse:
         """Renew every lease, tell the others how this process fares, and hear what is new.
 

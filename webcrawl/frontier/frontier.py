@@ -185,6 +185,7 @@ class Frontier:
             next_ready_at=self._keys.next_at(),
             stalled=self._patience.stalled or ("paused" if self._paused else None),
             crowded=self._backlog.crowded,
+            workers=None if self._membership is None else self._membership.workers,
         )
 
     def _rests(self) -> bool:

@@ -47,6 +47,11 @@ class Membership:
         """Whether so much time has passed without news that nothing new should be begun."""
         return uptime() - self._sign_at > self._backend.silence_seconds
 
+    @property
+    def workers(self) -> int:
+        """How many processes are at work, this one among them."""
+        return self._backend.workers
+
     def begin(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._run())
 

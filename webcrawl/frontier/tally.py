@@ -66,3 +66,8 @@ class Snapshot:
     """Why nothing moves although there is work ('disk full'); None when all is well."""
     crowded: str | None = None
     """Why new URLs are turned away ('storage 87 % of 4.0 GB'); None while there is room for all."""
+    workers: int | None = None
+    """Processes at work on a shared crawl, this one among them; None when the crawl is of this process alone.
+
+    What is queued, known, parked and given up is the whole crawl's; what is active, ready and in flight is ours.
+    """

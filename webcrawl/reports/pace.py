@@ -42,15 +42,16 @@ class Reading:
     frontier: Snapshot
 
     def line(self) -> str:
-        """Everything in one line, for a log."""
-        f = self.frontier
+        """Everything in one line, for a log; what is the whole crawl's behind what is this worker's."""
+        f, shared = self.frontier, self.frontier.workers is not None
+        known, parked = f"{units.count(f.known_hosts)} known", f"{units.count(f.parked_hosts)} parked"
+        active = f"{units.count(f.active_hosts)} active, {units.count(f.ready_hosts)} ready"
+        queued = f"queued {units.count(f.queued)}"
         parts = [
-            f"pages {units.count(self.pages)} ({units.rate(self.pages_rate)}, mean "
-            f"{units.rate(self.pages_rate_mean)})",
+            f"{'this worker: ' if shared else ''}pages {units.count(self.pages)} ({units.rate(self.pages_rate)}, "
+            f"mean {units.rate(self.pages_rate_mean)})",
             f"{units.size(self.bytes_rate)}/s",
-            f"queued {units.count(f.queued)}",
-            f"hosts {units.count(f.known_hosts)} known, {units.count(f.active_hosts)} active, "
-            f"{units.count(f.ready_hosts)} ready, {units.count(f.parked_hosts)} parked",
+            *([f"hosts {active}"] if shared else [queued, f"hosts {known}, {active}, {parked}"]),
             f"in flight {f.in_flight}",
             f"errors {units.count(self.errors)}",
             f"elapsed {units.duration(self.elapsed_seconds)}",
@@ -59,6 +60,8 @@ class Reading:
             parts.append(f"next host in {units.duration(self.next_seconds)}")
         if self.left_seconds is not None:
             parts.append(f"left {units.duration(self.left_seconds)}")
+        if f.workers is not None:
+            parts += [f"whole crawl: {units.things(f.workers, 'worker')}", queued, f"hosts {known}, {parked}"]
         if f.crowded:
             parts.append(f"BACKLOG FULL: {f.crowded}")
         if f.stalled:

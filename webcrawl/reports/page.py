@@ -32,7 +32,7 @@ td.number{text-align:right;font-variant-numeric:tabular-nums}th{color:var(--quie
 """
 
 
-def write(directory: Path, title: str) -> Path:
+def write(directory: Path, title: str, remark: str = "") -> Path:
     """Read the whole fetch log of ``directory`` and put ``report.html`` beside it; it appears at once or
     not at all.
 
@@ -45,15 +45,16 @@ def write(directory: Path, title: str) -> Path:
     figures = digest(fetchlog.read(directory, damaged.append))
     target = directory / NAME
     unfinished = target.with_suffix(".html.part")
-    unfinished.write_text(page(figures, title, len(damaged)), encoding="utf-8")
+    unfinished.write_text(page(figures, title, len(damaged), remark), encoding="utf-8")
     unfinished.replace(target)
     return target
 
 
-def page(figures: Digest, title: str, damaged: int = 0) -> str:
-    """The page as text."""
+def page(figures: Digest, title: str, damaged: int = 0, remark: str = "") -> str:
+    """The page as text. ``remark`` stands below the title."""
     parts = [
         f"<h1>{escape(title)}</h1>",
+        f"<p>{escape(remark)}</p>" if remark else "",
         _overview(figures, damaged),
         *_over_time(figures),
         _ranking("Outcomes of pages", figures.statuses, "pages by HTTP status"),

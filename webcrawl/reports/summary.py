@@ -28,6 +28,16 @@ _REASONS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Shared:
+    """Of what a worker was one part."""
+
+    worker: str
+    """Its name."""
+    place: str
+    """Where the crawl is kept."""
+
+
+@dataclass(frozen=True, slots=True)
 class Ending:
     """How a crawl ended."""
 
@@ -41,6 +51,8 @@ class Ending:
     report: Path | None
     resume: str | None
     """The command that goes on with it; None when nothing can be gone on with."""
+    shared: Shared | None = None
+    """Of a crawl of several workers; all figures but what is left are then this worker's."""
 
     @property
     def left(self) -> int:
@@ -53,7 +65,7 @@ def summary(ending: Ending) -> str:
     tally = ending.tally
     rate = tally.pages / ending.elapsed_seconds if ending.elapsed_seconds > 0 else 0.0
     lines = [
-        f"{ending.spider} {_how(ending.reason)} after {units.duration(ending.elapsed_seconds)}",
+        f"{_who(ending)} {_how(ending.reason)} after {units.duration(ending.elapsed_seconds)}",
         _row("pages", tally.pages, f"{units.rate(rate)}, {units.size(tally.bytes)} received"),
         *_breakdown({f"status {status}": number for status, number in tally.statuses.items()}),
         _row("redirects", tally.redirects),
@@ -65,12 +77,20 @@ def summary(ending: Ending) -> str:
         *_breakdown(tally.errors),
         _row("refused", tally.refusals),
         *_breakdown(tally.refused_by_rule),
-        _row("left in queues", ending.left, _hosts(ending.frontier)),
+        _row(
+            "left in queues" if ending.shared is None else "left in the whole crawl",
+            ending.left,
+            _hosts(ending),
+        ),
     ]
     if ending.frontier.stalled:
         lines.append(f"  stalled at the end: {ending.frontier.stalled}")
     lines += _whereabouts(ending)
     return "\n".join(lines) + "\n"
+
+
+def _who(ending: Ending) -> str:
+    return ending.spider if ending.shared is None else f"{ending.spider}, worker {ending.shared.worker},"
 
 
 def _how(reason: str) -> str:
@@ -80,16 +100,22 @@ def _how(reason: str) -> str:
     return _REASONS.get(reason, f"ended ({reason})")
 
 
-def _hosts(frontier: Snapshot) -> str:
+def _hosts(ending: Ending) -> str:
+    frontier = ending.frontier
     given_up = f", {units.count(frontier.given_up_hosts)} given up" if frontier.given_up_hosts else ""
     return f"{units.count(frontier.known_hosts)} hosts known{given_up}"
 
 
 def _whereabouts(ending: Ending) -> Iterator[str]:
+    shared, others = ending.shared, (ending.frontier.workers or 1) - 1
     if ending.directory is not None:
-        yield f"  kept in {ending.directory}" + (f", see {ending.report}" if ending.report else "")
+        kept = "kept in" if shared is None else "what it fetched is kept in"
+        yield f"  {kept} {ending.directory}" + (f", see {ending.report}" if ending.report else "")
+    if shared is not None and ending.left:
+        at_work = units.things(others, "other worker") if others else "nobody else"
+        yield f"  the crawl is kept on {shared.place}, with {at_work} at work when this one ended"
     if ending.left and ending.resume:
-        yield f"  to go on: {ending.resume}"
+        yield f"  {'to join again' if others else 'to go on'}: {ending.resume}"
 
 
 def _row(name: str, number: int, remark: str = "", indent: int = 2) -> str:

@@ -10,6 +10,11 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+def things(number: int, noun: str) -> str:
+    """``1 worker``, ``1,234 workers``."""
+    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+
+
 def size(number: float) -> str:
     """Bytes in powers of a thousand: ``23.4 MB``."""
     for unit in _SIZES[:-1]:

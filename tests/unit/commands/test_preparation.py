@@ -106,6 +106,14 @@ def test_seeds_from_standard_input_are_not_asked_for_again(monkeypatch: pytest.M
         assert settings[RESUME_COMMAND] == "scrapy crawl broad -a allow=-"
 
 
+def test_a_worker_of_a_shared_crawl_is_told_what_is_kept_in_its_folder(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = complete(monkeypatch, "broad", REDIS_URL="redis://localhost:6379/0", WORKER_NAME="w1")
+    assert settings["JOBDIR"].startswith("crawls/broad-w1-2")
+    assert capsys.readouterr().err.startswith(f"What this worker fetches is kept in {settings['JOBDIR']}\n")
+
+
 def test_a_crawl_in_memory_has_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = complete(monkeypatch, "broad", FRONTIER_BACKEND="memory")
     assert settings["JOBDIR"] is None

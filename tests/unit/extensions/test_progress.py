@@ -54,6 +54,16 @@ def test_lines_that_say_nothing_are_left_out() -> None:
     )
 
 
+def test_on_a_shared_crawl_what_is_the_whole_crawl_s_has_a_line() -> None:
+    of_all = {"queued": 9, "known_hosts": 5, "parked_hosts": 3, "given_up_hosts": 1}
+    shown = dict(
+        rows(reading(frontier=snapshot(**of_all, active_hosts=2, ready_hosts=1, in_flight=6, workers=4)))
+    )
+    assert shown["hosts"] == "2 active   1 ready   6 in flight"
+    assert shown["whole crawl"] == "4 workers   9 URLs queued   hosts: 5 known   3 parked, 1 given up"
+    assert "queued" not in shown
+
+
 def test_a_backlog_without_room_is_shown() -> None:
     shown = dict(rows(reading(frontier=snapshot(crowded="87 % of 4,000 MB"))))
     assert shown["backlog full"] == "87 % of 4,000 MB"

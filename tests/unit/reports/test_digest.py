@@ -118,3 +118,8 @@ def test_what_servers_sent_cannot_become_markup() -> None:
 
 def test_a_crawl_without_requests_has_a_report_too() -> None:
     assert "No request has ended yet." in page.page(digest([]), "nothing")
+
+
+def test_what_has_to_be_known_of_the_figures_stands_above_them() -> None:
+    text = page.page(digest([]), "broad: worker w1", remark="of <one> worker")
+    assert text.index("<h1>broad: worker w1</h1>\n<p>of &lt;one&gt; worker</p>") < text.index("No request")

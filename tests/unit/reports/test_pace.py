@@ -65,6 +65,20 @@ def test_a_backlog_without_room_is_told() -> None:
     )
 
 
+def test_on_a_shared_crawl_the_line_says_whose_figures_they_are() -> None:
+    tally = Tally(pages=12)
+    shown = snapshot(
+        queued=9, known_hosts=5, active_hosts=2, ready_hosts=1, parked_hosts=3, workers=4, stalled="paused"
+    )
+    line = Pace(0.0, Limits(seconds=100)).read(10.0, tally, shown).line()
+    mine, _, whole = line.partition("; whole crawl: ")
+    assert mine.startswith("this worker: pages 12 ")
+    assert "hosts 2 active, 1 ready; in flight 0" in mine
+    assert mine.endswith("left 1 min 30 s")
+    assert whole == "4 workers; queued 9; hosts 5 known, 3 parked; STALLED: paused"
+    assert "worker" not in Pace(0.0, Limits()).read(10.0, tally, snapshot(queued=9)).line()
+
+
 def test_a_crawl_that_waits_says_for_how_long() -> None:
     pace, tally = Pace(0.0, Limits()), Tally()
     assert pace.read(1.0, tally, snapshot(next_ready_at=130.0), 100.0).next_seconds == 30

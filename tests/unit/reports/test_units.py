@@ -49,3 +49,8 @@ def test_rates_of_slow_crawls_are_by_the_minute(per_second: float, text: str) ->
 
 def test_counts_are_grouped() -> None:
     assert units.count(1_234_567) == "1,234,567"
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0 workers"), (1, "1 worker"), (1234, "1,234 workers")])
+def test_of_one_thing_there_is_one(number: int, text: str) -> None:
+    assert units.things(number, "worker") == text

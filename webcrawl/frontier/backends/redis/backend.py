@@ -327,6 +327,14 @@ class RedisBackend:
 
     # -- the crew ------------------------------------------------------------------------------------------
 
+    @property
+    def place(self) -> str:
+        return f"Redis at {self._server.address}"
+
+    @property
+    def workers(self) -> int:
+        return self._crew.at_work
+
     async def pulse(self, figures: Mapping[str, float]) -> Pulse:
         async with self._pulsing:
             return await self._with_room(self._pulse(figures))

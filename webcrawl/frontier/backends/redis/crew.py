@@ -17,8 +17,8 @@ from webcrawl.frontier.backends.redis.server import Server
 SCOPE = "scope:"
 """Names in ``meta`` that may change between two runs, while nobody is at work, begin with this."""
 
-STOPPING_SECONDS = 10.0
-"""Who obeys a stop gives a sign of life each second to its end: whoever was silent for so long is not about to."""
+ALIVE_SECONDS = 10.0
+"""Who is at work, or obeys a stop, gives a sign of life each second: whoever was silent for so long does neither."""
 
 
 class Crew:
@@ -42,6 +42,8 @@ class Crew:
         """How many there were when we last asked."""
         self.rank = 0
         """Which of them we are, from 0 on."""
+        self.at_work = 1
+        """How many gave a sign of life in the last seconds, this process among them."""
 
     async def found(self, values: Mapping[str, str]) -> dict[str, str]:
         """Begin the crawl with ``values`` unless it exists; what it was begun with."""
@@ -61,6 +63,8 @@ class Crew:
         }
         self.size = max(len(heard), 1)
         self.rank = sum(name < self._member for name in heard)
+        others = {name: facts for name, facts in heard.items() if name != self._member}
+        self.at_work = 1 + _heard_within(ALIVE_SECONDS, others, now)
         return heard
 
     async def agree(self, meta: Mapping[str, str], identity: Mapping[str, str], now: float) -> bool:
@@ -77,7 +81,7 @@ class Crew:
                 f"{PROTOCOL}; use the version that began it, or another database"
             )
         changed = {}
-        if meta.get("command") == Command.STOP and not _heard_within(STOPPING_SECONDS, members, now):
+        if meta.get("command") == Command.STOP and not _heard_within(ALIVE_SECONDS, members, now):
             # Everybody has obeyed: who starts now means to go on.
             changed["command"] = str(Command.RUN)
         for name, value in identity.items():
@@ -129,8 +133,8 @@ class Crew:
         await self._server.commands([("HDEL", self._names.crew, self._member)])
 
 
-def _heard_within(seconds: float, members: Mapping[str, Mapping[str, Any]], now: float) -> bool:
-    return any(now - float(facts["seen_at"]) < seconds for facts in members.values())
+def _heard_within(seconds: float, members: Mapping[str, Mapping[str, Any]], now: float) -> int:
+    return sum(now - float(facts["seen_at"]) < seconds for facts in members.values())
 
 
 def _pairs(answer: Any) -> list[tuple[bytes, bytes]]:
