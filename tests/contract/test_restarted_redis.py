@@ -125,6 +125,47 @@ def test_nothing_is_settled_while_its_links_may_be_forgotten(redis_server: Redis
     one.check_books()
 
 
+@pytest.mark.parametrize("lost", ["lease", "load"])
+def test_keys_whose_lease_was_lost_on_the_way_are_leased_again(
+    crawl: Crawl, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    one = crawl()
+    one.commit(found(*pages("a", 2)))
+    call = one.backend._server.call
+
+    async def cut_off(name: str, calls: Any) -> Any:
+        answers = await call(name, calls)
+        if name == lost:
+            raise StorageAway("the answer did not arrive")
+        return answers
+
+    monkeypatch.setattr(one.backend._server, "call", cut_off)
+    with pytest.raises(StorageAway):
+        one.activate()
+    monkeypatch.undo()
+    assert one.active_keys() == ["a"]
+    one.check_books()
+
+
+def test_a_lease_that_is_given_long_after_it_was_asked_for_is_put_down(
+    crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that was frozen carries out what its callers have given up."""
+    one, other = crawl(), crawl()
+    one.commit(found(*pages("a", 2), *pages("b", 1)))
+    [known] = one.active_keys(count=1)
+    monkeypatch.setattr(other.backend, "_member", one.backend._member)
+    [stray] = other.active_keys()
+    monkeypatch.undo()
+    one.run(one.backend.pulse({}))
+    assert one.active_keys() == []
+    monkeypatch.setattr(one.backend._strays, "_interval_seconds", 0.0)
+    one.run(one.backend.pulse({}))
+    monkeypatch.undo()
+    assert one.active_keys() == [stray] != [known]
+    one.check_books()
+
+
 def test_a_worker_that_leaves_while_redis_is_away_says_so_and_leaves(
     redis_server: RedisServer, crawl: Crawl, caplog: pytest.LogCaptureFixture
 ) -> None:

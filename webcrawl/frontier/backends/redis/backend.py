@@ -42,6 +42,7 @@ from webcrawl.frontier.backends.redis.seeded import SeededNames
 from webcrawl.frontier.backends.redis.server import Call, Server
 from webcrawl.frontier.backends.redis.shard import Shard
 from webcrawl.frontier.backends.redis.start_list import StartList
+from webcrawl.frontier.backends.redis.strays import Strays
 from webcrawl.frontier.backends.redis.writing import Writer
 from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.queue_head import Place
@@ -113,6 +114,7 @@ class RedisBackend:
             self._server, options, self._member, owner_of, self._shards, self._shard_of, clock, self._budget
         )
         self._seeded = SeededNames(self._server, self._names.seeded, learnt)
+        self._strays = Strays(self._server, self._shards, self._member, options.lease_seconds / 2)
         self._pulsing = asyncio.Lock()
 
     # -- life ----------------------------------------------------------------------------------------------
@@ -183,6 +185,11 @@ class RedisBackend:
     # -- keys ----------------------------------------------------------------------------------------------
 
     async def activate(self, count: int, now: float, draw: Draw) -> list[Activated]:
+        async with self._strays.leasing:
+            await self._strays.put_down()
+            return await self._activate(count, now, draw)
+
+    async def _activate(self, count: int, now: float, draw: Draw) -> list[Activated]:
         shards = random.sample(self._shards, len(self._shards))
         ready = [leases.ready_levels(view, now) for view in await self._looked_at(shards)]
         wanted = draw.spread([level for levels in ready for level in levels], min(count, ACTIVATED_AT_ONCE))
@@ -197,6 +204,7 @@ class RedisBackend:
             return []
         time = [leases.given_time(self._clock), repr(now), self._member]
         calls: list[Call] = [(shards[at].names.fixed, [*time, *levels]) for at, levels in asked.items()]
+        self._strays.suspect(shards[at] for at in asked)
         answers = await self._server.call("lease", calls)
         leased: list[tuple[Shard, HostRecord]] = []
         for at, (fence, *pairs) in zip(asked, answers, strict=True):
@@ -205,7 +213,13 @@ class RedisBackend:
                 record.fence = fence
                 shards[at].mine[record.key] = fence
                 leased.append((shards[at], record))
-        loaded = await self._loaded([(record.key, None, HEAD) for _, record in leased])
+        try:
+            loaded = await self._loaded([(record.key, None, HEAD) for _, record in leased])
+        except BaseException:
+            for shard, record in leased:
+                shard.mine.pop(record.key, None)
+            raise
+        self._strays.acquit()
         return [
             Activated(record, queue, shard.hold)
             for (shard, record), queue in zip(leased, loaded, strict=True)
@@ -351,6 +365,7 @@ class RedisBackend:
         )
         forgotten = await self._writer.repeat_what_is_doubtful()
         await self._seeded.learn(forgotten=forgotten)
+        await self._strays.look()
         pulse.stirred.update(self._writer.take_uncertain())
         active = sum(len(shard.mine) for shard in self._shards)
         now = self._clock()

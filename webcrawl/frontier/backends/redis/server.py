@@ -36,6 +36,7 @@ OPERATIONS = (
     "push",
     "reading",
     "ready",
+    "reclaim",
     "record",
     "revive",
     "robots",
