@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy import signals
 from scrapy.http import Request
@@ -36,9 +36,8 @@ WRONG_CUT = 4000
 """Characters of a wrong entry that are kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fed:
-    """What became of one look into the list."""
+class Fed(NamedTuple):
+    """What one look into the list found."""
 
     entries: int
     """That were there."""

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from webcrawl.configuration import Configuration
-    from webcrawl.feeding import Fed
     from webcrawl.frontier.backend import Counts
 
 logger = logging.getLogger(__name__)
@@ -55,10 +54,9 @@ class Lull:
         """There is something to do."""
         self.since = None
 
-    def looked(self, now: float, fed: Fed, counts: Counts) -> None:
-        """The list was looked into, and the figures of the whole crawl were these."""
-        same = self._counts is None or self._counts == counts
-        self.is_quiet = not fed.entries and not fed.with_others and same
+    def looked(self, now: float, entries: int, counts: Counts) -> None:
+        """So many entries were on their way into the crawl, and the figures of the whole crawl were these."""
+        self.is_quiet = not entries and self._counts in (None, counts)
         self._counts = counts
         if not self.is_quiet:
             self.since = now
@@ -118,6 +116,12 @@ class Feeding:
         self._feeder = Feeder(self._list, machine, scheduler, spider, habits)
         scheduler.before_close(self._end)
         self._task = asyncio.get_running_loop().create_task(self._feed_on())
+        self._task.add_done_callback(self._stopped)
+
+    @staticmethod
+    def _stopped(task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("Pushed URLs are read no more: %s", error, exc_info=error)
 
     async def _end(self) -> None:
         """What was taken becomes part of the crawl; nothing more is taken."""
@@ -133,32 +137,32 @@ class Feeding:
     async def _feed_on(self) -> None:
         while not self._over:
             self._soon.clear()
-            try:
-                entries = await self._look()
-            except StorageLost as error:
-                self._say_once("Pushed URLs cannot be read: %s", error)
-                entries = 0
-            if not entries:
+            if not await self._look():
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._soon.wait(), LOOK_SECONDS)
 
     async def _look(self) -> int:
         """Take what is there; how much it was."""
         frontier, lull = self._scheduler.frontier, self._lull
-        fed = await self._feeder.feed()
+        entries = with_others = 0
+        try:
+            entries, with_others = await self._feeder.feed()
+        except StorageLost as error:
+            # Something else has the list's name: the crawl goes on without it.
+            self._say_once(logging.ERROR, "Pushed URLs cannot be read: %s", error)
         if lull.since is None:
-            return fed.entries
-        if fed.entries or self._has_worked():
+            return entries
+        if entries or self._has_worked():
             lull.end()
         else:
             counts = await frontier.insist(self._backend.counts)
             now = asyncio.get_running_loop().time()
-            lull.looked(now, fed, counts)
+            lull.looked(now, with_others, counts)
             if lull.is_over(now):
                 # The list is empty and what was on it is queued: whether the crawl is finished is asked behind that.
                 frontier.look_again()
         self._scheduler.wake()
-        return fed.entries
+        return entries
 
     def _has_worked(self) -> bool:
         """Whether this process fetched or refused anything since it was asked last."""
@@ -182,14 +186,20 @@ class Feeding:
 
     def _say_that_it_waits(self) -> None:
         if self._lull.waits_for_first():
-            self._say_once("Nothing to crawl yet: waiting for URLs to be pushed to %s", self._list.key)
+            self._say_once(
+                logging.INFO, "Nothing to crawl yet: waiting for URLs to be pushed to %s", self._list.key
+            )
         elif self._lull.is_quiet and self._lull.max_idle_seconds is not None:
-            self._say_once("The crawl is finished; waiting for more URLs to be pushed to %s", self._list.key)
+            self._say_once(
+                logging.INFO,
+                "The crawl is finished; waiting for more URLs to be pushed to %s",
+                self._list.key,
+            )
 
-    def _say_once(self, message: str, about: object) -> None:
+    def _say_once(self, level: int, message: str, about: object) -> None:
         if message not in self._said:
             self._said.add(message)
-            logger.info(message, about)
+            logger.log(level, message, about)
 
 
 def _has_seeds(spider: Spider) -> bool:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from webcrawl.extensions.feeding import Lull
-from webcrawl.feeding import Fed
 from webcrawl.frontier.backend import Counts
 
-NOTHING = Fed(0, 0)
 FRESH, FINISHED = Counts(), Counts(done=5)
 
 
@@ -16,7 +14,7 @@ def lull(max_idle_seconds=None, *, has_seeds=False, counts=FINISHED):
     """One that began at 10 s, with a first look at 10.5 s."""
     made = Lull(max_idle_seconds, has_seeds)
     made.begin(10.0)
-    made.looked(10.5, NOTHING, counts)
+    made.looked(10.5, 0, counts)
     return made
 
 
@@ -33,9 +31,9 @@ def test_a_finished_crawl_is_over_at_once():
 
 def test_what_others_have_taken_and_not_yet_queued_is_waited_for():
     one = lull()
-    one.looked(11.0, Fed(0, 3), FINISHED)
+    one.looked(11.0, 3, FINISHED)
     assert not one.is_over(99)
-    one.looked(11.5, NOTHING, FINISHED)
+    one.looked(11.5, 0, FINISHED)
     assert one.is_over(11.5)
 
 
@@ -60,16 +58,15 @@ def test_it_waits_for_ever_if_it_was_told_so():
 @pytest.mark.parametrize(
     "news",
     [
-        (Fed(1, 0), FINISHED),
-        (Fed(0, 1), FINISHED),
-        (NOTHING, Counts(done=6)),
-        (NOTHING, Counts(queued=1, done=5)),
+        (1, FINISHED),
+        (0, Counts(done=6)),
+        (0, Counts(queued=1, done=5)),
     ],
 )
 def test_whatever_happens_in_the_crawl_it_waits_anew(news):
     one = lull(60.0)
     one.looked(50.0, *news)
-    one.looked(50.5, NOTHING, news[1])
+    one.looked(50.5, 0, news[1])
 
     assert not one.is_over(109.9)
     assert one.is_over(110.0)
@@ -82,6 +79,6 @@ def test_beginning_again_changes_nothing_until_it_ended():
     one.end()
     one.begin(60.0)
     assert not one.is_over(1e9)
-    one.looked(60.5, NOTHING, FINISHED)
+    one.looked(60.5, 0, FINISHED)
     assert not one.is_over(119.0)
     assert one.is_over(120.0)
