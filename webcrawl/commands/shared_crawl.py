@@ -150,7 +150,7 @@ def _said(command: Command, before: Command, workers: list[Worker]) -> str:
 
 
 def _names(workers: Iterable[Worker]) -> str:
-    return ", ".join(worker.name for worker in workers)
+    return ", ".join(sorted(worker.name for worker in workers))
 
 
 _OBEYED = {
