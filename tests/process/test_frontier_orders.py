@@ -102,7 +102,7 @@ def test_a_stop_ends_all_workers_well_and_says_why(story):
     assert story["stop"].endswith("all have ended\n")
     for log in story["first runs"].values():
         assert "Closing spider (stopped)" in log
-        assert "broad was stopped with the whole crawl after" in log
+        assert " was stopped with the whole crawl after " in log
         assert "Traceback" not in log
     assert {worker.status for worker in story["crew"].workers.values()} == {0}
     assert story["left"] > 0
