@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench import crawls, scale
+from tests.bench import crawls, planning, scale
 
 
 def main() -> int:
@@ -30,6 +30,7 @@ PARTS = {
     "callbacks": crawls.callbacks,
     "queue": scale.a_million_queued,
     "start": scale.ten_million_queued,
+    "sizes": planning.sizes,
 }
 
 if __name__ == "__main__":

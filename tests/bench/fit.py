@@ -1,0 +1,78 @@
+"""Coefficients of ``webcrawl/reports/costs.py`` from sizes that were measured: least squares of relative errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple
+
+from tests.bench.sizes import Sizes, Web
+from webcrawl.reports.costs import Costs, Size
+
+NAMES = ("empty", "seen", "queued", "character", "host", "queue", "robots", "robots_byte")
+
+
+def size_of(web: Web, *, queued: bool) -> Size:
+    """The crawl of ``web`` when all of it is queued, or when all of it is done."""
+    return Size(
+        urls=web.urls,
+        hosts=web.hosts,
+        pages=web.urls,
+        queued=web.urls if queued else 0,
+        length=web.length,
+        robots_bytes=web.robots_bytes,
+    )
+
+
+def predicted(costs: Costs, web: Web) -> Sizes:
+    """What ``costs`` say of ``web``."""
+    queued, done = costs.total(size_of(web, queued=True)), costs.total(size_of(web, queued=False))
+    [robots] = [one.value for one in costs.figures(size_of(web, queued=True)) if one.name == "robots"]
+    return Sizes(round(queued - robots), 0, round(robots), round(done))
+
+
+def fitted(measured: Sequence[tuple[Web, Sizes]]) -> Costs:
+    """The costs by which these sizes are predicted best."""
+    rows: list[tuple[list[float], float]] = []
+    for web, sizes in measured:
+        n, h = web.urls, web.hosts
+        answers = [0.0] * 6 + [h, h * web.robots_bytes]
+        known = [1.0, n, 0, 0, h, 0, 0, 0]
+        rows.append(([1.0, n, n, n * web.length, h, h, 0, 0], sizes.urls + sizes.hosts))
+        rows.append((answers, sizes.robots))
+        rows.append(([one + other for one, other in zip(known, answers, strict=True)], sizes.done))
+    return Costs(*_least_squares([([one / value for one in row], 1.0) for row, value in rows]))
+
+
+def _least_squares(rows: Sequence[tuple[Sequence[float], float]]) -> list[float]:
+    """The unknowns that fit best and are not negative: those that would be are taken out one by one."""
+    used = list(range(len(rows[0][0])))
+    while True:
+        found = _solved([([row[at] for at in used], value) for row, value in rows])
+        if min(found) >= 0:
+            return [found[used.index(at)] if at in used else 0.0 for at in range(len(rows[0][0]))]
+        del used[found.index(min(found))]
+
+
+def _solved(rows: Sequence[tuple[Sequence[float], float]]) -> list[float]:
+    """The normal equations, by elimination."""
+    width = len(rows[0][0])
+    scale = [max(abs(row[at]) for row, _ in rows) or 1.0 for at in range(width)]
+    scaled = [([one / by for one, by in zip(row, scale, strict=True)], value) for row, value in rows]
+    matrix = [
+        [sum(row[i] * row[j] for row, _ in scaled) + 1e-12 * (i == j) for j in range(width)]
+        + [sum(row[i] * value for row, value in scaled)]
+        for i in range(width)
+    ]
+    for i in range(width):
+        pivot = max(range(i, width), key=lambda k: abs(matrix[k][i]))
+        matrix[i], matrix[pivot] = matrix[pivot], matrix[i]
+        for k in range(width):
+            if k != i:
+                factor = matrix[k][i] / matrix[i][i]
+                matrix[k] = [one - factor * other for one, other in zip(matrix[k], matrix[i], strict=True)]
+    return [matrix[i][width] / matrix[i][i] / scale[i] for i in range(width)]
+
+
+def told(costs: Costs) -> str:
+    """As it would stand in the code."""
+    return f"Costs({', '.join(f'{value:.4g}' for value in astuple(costs))})"

@@ -1,0 +1,156 @@
+"""``scrapy plan --urls N --hosts H``: what a crawl of that size will need."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from webcrawl.configuration import Configuration, check
+from webcrawl.errors import Problem
+from webcrawl.reports import units
+from webcrawl.reports.costs import BYTES, PER_SECOND, SECONDS, Figure, Size
+from webcrawl.reports.plan import Section, plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_SHOWN = {BYTES: units.size, SECONDS: units.duration, PER_SECOND: units.rate}
+_TIMES = {"k": 1000, "m": 1000**2, "g": 1000**3}
+
+
+class Command(ScrapyCommand):
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as Scrapy declares it
+
+    def syntax(self) -> str:
+        return "--urls N --hosts N [options]"
+
+    def short_desc(self) -> str:
+        return "Predict the memory, disk and time that a crawl of a given size needs"
+
+    def long_desc(self) -> str:
+        return (
+            "Predict what a crawl of a given size needs, each figure with what it rests on. Numbers may be written "
+            "as 2_000_000 or 2M. Delay and limits are those of the settings."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        add = parser.add_argument
+        add("--urls", type=whole, required=True, metavar="N", help="URLs that the crawl gets to know")
+        add("--hosts", type=whole, required=True, metavar="N", help="hosts (politeness keys) they are on")
+        add("--pages", type=whole, metavar="N", help="URLs that are fetched (all)")
+        add("--queued", type=whole, metavar="N", help="most URLs that wait at a time (all)")
+        add("--length", type=whole, default=60, metavar="N", help="characters of a URL (60)")
+        add("--workers", type=whole, default=1, metavar="N", help="processes, a core each (1)")
+        add(
+            "--delay",
+            type=seconds,
+            metavar="S",
+            help="seconds between two requests to a host (the setting's)",
+        )
+        add("--download", type=seconds, default=0.5, metavar="S", help="seconds that a response takes (0.5)")
+        add("--page-bytes", type=whole, default=30_000, metavar="N", help="size of a page (30,000)")
+        add("--robots-bytes", type=whole, default=600, metavar="N", help="size of a robots.txt (600)")
+        add("--json", action="store_true", help="as one JSON object")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if args:
+            raise UsageError
+        assert self.settings is not None
+        problems = [*check(self.settings), *_contradictions(opts)]
+        if problems:
+            sys.stderr.write("".join(f"scrapy plan: {problem}\n" for problem in problems))
+            self.exitcode = 2
+            return
+        size = size_of(opts, Configuration.from_settings(self.settings))
+        sections = plan(size)
+        print(as_json(size, sections) if opts.json else as_text(size, sections), end="")
+
+
+def size_of(opts: argparse.Namespace, configuration: Configuration) -> Size:
+    """The crawl that the options and the settings describe."""
+    delay = configuration.politeness_min_delay if opts.delay is None else opts.delay
+    return Size(
+        urls=opts.urls,
+        hosts=opts.hosts,
+        pages=opts.urls if opts.pages is None else opts.pages,
+        queued=opts.urls if opts.queued is None else opts.queued,
+        length=opts.length,
+        workers=opts.workers,
+        delay_seconds=delay,
+        download_seconds=opts.download,
+        page_bytes=opts.page_bytes,
+        robots_bytes=opts.robots_bytes,
+        robots_max=configuration.robots_cache_size,
+        robots_ttl_seconds=configuration.robots_ttl_seconds,
+        active_max=configuration.frontier_active_max,
+        open_max=configuration.concurrent_requests,
+        cache_bytes=configuration.frontier_cache_bytes,
+        warc=configuration.warc_enabled,
+    )
+
+
+def as_text(size: Size, sections: Sequence[Section]) -> str:
+    """For people."""
+    lines = [
+        f"{units.count(size.urls)} URLs of {size.length} characters on {units.count(size.hosts)} hosts, "
+        f"{units.count(size.queued)} queued at the worst; {units.count(size.pages)} pages fetched by "
+        f"{units.count(size.workers)} workers"
+    ]
+    for section in sections:
+        lines += ["", section.label]
+        lines += [f"  {figure.label:<24}{_value(figure):>12}  {figure.because}" for figure in section.figures]
+    return "\n".join(lines) + "\n"
+
+
+def as_json(size: Size, sections: Sequence[Section]) -> str:
+    """For programs: bytes, seconds, or pages per second."""
+    told = {
+        section.name: {
+            figure.name: {
+                figure.unit: round(figure.value, 3 if figure.unit == PER_SECOND else None),
+                "because": figure.because,
+            }
+            for figure in section.figures
+        }
+        for section in sections
+    }
+    return json.dumps({"size": asdict(size), **told}, indent=2) + "\n"
+
+
+def whole(text: str) -> int:
+    """``2_000_000``, ``2M`` or ``1.5k``."""
+    times = _TIMES.get(text[-1:].lower(), 1)
+    number = float(text[:-1] if times > 1 else text) * times
+    if not 0 <= number <= 1e15 or number != int(number):
+        raise argparse.ArgumentTypeError(f"must be a whole number such as 2000000 or 2M, not {text!r}")
+    return int(number)
+
+
+def seconds(text: str) -> float:
+    number = float(text)
+    if not 0 <= number <= 86_400:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds from 0 to 86400, not {text!r}")
+    return number
+
+
+def _contradictions(opts: argparse.Namespace) -> Iterator[Problem]:
+    for name in ("urls", "hosts", "workers", "length"):
+        if getattr(opts, name) < 1:
+            yield Problem(f"--{name}", "must be at least 1")
+    for name in ("hosts", "pages", "queued"):
+        given = getattr(opts, name)
+        if given is not None and given > opts.urls:
+            yield Problem(f"--{name}", f"must be at most --urls, which is {opts.urls:,}, not {given:,}")
+
+
+def _value(figure: Figure) -> str:
+    return _SHOWN[figure.unit](figure.value)

@@ -1,0 +1,167 @@
+"""What things take, as it was measured: the coefficients of ``plan``, and what they are multiplied with.
+
+``python -m tests.bench sizes`` measures the sizes anew, prints them beside what is predicted, and fits the ``Costs``
+to them; ``tests/process/test_plan.py`` holds both together.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from webcrawl.reports import units
+
+BYTES, SECONDS, PER_SECOND = "bytes", "seconds", "per_second"
+
+_BESIDE_TEXT_BYTES = 100
+"""Of a row with a robots.txt, about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """How large a crawl is meant to be, what its pages are like, and the settings that matter."""
+
+    urls: int
+    """URLs that it gets to know."""
+    hosts: int
+    """Politeness keys."""
+    pages: int
+    """URLs that it fetches."""
+    queued: int
+    """The most URLs that wait at a time."""
+    length: int = 60
+    """Characters of a URL."""
+    workers: int = 1
+    delay_seconds: float = 5.0
+    """Between two requests to a host."""
+    download_seconds: float = 0.5
+    """From a request to the end of its response."""
+    page_bytes: int = 30_000
+    robots_bytes: int = 600
+    robots_max: int = 1 << 18
+    """robots.txt answers that are kept."""
+    robots_ttl_seconds: float = 86_400.0
+    active_max: int = 20_000
+    """Hosts that a worker has in memory."""
+    open_max: int = 256
+    """Requests that a worker has open."""
+    cache_bytes: int = 64 << 20
+    """SQLite's page cache."""
+    warc: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number that was predicted, with what it rests on."""
+
+    name: str
+    """For programs."""
+    label: str
+    """For people."""
+    value: float
+    unit: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Bytes that each thing takes in one of the places where the state of a crawl can be."""
+
+    empty: float
+    """Without any URL."""
+    seen: float
+    """Of a URL that is known."""
+    queued: float
+    """More of one that waits in a queue, without its characters."""
+    character: float
+    """Of a queued URL; the address of the page that led there is as long."""
+    host: float
+    """Of a host that is known, with a name of some twenty characters."""
+    queue: float
+    """More of a host with a queue."""
+    robots: float
+    """Of an answer of robots.txt, without its text."""
+    robots_byte: float
+    """Of that text."""
+    page_bytes: int = 0
+    """Where texts longer than a quarter of a page get pages of their own: the size of a page."""
+
+    def total(self, size: Size) -> float:
+        return self.empty + sum(figure.value for figure in self.figures(size))
+
+    def figures(self, size: Size) -> list[Figure]:
+        """What makes up the total, but for what is there without any URL."""
+        one = self.queued + self.character * size.length
+        answers, answer = min(size.hosts, size.robots_max), self._answer_bytes(size.robots_bytes)
+        host = self.host + self.queue * min(size.queued / max(size.hosts, 1), 1.0)
+        queued = f"{units.count(size.queued)} at most, {one:.0f} bytes each at {size.length} characters"
+        kept = f"{units.count(answers)}, {answer:.0f} bytes each with a text of {size.robots_bytes}"
+        return [
+            Figure("seen", "URLs known", size.urls * self.seen, BYTES, f"{self.seen:.1f} bytes each"),
+            Figure("queued", "URLs queued", size.queued * one, BYTES, queued),
+            Figure("hosts", "hosts", size.hosts * host, BYTES, f"{host:.0f} bytes each"),
+            Figure("robots", "robots.txt answers", answers * answer, BYTES, kept),
+        ]
+
+    def _answer_bytes(self, text_bytes: int) -> float:
+        if not self.page_bytes or text_bytes <= self.page_bytes // 4 - _BESIDE_TEXT_BYTES:
+            return self.robots + self.robots_byte * text_bytes
+        begin = self.page_bytes // 8
+        pages = math.ceil((text_bytes - begin) / self.page_bytes)
+        return self.robots + self.robots_byte * begin + pages * self.page_bytes
+
+
+# The state of a crawl ---------------------------------------------------------------------------------------------
+
+REDIS_MEMORY = Costs(335_000, 11.5, 0, 1.95, 295, 147, 246, 1.26)
+"""More of ``used_memory`` than an empty Redis: 7.0.15 with jemalloc 5.3.0."""
+LIBC_SHARE = 0.88
+"""What a server built with the C library's malloc takes of that (Redis 6.2.14, Valkey 9.1.2)."""
+SERVER_BYTES = 1_550_000
+"""Of an empty Redis."""
+CONNECTIONS_BYTES = 700_000
+"""Of a worker's connections in the server."""
+
+REDIS_SNAPSHOT = Costs(0, 8.04, 6.3, 0.748, 172, 108, 161, 0.529)
+"""An RDB file, compressed; also what the append-only file begins with after it was rewritten."""
+REWRITTEN = 3
+"""Redis lets the append-only file grow to twice what it was, and writes a new one beside it."""
+
+SQLITE_FILE = Costs(0, 21.6, 36.3, 2.33, 531, 29, 105, 1.20, page_bytes=4096)
+"""``frontier.db`` at its largest: what is done leaves its place to what is found later."""
+
+# A worker ---------------------------------------------------------------------------------------------------------
+
+WORKER_BYTES = 112_000_000
+"""Resident, when it has just begun."""
+ACTIVE_HOST_BYTES = 2_700
+"""An active host; its robots.txt and the head of its queue besides."""
+HEAD = 16
+"""URLs that are at the head of a queue."""
+ENTRY_BYTES, ENTRY_CHARACTER_BYTES = 300, 2.0
+"""Each of them, and each of its characters; the page that led there is as long."""
+LINKS_MET, LINK_MET_BYTES = 200_000, 78
+"""Links met lately that are remembered."""
+URLS_KNOWN, URL_KNOWN_BYTES = 300_000, 64
+"""URLs of which is remembered that Redis knows them."""
+OPEN_PAGES = 5.0
+"""How often a page that is being fetched is in memory: as received, as text, as a tree."""
+
+# The archive ------------------------------------------------------------------------------------------------------
+
+RECORD_BYTES = 1_000
+"""What the WARC records of a request and its response take besides the body."""
+ARCHIVED_SHARE = 0.31
+"""Of a body, compressed (level 2); of the pages of ``make bench``, which are plainer than most, and denser."""
+LOG_BYTES = 275
+"""A line of the fetch log."""
+
+# Time -------------------------------------------------------------------------------------------------------------
+
+PAGE_CPU_SECONDS = 0.0017
+"""CPU of a worker for a page of 29 KB with 100 links, see docs/performance.md."""
+REDIS_PAGE_CPU_SECONDS = 0.00025
+"""CPU of Redis for such a page."""
+
+TURNED_AWAY_FROM = 0.85
+"""The share of its budget from which on a Redis is not given every new URL."""
