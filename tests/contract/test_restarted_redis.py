@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.contract.driven_redis import DrivenRedis
+from tests.contract.driven_redis import LEASE_SECONDS, DrivenRedis
 from tests.contract.samples import NOW, found, pages, settled
 from webcrawl.errors import StorageAway
 from webcrawl.frontier.backend import Batch
@@ -154,14 +154,13 @@ def test_a_lease_that_is_given_long_after_it_was_asked_for_is_put_down(
     one, other = crawl(), crawl()
     one.commit(found(*pages("a", 2), *pages("b", 1)))
     [known] = one.active_keys(count=1)
-    monkeypatch.setattr(other.backend, "_member", one.backend._member)
+    monkeypatch.setattr(other.backend._holding, "_member", one.backend._member)
     [stray] = other.active_keys()
     monkeypatch.undo()
     one.run(one.backend.pulse({}))
     assert one.active_keys() == []
-    monkeypatch.setattr(one.backend._strays, "_interval_seconds", 0.0)
+    one.backend._holding._looked_at -= LEASE_SECONDS / 2
     one.run(one.backend.pulse({}))
-    monkeypatch.undo()
     assert one.active_keys() == [stray] != [known]
     one.check_books()
 

@@ -25,8 +25,8 @@ from webcrawl.frontier.backend import (
 from webcrawl.frontier.backends.redis import leases
 from webcrawl.frontier.backends.redis.budget import Budget
 from webcrawl.frontier.backends.redis.clock import ServerClock
-from webcrawl.frontier.backends.redis.commits import record_calls
 from webcrawl.frontier.backends.redis.crew import Crew
+from webcrawl.frontier.backends.redis.holding import FORGETS_SECONDS, Holding
 from webcrawl.frontier.backends.redis.names import CrawlNames, ShardNames, shard_of
 from webcrawl.frontier.backends.redis.packing import (
     PROTOCOL,
@@ -34,7 +34,6 @@ from webcrawl.frontier.backends.redis.packing import (
     digits_of,
     place_bytes,
     unpack_entries,
-    unpack_host,
     unpack_robots,
 )
 from webcrawl.frontier.backends.redis.seed_lists import SeedLists
@@ -42,9 +41,9 @@ from webcrawl.frontier.backends.redis.seeded import SeededNames
 from webcrawl.frontier.backends.redis.server import Call, Server
 from webcrawl.frontier.backends.redis.shard import Shard
 from webcrawl.frontier.backends.redis.start_list import StartList
-from webcrawl.frontier.backends.redis.strays import Strays
 from webcrawl.frontier.backends.redis.writing import Writer
 from webcrawl.frontier.draw import Draw
+from webcrawl.frontier.hold import uptime
 from webcrawl.frontier.queue_head import Place
 from webcrawl.frontier.records import State, web_origin
 from webcrawl.hosts.record import HostRecord, RobotsRecord
@@ -108,13 +107,23 @@ class RedisBackend:
         self._server = Server(params, self._recover_calls)
         self._names = CrawlNames(options.spider)
         self._crew = Crew(self._server, self._names, self._member, options.worker, 2 * options.lease_seconds)
+        self._meta: dict[str, str] = {}
+        """What the crawl was begun with."""
         self._shards: list[Shard] = []
         self._budget = Budget(self._server, self._shards, self._shard_of, options.budget_bytes)
         self._writer = Writer(
             self._server, options, self._member, owner_of, self._shards, self._shard_of, clock, self._budget
         )
         self._seeded = SeededNames(self._server, self._names.seeded, learnt)
-        self._strays = Strays(self._server, self._shards, self._member, options.lease_seconds / 2)
+        self._holding = Holding(
+            self._server,
+            self._shards,
+            self._shard_of,
+            self._member,
+            options.lease_seconds,
+            clock,
+            self._writer.forget,
+        )
         self._pulsing = asyncio.Lock()
 
     # -- life ----------------------------------------------------------------------------------------------
@@ -126,11 +135,12 @@ class RedisBackend:
             shards = self._options.shards
             begun_with = {"protocol": PROTOCOL, "shards": str(shards), "crawl": uuid4().hex, **self._identity}
             meta = await self._crew.found(begun_with)
+            self._meta = {name: value for name, value in meta.items() if name != "command"}
             self._server.crawl = meta.get("crawl", "")
             alone = await self._crew.agree(meta, self._identity, self._clock())
             self._shards += [Shard(ShardNames(self._options.spider, n)) for n in range(int(meta["shards"]))]
             await self._seeded.learn()
-            await self._join(self._shards)
+            await self._holding.join()
             if alone:
                 await self._begin()
             await self._crew.report(self._clock(), {})
@@ -144,22 +154,13 @@ class RedisBackend:
     async def close(self) -> None:
         try:
             if self._shards:
-                await self._leave()
+                await self._holding.leave()
+                await self._crew.leave()
         except StorageAway as error:
             # All that had to become durable is so; what we hold can be had when our leases have ended.
             logger.warning("Nobody could be told that this worker leaves: %s", error)
         finally:
             await self._server.close()
-
-    async def _leave(self) -> None:
-        args = [repr(self._clock() + self._clock.slack_seconds), self._member]
-        left = self._shards
-        while left:
-            done = await self._server.call("leave", [(shard.names.fixed, args) for shard in left])
-            left = [shard for shard, all_done in zip(left, done, strict=True) if not all_done]
-        for shard in self._shards:
-            shard.lose()
-        await self._crew.leave()
 
     async def _begin(self) -> None:
         """Nobody else is at work: a crawl that is started again gives every key another chance."""
@@ -176,20 +177,10 @@ class RedisBackend:
     async def _set_clock(self) -> None:
         await leases.set_clock(self._server, self._names.meta, self._clock)
 
-    async def _join(self, shards: Sequence[Shard]) -> list[str]:
-        lease_seconds = self._options.lease_seconds
-        return await leases.join(
-            self._server, shards, self._member, lease_seconds, self._clock, self._writer.forget
-        )
-
     # -- keys ----------------------------------------------------------------------------------------------
 
     async def activate(self, count: int, now: float, draw: Draw) -> list[Activated]:
-        async with self._strays.leasing:
-            await self._strays.put_down()
-            return await self._activate(count, now, draw)
-
-    async def _activate(self, count: int, now: float, draw: Draw) -> list[Activated]:
+        await self._holding.be_sure()
         shards = random.sample(self._shards, len(self._shards))
         ready = [leases.ready_levels(view, now) for view in await self._looked_at(shards)]
         wanted = draw.spread([level for levels in ready for level in levels], min(count, ACTIVATED_AT_ONCE))
@@ -200,26 +191,12 @@ class RedisBackend:
                 part = number // len(having) + (rank < number % len(having))
                 if part:
                     asked.setdefault(at, []).extend((level, part))
-        if not asked:
-            return []
-        time = [leases.given_time(self._clock), repr(now), self._member]
-        calls: list[Call] = [(shards[at].names.fixed, [*time, *levels]) for at, levels in asked.items()]
-        self._strays.suspect(shards[at] for at in asked)
-        answers = await self._server.call("lease", calls)
-        leased: list[tuple[Shard, HostRecord]] = []
-        for at, (fence, *pairs) in zip(asked, answers, strict=True):
-            for key, value in zip(pairs[::2], pairs[1::2], strict=True):
-                record = unpack_host(key.decode("utf-8", "surrogatepass"), value).record
-                record.fence = fence
-                shards[at].mine[record.key] = fence
-                leased.append((shards[at], record))
+        leased = await self._holding.lease([(shards[at], levels) for at, levels in asked.items()], now)
         try:
             loaded = await self._loaded([(record.key, None, HEAD) for _, record in leased])
         except BaseException:
-            for shard, record in leased:
-                shard.mine.pop(record.key, None)
+            self._holding.forsake(leased)
             raise
-        self._strays.acquit()
         return [
             Activated(record, queue, shard.hold)
             for (shard, record), queue in zip(leased, loaded, strict=True)
@@ -279,13 +256,7 @@ class RedisBackend:
             raise
 
     async def release(self, records: Sequence[HostRecord]) -> None:
-        slack = self._clock.slack_seconds
-        calls = record_calls(records, self._shard_of, self._member, "release", slack)
-        await self._server.call("record", calls)
-        for record in records:
-            mine = self._shard_of(record.key).mine
-            if mine.get(record.key) == record.fence:
-                del mine[record.key]
+        await self._holding.release(records)
 
     async def wake(self, keys: Sequence[str]) -> None:
         calls: list[Call] = [
@@ -355,24 +326,22 @@ class RedisBackend:
 
     async def _pulse(self, figures: Mapping[str, float]) -> Pulse:
         await self._set_clock()
-        pulse = await leases.renew(
-            self._server,
-            self._shards,
-            self._member,
-            self._options.lease_seconds,
-            self._clock,
-            self._writer.forget,
-        )
-        forgotten = await self._writer.repeat_what_is_doubtful()
-        await self._seeded.learn(forgotten=forgotten)
-        await self._strays.look()
-        pulse.stirred.update(self._writer.take_uncertain())
+        began = uptime()
+        await self._holding.renew()
+        self._writer.forget_what_is_safe(began - FORGETS_SECONDS)
+        await self._writer.repeat_what_is_doubtful()
+        if self._holding.news.forgotten:
+            # In the first second of a crawl that is forgotten too.
+            await self._crew.found_again(self._meta)
+        await self._seeded.learn(forgotten=self._holding.news.forgotten)
         active = sum(len(shard.mine) for shard in self._shards)
         now = self._clock()
         command = await self._crew.report(now, {"active": active, **figures})
-        share = await self._crew.share(now, pulse.idle)
+        share = await self._crew.share(now, self._holding.news.idle)
         filling = await self._budget.look(self._crew.rank, self._crew.size)
-        return Pulse(command, pulse.lost, pulse.stirred, share, filling)
+        news = self._holding.take_news()
+        news.stirred.update(self._writer.take_uncertain())
+        return Pulse(command, news.lost, news.stirred, share, filling)
 
     # -- shards --------------------------------------------------------------------------------------------
 

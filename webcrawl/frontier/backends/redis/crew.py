@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from webcrawl.errors import StartRefused
+from webcrawl.errors import StartRefused, StorageLost
 from webcrawl.frontier.backend import Command
 from webcrawl.frontier.backends.redis.names import CrawlNames
 from webcrawl.frontier.backends.redis.packing import PROTOCOL
@@ -51,6 +51,19 @@ class Crew:
         [answer] = await self._server.commands([("EVAL", script("found").text, 1, self._names.meta, *pairs)])
         parts = [part.decode("utf-8", "replace") for part in answer]
         return dict(zip(parts[::2], parts[1::2], strict=True))
+
+    async def found_again(self, values: Mapping[str, str]) -> None:
+        """The server may have forgotten what the crawl was begun with.
+
+        :raises StorageLost: somebody has begun it with something else meanwhile
+        """
+        meta = await self.found(values)
+        lasting = [name for name in values if name != "crawl" and not name.startswith(SCOPE)]
+        if other := [name for name in lasting if meta.get(name) != values[name]]:
+            raise StorageLost(
+                f"Redis had forgotten the crawl '{self._names.spider}', and somebody began it anew with another "
+                f"{other[0]}: {meta.get(other[0])} instead of {values[other[0]]}"
+            )
 
     async def members(self, now: float) -> dict[str, dict[str, Any]]:
         """Everybody who was heard of lately, this process among them once it said so."""

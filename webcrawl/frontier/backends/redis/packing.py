@@ -26,7 +26,8 @@ TOTALS = (
     "held_urls",
     "seen",
 )
-"""The running totals of a shard. ``totals`` also has ``buckets``, ``fence``, ``epoch``, ``run``, ``quiet_until``."""
+"""The running totals of a shard. ``totals`` also has ``buckets``, ``fence``, ``epoch``, ``run``, ``quiet_until``,
+``stirs``."""
 
 _RANKS = 1 << 47
 _POSITIONS = 1 << 63

@@ -36,7 +36,6 @@ OPERATIONS = (
     "push",
     "reading",
     "ready",
-    "reclaim",
     "record",
     "revive",
     "robots",

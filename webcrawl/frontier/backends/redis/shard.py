@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from webcrawl.frontier.backends.redis.names import ShardNames
 from webcrawl.frontier.backends.redis.room import ServerRoom
 from webcrawl.frontier.hold import Hold
+from webcrawl.hosts.record import HostRecord
 
 BUCKET_FULL = 300
 """URLs per bucket, on average, at which a bucket is added. The fullest then has about 420: the limit is 512."""
@@ -30,6 +31,13 @@ class Shard:
     hold: Hold = field(default_factory=lambda: Hold(0.0))
     mine: dict[str, int] = field(default_factory=dict)
     """Keys that are active here, with their fencing numbers."""
+    let_go: dict[str, tuple[float, HostRecord]] = field(default_factory=dict)
+    """Keys that were released a moment ago: when (see ``uptime``), and our last words on each. The server may forget
+    them yet."""
+    heard: list[bytes] = field(default_factory=list)
+    """What the last pulse told of keys that others queued URLs for: key and mark in turn."""
+    doubtful: bool = False
+    """The answer to a lease was lost: the server may hold keys for us of which we know nothing."""
     room: ServerRoom = field(default_factory=ServerRoom)
     """Of the server it is on."""
 
@@ -41,6 +49,7 @@ class Shard:
         """Nothing of it is ours any more: the keys that were."""
         lost = list(self.mine)
         self.mine.clear()
+        self.let_go.clear()
         self.hold.until = 0.0
         self.hold = Hold(0.0)
         return lost

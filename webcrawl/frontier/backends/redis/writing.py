@@ -35,9 +35,6 @@ _COUNTED = ("queued", "done", "failed", "refused", "hosts", "given_up_hosts", "g
 _GROWN_AT_ONCE = 64
 _RELIEVED_AT_ONCE = 16
 
-FORGOTTEN_SECONDS = 3.0
-"""With ``appendfsync everysec`` a server that loses its power forgets at most two seconds."""
-
 
 class Writer:
     """Writes what commits say.
@@ -68,27 +65,28 @@ class Writer:
         self._budget = budget
         self._known = Known()
         self._recent: deque[tuple[float, list[UrlEntry]]] = deque()
-        """What was queued in the last seconds, with the time as told by ``uptime``."""
+        """What was queued lately and may not be on the server's disk, with the time as told by ``uptime``."""
         self._doubtful: list[UrlEntry] = []
         """What was queued shortly before a server started."""
-        self._forgotten = False
         self._uncertain: set[str] = set()
         """Keys about which a commit may have queued something without our hearing of it."""
 
     def forget(self) -> None:
         """A server has started: it may have forgotten what it told us last, and what we told it."""
         self._known.clear()
-        self._forgotten = True
         self._doubtful += [entry for _, entries in self._recent for entry in entries]
         self._recent.clear()
 
-    async def repeat_what_is_doubtful(self) -> bool:
-        """Queue again what may have been forgotten; what is still known is not. Whether there was reason to."""
+    async def repeat_what_is_doubtful(self) -> None:
+        """Queue again what may have been forgotten; what is still known is not."""
         if doubtful := len(self._doubtful):
             await self._push(self._doubtful[:doubtful], {})
             del self._doubtful[:doubtful]
-        forgotten, self._forgotten = self._forgotten, False
-        return forgotten
+
+    def forget_what_is_safe(self, before: float) -> None:
+        """What was queued ``before`` (see ``uptime``) the server has on its disk."""
+        while self._recent and self._recent[0][0] < before:
+            self._recent.popleft()
 
     def take_uncertain(self) -> dict[str, Place]:
         """Active keys of ours whose queues may hold more than we were told, with a place before it all."""
@@ -179,11 +177,8 @@ class Writer:
         return new
 
     def _remember(self, entries: list[UrlEntry]) -> None:
-        now = uptime()
-        while self._recent and self._recent[0][0] < now - FORGOTTEN_SECONDS:
-            self._recent.popleft()
         if entries:
-            self._recent.append((now, entries))
+            self._recent.append((uptime(), entries))
 
     def _push_call(self, portion: Portion) -> Call:
         return push_call(portion, self._member, self._options.delay_seconds)

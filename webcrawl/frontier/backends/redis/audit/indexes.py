@@ -7,6 +7,9 @@ from webcrawl.frontier.backends.redis.audit.flaws import Flaws, Repair, Stage
 from webcrawl.frontier.backends.redis.audit.queues import PLACE_BYTES, Sums
 from webcrawl.frontier.backends.redis.audit.reading import AT_ONCE, Reader
 
+NUMBER_BYTES = 6
+"""What follows the place in a mark for the holder of a key."""
+
 _KEY_AT = 15
 """Where the key begins in a member of ``idle``."""
 
@@ -44,10 +47,10 @@ class IndexLook:
         name = self._reader.names.fixed[3]
         await self._fields(name, "the mark for the holder of")
         async for found in self._reader.scan("HSCAN", name):
-            for key, place in found:
-                if len(place) != PLACE_BYTES:
+            for key, mark in found:
+                if len(mark) != PLACE_BYTES + NUMBER_BYTES:
                     strike = Repair(Stage.STRUCTURE, "strike", name, (key,))
-                    detail = f"{len(place)} bytes instead of a place"
+                    detail = f"{len(mark)} bytes instead of a place and a number"
                     self._flaws.add(
                         Kind.UNREADABLE, f"the mark for the holder of {_text(key)}", detail, strike
                     )

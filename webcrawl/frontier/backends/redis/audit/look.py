@@ -16,7 +16,7 @@ from webcrawl.frontier.records import State
 URLS_AT_ONCE = 1_000_000
 """Queued URLs of a shard that are in memory together, in some 80 MB. With more of them its queues are read again."""
 
-_PASSING = ("run", "quiet_until", "epoch", "fence", "buckets")
+_PASSING = ("run", "quiet_until", "epoch", "fence", "buckets", "stirs")
 """What else lies beside the totals."""
 
 

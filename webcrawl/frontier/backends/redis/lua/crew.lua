@@ -14,6 +14,10 @@ local function holder_of(held)
     return string.sub(held, string.find(held, ' ', 1, true) + 1)
 end
 
+local function fence_of(held)
+    return tonumber(string.sub(held, 1, string.find(held, ' ', 1, true) - 1))
+end
+
 -- Whether the caller may write about a key: it holds it under this number, or asks for no check with '0'.
 local function may_write(held, fence, member)
     return fence == '0' or held == token(fence, member)
@@ -55,17 +59,25 @@ local function put_down_resting(key, since)
     put_down(key, host)
 end
 
--- Take over what a member held. False when there is more than is done at once.
-local function take_over(member, since)
+-- Put down what a member holds, but for keys that are in `kept`. Whether there is more than is done at once.
+local function put_down_all_of(member, since, kept)
     local held, done = redis.call('HGETALL', HELD), 0
     for at = 1, #held, 2 do
-        if holder_of(held[at + 1]) == member then
+        if holder_of(held[at + 1]) == member and not kept[held[at]] then
             if done == TAKEN_OVER_AT_ONCE then
-                return false
+                return true
             end
             put_down_resting(held[at], since)
             done = done + 1
         end
+    end
+    return false
+end
+
+-- Take over what a member held. False when there is more than is done at once.
+local function take_over(member, since)
+    if put_down_all_of(member, since, {}) then
+        return false
     end
     redis.call('ZREM', MEMBERS, member)
     return true

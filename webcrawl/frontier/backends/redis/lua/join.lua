@@ -1,4 +1,4 @@
--- join: become or stay a member, and say which keys are held
+-- join: become or stay a member, and agree on which keys are held
 -- uses: shard crew
 --
 -- KEYS[1..8]  the shard's own, see shard.lua
@@ -6,27 +6,35 @@
 -- ARGV[2]     the same moment by the clock in which the hosts' times are kept
 -- ARGV[3]     the caller's name as a member of the crew
 -- ARGV[4]     how many seconds its leases last from now on
--- ARGV[5..]   pairs of key and fence: what it holds, as far as it knows. Keys that nobody holds are its own again: the
---             server may have forgotten its last second.
--- Returns     {epoch, keys that are held by others}
+-- ARGV[5..]   pairs of key and fence: what it holds, as far as it knows. Keys that nobody holds are its own again, and so
+--             are those that somebody holds under a lower number: the server may have forgotten its last second. What it
+--             holds beside them it knows nothing of, since the answer was lost in which it was told.
+-- Returns     {epoch, keys that are held by others, 1 when more is left of what it knows nothing of}
 
 local now, me = clock(ARGV[1]), ARGV[3]
 bury(now, tonumber(ARGV[2]))
 redis.call('ZADD', MEMBERS, now + tonumber(ARGV[4]), me)
-local lost = {}
+
+local lost, known = {}, {}
 for arg = 5, #ARGV, 2 do
     local key, mine = ARGV[arg], token(ARGV[arg + 1], me)
     local held = redis.call('HGET', HELD, key)
-    local host = read(key) or first_met(0)
+    known[key] = not held or fence_of(held) <= tonumber(ARGV[arg + 1])
     if not held then
+        local host = read(key) or first_met(0)
         displace(key, host)
         host.given_up = 0
         redis.call('HSET', HELD, key, mine)
         count('held_urls', host.queued)
         write(key, host)
-    elseif held ~= mine then
+    elseif known[key] then
+        redis.call('HSET', HELD, key, mine)
+    else
         lost[#lost + 1] = key
     end
 end
+
+-- What it knows nothing of rests as if it had been contacted just now.
+local more = put_down_all_of(me, tonumber(ARGV[2]), known)
 settle_totals()
-return { tonumber(redis.call('HGET', TOTALS, 'epoch') or '0'), lost }
+return { tonumber(redis.call('HGET', TOTALS, 'epoch') or '0'), lost, more and 1 or 0 }

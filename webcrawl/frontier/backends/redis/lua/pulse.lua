@@ -6,17 +6,24 @@
 -- ARGV[2]     the same moment by the clock in which the hosts' times are kept
 -- ARGV[3]     the caller's name as a member of the crew
 -- ARGV[4]     how many seconds its leases last from now on
--- Returns     {epoch, number of idle keys, key, place, ...}: keys it holds for which others queued URLs; {-1, 0} when
---             its leases have ended
+-- ARGV[5..]   pairs of key and mark: what it heard the last time
+-- Returns     {epoch, number of idle keys, key, mark, ...}: keys it holds for which others queued URLs, with the mark in
+--             `stirred`, which begins with the place; {epoch, -1} when its leases have ended
 
 local now, me = clock(ARGV[1]), ARGV[3]
+local epoch = tonumber(redis.call('HGET', TOTALS, 'epoch') or '0')
 bury(now, tonumber(ARGV[2]))
 if not redis.call('ZSCORE', MEMBERS, me) then
     settle_totals()
-    return { -1, 0 }
+    return { epoch, -1 }
 end
 redis.call('ZADD', MEMBERS, now + tonumber(ARGV[4]), me)
-local answer = { tonumber(redis.call('HGET', TOTALS, 'epoch') or '0'), redis.call('ZCARD', IDLE) }
+for arg = 5, #ARGV, 2 do
+    if redis.call('HGET', STIRRED, ARGV[arg]) == ARGV[arg + 1] then
+        redis.call('HDEL', STIRRED, ARGV[arg])
+    end
+end
+local answer = { epoch, redis.call('ZCARD', IDLE) }
 local stirred = redis.call('HGETALL', STIRRED)
 for at = 1, #stirred, 2 do
     local key = stirred[at]
@@ -24,8 +31,7 @@ for at = 1, #stirred, 2 do
     if held and holder_of(held) == me then
         answer[#answer + 1] = key
         answer[#answer + 1] = stirred[at + 1]
-    end
-    if not held or holder_of(held) == me then
+    elseif not held then
         redis.call('HDEL', STIRRED, key)
     end
 end

@@ -60,13 +60,6 @@ local function enqueue(rows, entry, fate)
     return inserted, string.sub(entry, 1, 14)
 end
 
-local function stir(key, place)
-    local known = redis.call('HGET', STIRRED, key)
-    if not known or place < known then
-        redis.call('HSET', STIRRED, key, place)
-    end
-end
-
 while arg <= #ARGV do
     local key, number = ARGV[arg], tonumber(ARGV[arg + 1])
     arg = arg + 2

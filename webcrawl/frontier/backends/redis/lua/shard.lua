@@ -4,7 +4,8 @@
 -- KEYS[1] hosts    HASH  politeness key -> header (see HEADER) and the rest of its record, opaque here
 -- KEYS[2] idle     ZSET  lexical, scores 0: class ('r' rests, 'p' parked), rank (6 bytes), due (8 bytes, microseconds), key
 -- KEYS[3] held     HASH  active key -> fence and member, as "57 host-123-ab"
--- KEYS[4] stirred  HASH  active key -> first place where another member queued something
+-- KEYS[4] stirred  HASH  active key -> first place where another member queued something, and the number of this news
+--                        (6 bytes, big-endian)
 -- KEYS[5] queues   HASH  politeness key -> last place (14 bytes) and its entries while they are few; see queue.lua
 -- KEYS[6] totals   HASH  name -> integer; see TOTALS in packing.py
 -- KEYS[7] given_up SET   keys that are given up
@@ -75,6 +76,16 @@ local function first_met(delay)
     local host = opened(NONE)
     host.delay = delay
     return host
+end
+
+-- Tell the holder of a key that others changed its queue, at `place` or behind it. It is said until it is known to have
+-- been heard; the number tells what was said from what has come since.
+local function stir(key, place)
+    local known = redis.call('HGET', STIRRED, key)
+    if known and known < place then
+        place = string.sub(known, 1, 14)
+    end
+    redis.call('HSET', STIRRED, key, place .. struct.pack('>I6', redis.call('HINCRBY', TOTALS, 'stirs', 1)))
 end
 
 local function is_idle(host, held)
