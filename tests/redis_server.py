@@ -76,15 +76,18 @@ class RedisServer:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def start(self) -> Self:
-        """Start it, the first time on a free port, from then on on the same; return when it answers."""
+    def start(self, *, until_loaded: bool = True) -> Self:
+        """Start it, the first time on a free port, from then on on the same; return when it answers.
+
+        Until it has read its append-only file it answers little but INFO, also to those who did not wait for that.
+        """
         assert not self.is_running, "this server is running"
         self.folder.mkdir(parents=True, exist_ok=True)
         attempts = 1 if self.port else 20
         for _ in range(attempts):
             port = self.port or _free_port()
             self._process = self._spawn(port)
-            if self._answers(port):
+            if self._answers(port, until_loaded):
                 self.port = port
                 return self
         raise AssertionError(f"no server on port {port}:\n{self.log[-2000:]}")
@@ -172,7 +175,7 @@ class RedisServer:
                 [*program(), conf], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
 
-    def _answers(self, port: int) -> bool:
+    def _answers(self, port: int, until_loaded: bool) -> bool:
         """Wait until it has read its data; False when it ended instead, as on a port that is taken."""
         with closing(redis.Redis(port=port, **IMPATIENT)) as client:
 
@@ -181,7 +184,8 @@ class RedisServer:
                     # Another process that has the port would answer too, and INFO is also answered by one
                     # that is still reading its data.
                     info = client.info()
-                    return bool(info["process_id"] == self.pid and not info["loading"])
+                    is_loading = bool(info["loading"]) and until_loaded
+                    return bool(info["process_id"] == self.pid and not is_loading)
                 return not self.is_running
 
             _until(pong, "the server answers")

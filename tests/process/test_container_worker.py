@@ -1,9 +1,10 @@
-"""What a container runs, run here: the image's entry point under the signals that a container gets."""
+"""What containers run, run here: the entry points of image and compose.yaml under the signals that they get."""
 
 from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,21 +13,28 @@ from pathlib import Path
 import pytest
 
 from tests.crawl import expectation
-from tests.crawl.crawling import AT_ONCE, ROOT, Crawl
+from tests.crawl.crawling import AT_ONCE, ROOT, Crawl, Jobdir
 from tests.fakeweb import witness
 from tests.process import containers
+from tests.process.crew import Crew
 from tests.redis_server import RedisServer
 from webcrawl import settings
 
 PAGES = 240
-WORKER = containers.compose()["services"]["worker"]
+SERVICES = containers.compose()["services"]
+WORKER = SERVICES["worker"]
 GRACE = containers.seconds(WORKER["stop_grace_period"])
+AGES_SECONDS = 60
+"""So long after its last sign of life a worker cannot pass for healthy."""
 
 
 class Container:
-    """A folder as CRAWLS and the image's environment, for one worker with a host name of its own."""
+    """A folder as CRAWLS and the image's environment, for one worker with a host name of its own.
 
-    def __init__(self, crawls: Path, host: str, **given: object) -> None:
+    With ``redis`` it is one of the workers of compose.yaml, else a container that somebody runs by itself.
+    """
+
+    def __init__(self, crawls: Path, host: str, redis: str | None = None, **given: object) -> None:
         self.crawls = crawls
         self.host = host
         binaries = crawls.parent / f"bin-{host}"
@@ -34,10 +42,14 @@ class Container:
         for name, text in (("hostname", f"echo {host}"), ("scrapy", f'exec {sys.executable} -m scrapy "$@"')):
             (binaries / name).write_text(f"#!/bin/sh\n{text}\n")
             (binaries / name).chmod(0o755)
-        image, mine = containers.environment(), {**AT_ONCE, "FRONTIER_BACKEND": "sqlite", **given}
+        mine = {**AT_ONCE, **given}
         del mine["WORKER_NAME"]
+        composed = (
+            {} if redis is None else containers.compose(REDIS_URL=redis)["services"]["worker"]["environment"]
+        )
         self.environment = {
-            **image,
+            **containers.environment(),
+            **composed,
             "PATH": f"{binaries}:{ROOT / 'docker'}:{os.environ['PATH']}",
             "PYTHONPATH": str(ROOT),
             "CRAWLS": str(crawls),
@@ -72,14 +84,20 @@ class Container:
         words = containers.last("HEALTHCHECK").words
         return subprocess.run(words, env=self.environment, stderr=subprocess.DEVNULL).returncode == 0
 
+    def age(self) -> None:
+        """Let the time pass after which nobody is healthy any more who gives no sign of life."""
+        lock = self.crawls / self.host / "lock"
+        long_ago = lock.stat().st_mtime - AGES_SECONDS
+        os.utime(lock, (long_ago, long_ago))
+
 
 @pytest.fixture(scope="module")
 def containers_of(folder):
     """Makes containers: one crawl's share a volume, and each has its host name."""
     started = []
 
-    def one(crawl: str, host: str = "4f1c0de", **given):
-        container = Container(folder / crawl / "crawls", host, **given)
+    def one(crawl: str, host: str = "4f1c0de", redis: str | None = None, **given):
+        container = Container(folder / crawl / "crawls", host, redis, **given)
         start = container.run
 
         def run(*words):
@@ -95,7 +113,12 @@ def containers_of(folder):
             crawl.kill()
 
 
-def test_a_stop_within_the_grace_period_loses_nothing(serve, containers_of):
+def fetched(*crawls):
+    """How often each page was fetched, over all workers."""
+    return sum((crawl.fetched() for crawl in crawls[1:]), crawls[0].fetched())
+
+
+def test_a_container_by_itself_is_stopped_and_goes_on(serve, containers_of):
     web = serve(hosts=12, pages=PAGES, zipf=0.3, seed=31)
     container = containers_of("stop", POLITENESS_MIN_DELAY=0.03)
     first = container.crawl(web.seeds)
@@ -112,51 +135,137 @@ def test_a_stop_within_the_grace_period_loses_nothing(serve, containers_of):
     assert again.assert_sound().queued == 0
 
 
-def test_a_kill_when_the_grace_period_is_over_loses_nothing(serve, containers_of):
-    """A server that never answers keeps the stop waiting until its container is killed."""
-    web = serve(hosts=6, pages=60, seed=32)
-    silent = f"{web.web.origin(1)}/x/silent"
-    first = containers_of("kill", DOWNLOAD_TIMEOUT=60).crawl([silent, *web.seeds])
-    robots = f"{web.web.origin(1)}/robots.txt"
-    first.until(lambda: len(lines := first.log()) > 20 and robots in {line["url"] for line in lines})
-    first.signal(signal.SIGTERM)
-    first.until(lambda: "Received SIGTERM" in first.stderr)
-    assert first.process.poll() is None
-    first.kill()
-
-    quicker = containers_of("kill", DOWNLOAD_TIMEOUT=1, RETRY_TIMES=0)
-    again = quicker.crawl(web.seeds).wait().assert_ended_well()
-    assert set(expectation.depths(web)) <= set(again.fetched())
-    assert again.line(silent)["error"] == "timeout"
-    assert again.assert_sound().queued == 0
-
-
-def test_replicas_have_their_names_and_folders_on_one_volume(serve, containers_of):
-    web = serve(hosts=3, pages=20, seed=33)
-    crawls = [containers_of("replicas", host).crawl(web.seeds) for host in ("0a1b", "2c3d")]
+def test_scaled_workers_are_one_crawl_and_one_that_is_stopped_hands_over_at_once(
+    serve, containers_of, serve_redis
+):
+    web, redis = serve(hosts=20, pages=PAGES, zipf=0.0, seed=32), serve_redis()
+    hosts = ("0a1b", "2c3d")
+    workers = [containers_of("scaled", host, redis.url, POLITENESS_MIN_DELAY=0.8) for host in hosts]
+    crawls = [worker.crawl(web.seeds) for worker in workers]
     for crawl in crawls:
-        crawl.wait().assert_ended_well()
-        assert set(crawl.fetched()) == set(expectation.depths(web))
-        assert {line["worker"] for line in crawl.log()} == {crawl.path.name}
-    assert crawls[0].path.parent == crawls[1].path.parent
-    assert crawls[0].path != crawls[1].path
+        crawl.until_logged(10)
+    crawls[0].signal(signal.Signals[containers.last("STOPSIGNAL").text])
+    crawls[0].wait(GRACE).assert_ended_well()
+    assert set(Crew(None, redis, []).queued("0a1b")) == set()
+    assert "with 1 other worker at work when this one ended" in crawls[0].stderr
+    assert "1 at work" in workers[0].run("scrapy", "frontier", "status").wait().output
+
+    # The leases last longer than this waits: nobody could take over what was not given back.
+    crawls[1].wait(settings.LEASE_SECONDS - 5).assert_ended_well()
+    assert fetched(*crawls) == dict.fromkeys(expectation.depths(web), 1)
+    assert witness.repeated(web.hits()) == {}
+    assert witness.most_open(web.hits()) == 1
+    for crawl, host in zip(crawls, hosts, strict=True):
+        assert crawl.path.name == host
+        assert {line["worker"] for line in crawl.log()} == {host}
 
 
-def test_a_worker_is_healthy_while_its_loop_turns(serve, containers_of):
-    web = serve(hosts=3, pages=60, seed=34)
-    container = containers_of("health", POLITENESS_MIN_DELAY=5)
+def test_what_a_killed_container_leaves_is_readable_and_its_place_is_taken(serve, containers_of, serve_redis):
+    """A server that never answers keeps the stop waiting until its container is killed."""
+    web, redis = serve(hosts=6, pages=60, seed=33), serve_redis()
+    settings = {"LEASE_SECONDS": 2, "DOWNLOAD_TIMEOUT": 60}
+    silent, robots = (f"{web.web.origin(1)}/{path}" for path in ("x/silent", "robots.txt"))
+    killed = containers_of("kill", "0a1b", redis.url, **settings).crawl([silent, *web.seeds])
+    killed.until(lambda: len(lines := killed.log()) > 20 and robots in {line["url"] for line in lines})
+    killed.signal(signal.SIGTERM)
+    killed.until(lambda: "Received SIGTERM" in killed.stderr)
+    assert killed.process.poll() is None
+    killed.kill()
+    [warc] = killed.warcs()
+    assert warc.suffix == ".open"
+    assert {line["url"] for line in killed.log()} <= {record.url for record in killed.records()}
+
+    quicker = containers_of("kill", "2c3d", redis.url, **settings | {"DOWNLOAD_TIMEOUT": 1, "RETRY_TIMES": 0})
+    anew = quicker.crawl([silent, *web.seeds]).wait().assert_ended_well()
+    assert set(expectation.depths(web)) <= set(fetched(killed, anew))
+    assert anew.line(silent)["error"] == "timeout"
+
+    # What docs/operating.md says of the folder of a container that is no more.
+    tidied = quicker.run("-s", f"JOBDIR={killed.path}").wait().assert_ended_well()
+    assert "Repaired after a crash: " in tidied.stderr
+    assert [path.suffix for path in Jobdir(killed.path).warcs()] == [".gz"]
+
+
+def test_a_worker_is_healthy_while_its_loop_turns(serve, containers_of, serve_redis):
+    web, redis = serve(hosts=3, pages=60, seed=34), serve_redis()
+    container = containers_of("health", redis=redis.url, POLITENESS_MIN_DELAY=5)
     assert not container.is_healthy()
     crawl = container.crawl(web.seeds)
-    crawl.until(container.is_healthy)
+    crawl.until(lambda: " seeds taken" in crawl.stderr)
+    assert container.is_healthy()
 
     crawl.signal(signal.SIGSTOP)
-    frozen_long_ago = (crawl.path / "lock").stat().st_mtime - 60
-    os.utime(crawl.path / "lock", (frozen_long_ago, frozen_long_ago))
+    container.age()
     assert not container.is_healthy()
     crawl.signal(signal.SIGCONT)
     crawl.until(container.is_healthy)
+
+    redis.kill()
+    crawl.until(lambda: "The storage is away" in crawl.stderr)
+    container.age()
+    crawl.until(container.is_healthy)
+    redis.start()
+
     crawl.signal(signal.SIGTERM)
     crawl.wait(GRACE).assert_ended_well()
+    container.age()
+    assert not container.is_healthy()
+
+
+def test_workers_wait_for_a_server_that_still_reads_its_file(
+    serve, containers_of, serve_redis, redis_is_healthy
+):
+    web, redis = serve(hosts=3, pages=20, seed=35), serve_redis({"key-load-delay": 100})
+    assert redis_is_healthy(redis)
+    redis.kill()
+    with redis.append_only_file.open("ab") as file:
+        file.write(b"*1\r\n$4\r\nPING\r\n" * 200_000)
+    redis.start(until_loaded=False)
+    assert not redis_is_healthy(redis)
+
+    container = containers_of("loading", redis=redis.url)
+    stopped = container.crawl(web.seeds)
+    stopped.until(lambda: "is reading its data" in stopped.stderr)
+    container.age()
+    stopped.until(container.is_healthy)
+    stopped.signal(signal.SIGTERM)
+    assert stopped.wait(GRACE).status == 0
+    assert "stopped before it began" in stopped.stderr
+
+    crawl = container.crawl(web.seeds)
+    crawl.until(lambda: "is reading its data" in crawl.stderr)
+    redis.call("CONFIG", "SET", "key-load-delay", 0)
+    crawl.wait().assert_ended_well()
+    assert set(crawl.fetched()) == set(expectation.depths(web))
+    assert crawl.stderr.count("is reading its data") == 1
+    assert redis_is_healthy(redis)
+
+
+def test_a_worker_without_its_server_ends_with_a_line_and_is_started_again(containers_of, serve_redis):
+    """By whom, compose.yaml says."""
+    redis = serve_redis().kill()
+    crawl = containers_of("unreachable", redis=redis.url).crawl(["http://127.0.0.1/"]).wait()
+    assert crawl.status == 2
+    [said] = [line for line in crawl.stderr.splitlines() if line.startswith("scrapy crawl: ")]
+    assert said.startswith(f"scrapy crawl: Redis at 127.0.0.1:{redis.port}/0 cannot be reached: ")
+    assert "Traceback" not in crawl.stderr
+    assert WORKER["restart"] == "on-failure"
+    assert WORKER["depends_on"] == {"redis": {"condition": "service_healthy"}}
+
+
+@pytest.fixture
+def redis_is_healthy():
+    """What the health check of compose.yaml says of a server."""
+    client, *words = SERVICES["redis"]["healthcheck"]["test"][1:]
+    if not shutil.which(client):
+        pytest.skip(f"no {client} on the PATH")
+
+    def ask(redis):
+        return (
+            subprocess.run([client, "-p", str(redis.port), *words], stdout=subprocess.DEVNULL).returncode == 0
+        )
+
+    return ask
 
 
 def test_another_command_takes_the_place_of_the_crawl(containers_of):
