@@ -109,6 +109,12 @@ class Crew:
         """Lines of all fetch logs."""
         return [line for worker in self.workers.values() for line in worker.lines(kind)]
 
+    def logs(self) -> Iterator[str]:
+        """What each worker said, also before it was started again."""
+        for worker in self.workers.values():
+            for path in sorted(worker.path.parent.glob("stderr-*.txt")):
+                yield path.read_text(encoding="utf-8", errors="replace")
+
     def fetched(self) -> Counter[str]:
         """How often each page has a line, over all workers."""
         return Counter(line["url"] for line in self.lines())

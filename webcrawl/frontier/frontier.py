@@ -7,6 +7,7 @@ tasks to the backend and comes back as a callback. The frontier knows the rules 
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
@@ -35,6 +36,8 @@ from webcrawl.hosts.health import HOST_FAILURES
 from webcrawl.hosts.record import RobotsRecord
 
 _T = TypeVar("_T")
+
+logger = logging.getLogger(__name__)
 
 _STATES = {
     Result.FETCHED: State.DONE,
@@ -361,13 +364,22 @@ class Frontier:
         if pulse.command is Command.STOP and not self._closing:
             self._closing = True
             self._stopped()
-        for key in pulse.lost:
-            self._keys.lose(key)
+        if pulse.lost:
+            self._lose(set(pulse.lost))
         for key, place in pulse.stirred.items():
             self._keys.stirred(key, place)
         self._backlog.heard(pulse.filling)
         self._keys.refresh(None if self._closing else pulse.share)
         self._changed()
+
+    def _lose(self, keys: set[str]) -> None:
+        """Leases ended behind our back, as after a freeze or a cut: others may go on with these keys."""
+        in_flight = sum(lease.entry.key in keys for lease in self._unsettled.values())
+        logger.warning(
+            "Leases on %d hosts have ended; %d URLs in flight will be fetched again", len(keys), in_flight
+        )
+        for key in keys:
+            self._keys.lose(key)
 
     def _count(self, entry: UrlEntry, ending: Ending) -> None:
         tally = self.tally
