@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 
 import pytest
 
 from tests.crawl import expectation
 from tests.crawl.crawling import ROOT, Jobdir
+from tests.process import containers
+from tests.process.crew import Crew
 
 pytestmark = [
     pytest.mark.soak,
@@ -31,11 +33,15 @@ SETTINGS = {
 }
 
 
-def walk(folder, seeds):
-    """Build and crawl; return the process, whose standard error the caller has to read."""
+HOSTS = ("0a1b", "2c3d")
+
+
+def walk(folder, seeds, redis):
+    """Build and crawl with two workers; return the process, whose standard error the caller has to read."""
     (folder / "image").mkdir()
-    variables = {f"WEBCRAWL_{name}": value for name, value in SETTINGS.items()}
-    walked = [sys.executable, "-m", "tests.process.walk", str(folder / "image")]
+    composed = containers.compose(REDIS_URL=redis.url)["services"]["worker"]["environment"]
+    variables = {**composed, **{f"WEBCRAWL_{name}": value for name, value in SETTINGS.items()}}
+    walked = [sys.executable, "-m", "tests.process.walk", str(folder / "image"), ",".join(HOSTS)]
     return subprocess.Popen(
         ["unshare", "--mount", *walked, "-a", f"seeds={','.join(seeds)}"],
         cwd=ROOT,
@@ -46,23 +52,29 @@ def walk(folder, seeds):
     )
 
 
-def test_the_steps_give_a_worker_that_crawls_as_a_user_without_rights(tmp_path, serve):
+def fetched(folder):
+    """How often each page was fetched, over all workers."""
+    jobs = [Jobdir(folder / "volume" / host) for host in HOSTS]
+    assert {line["worker"] for job in jobs for line in job.log()} <= set(HOSTS)
+    assert all((job.path / "report.html").exists() for job in jobs)
+    return sum((job.fetched() for job in jobs), Counter())
+
+
+def test_the_steps_give_workers_that_crawl_as_a_user_without_rights(tmp_path, serve, redis_server):
     web = serve(hosts=5, pages=40, seed=35)
-    process = walk(tmp_path, web.seeds)
+    process = walk(tmp_path, web.seeds, redis_server)
     _, stderr = process.communicate(timeout=300)
 
     assert process.returncode == 0, stderr[-4000:]
     assert "Traceback" not in stderr
-    job = Jobdir(tmp_path / "volume" / socket.gethostname())
-    assert set(job.fetched()) == set(expectation.depths(web))
-    assert (job.path / "report.html").exists()
-    assert job.assert_sound().queued == 0
+    assert fetched(tmp_path) == dict.fromkeys(expectation.depths(web), 1)
+    assert Crew(None, redis_server, []).total("queued") == 0
 
 
-def test_a_signal_reaches_it_there(tmp_path, serve, monkeypatch):
+def test_a_signal_reaches_them_there(tmp_path, serve, redis_server, monkeypatch):
     web = serve(hosts=5, pages=200, seed=36)
     monkeypatch.setitem(SETTINGS, "POLITENESS_MIN_DELAY", "0.2")
-    process = walk(tmp_path, web.seeds)
+    process = walk(tmp_path, web.seeds, redis_server)
     while len(web.hits()) < 20:
         assert process.poll() is None, process.stderr.read()[-4000:]
         time.sleep(0.05)
@@ -70,7 +82,8 @@ def test_a_signal_reaches_it_there(tmp_path, serve, monkeypatch):
     _, stderr = process.communicate(timeout=90)
 
     assert process.returncode == 0, stderr[-4000:]
-    assert "Received SIGTERM" in stderr
-    job = Jobdir(tmp_path / "volume" / socket.gethostname())
-    assert 0 < len(job.fetched()) < len(expectation.depths(web))
-    assert job.assert_sound().active_hosts == 0
+    assert stderr.count("Received SIGTERM") == len(HOSTS)
+    assert 0 < len(fetched(tmp_path)) < len(expectation.depths(web))
+    crew = Crew(None, redis_server, [])
+    assert [set(crew.queued(host)) for host in HOSTS] == [set(), set()]
+    assert crew.total("queued") > crew.total("held_urls") == 0

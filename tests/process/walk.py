@@ -1,9 +1,9 @@
 """Walks the Dockerfile where no container engine is: each step in a copy of this system that nobody else sees.
 
-``unshare --mount python -m tests.process.walk FOLDER WORD...`` carries out the stages, each in an overlay of the root
-folder below ``FOLDER``, and then runs the entry point with the words: as the image's user, with everything but /tmp
-and the volume read-only. It needs root, and ends with the entry point's status. This system stands in for the images
-that the stages begin from, so what these lack is not noticed.
+``unshare --mount python -m tests.process.walk FOLDER HOST,... WORD...`` carries out the stages, each in an overlay of
+the root folder below ``FOLDER``, and then runs the entry point with the words, once for each host name, at the same
+time: as the image's user, with everything but /tmp and the volume read-only. It needs root, and ends with 0 when all
+of them did. This system stands in for the images that the stages begin from, so what these lack is not noticed.
 """
 
 from __future__ import annotations
@@ -112,17 +112,24 @@ def walk(folder: Path) -> Stage:
     return stage
 
 
-def main(folder: Path, words: list[str]) -> int:
+def main(folder: Path, hosts: list[str], words: list[str]) -> int:
     image = walk(folder)
     volume = containers.last("VOLUME").text
     image.protect("/tmp", volume)
     given = {name: value for name, value in os.environ.items() if name.startswith("WEBCRAWL_")}
-    process = subprocess.Popen(image.words(*containers.last("ENTRYPOINT").words, *words, **given))
-    signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))
-    status = process.wait()
-    # What the worker left, for those outside who cannot see these folders.
+    entry = image.words(*containers.last("ENTRYPOINT").words, *words, **given)
+    called = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"']
+    workers = [subprocess.Popen([*called, host, *entry]) for host in hosts]
+
+    def stop(number: int, _: object) -> None:
+        for worker in workers:
+            worker.send_signal(number)
+
+    signal.signal(signal.SIGTERM, stop)
+    statuses = [worker.wait() for worker in workers]
+    # What the workers left, for those outside who cannot see these folders.
     shutil.copytree(image.inside(volume), folder.with_name("volume"))
-    return status
+    return max(statuses, key=abs)
 
 
 def _call(*words: object) -> None:
@@ -130,4 +137,4 @@ def _call(*words: object) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), sys.argv[2:]))
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2].split(","), sys.argv[3:]))
