@@ -47,9 +47,23 @@ def as_text(crawl: Named, standing: Standing) -> str:
         f"hosts  {units.count(counts.hosts)} known, {units.count(standing.active_hosts)} active, "
         f"{units.count(counts.parked_hosts)} parked, {given_up}",
     ]
+    lines += _memory(standing)
     if standing.command is not None and standing.workers:
         lines += ["", *_table([_HEAD, *(_row(worker, standing) for worker in standing.workers)])]
     return "\n".join(lines)
+
+
+def _memory(standing: Standing) -> list[str]:
+    """How much of its budget the storage uses, as the worker told who was heard of last."""
+    told = [worker for worker in standing.workers if worker.figures.get("budget_bytes")]
+    if not told:
+        return []
+    figures = max(told, key=lambda worker: worker.heard_at).figures
+    refused = sum(int(worker.figures.get("backlog_full", 0)) for worker in told)
+    return [
+        f"memory {units.size(figures['used_bytes'])} used of {units.size(figures['budget_bytes'])}, "
+        f"{units.count(refused)} times no place for a URL"
+    ]
 
 
 def _state(standing: Standing) -> str:

@@ -32,6 +32,7 @@ class Backlog:
         """``forget`` is called when what was turned away may be offered again."""
         self._tally = tally
         self._forget = forget
+        self._filling: Filling | None = None
         self._room = Room.PLENTY
         self._said: set[Room] = set()
         self.crowded: str | None = None
@@ -39,6 +40,7 @@ class Backlog:
 
     def heard(self, filling: Filling | None) -> None:
         """A look was taken; None where there is no budget."""
+        self._filling = filling
         room = Room.PLENTY if filling is None else filling.room
         self.crowded = None if filling is None or room is Room.PLENTY else _in_words(filling)
         if room is self._room:
@@ -49,6 +51,16 @@ class Backlog:
         if room not in self._said:
             self._said.add(room)
             logger.warning(_SAID[room], "no budget" if filling is None else _in_words(filling))
+
+    def figures(self) -> dict[str, float]:
+        """For the others and for people; nothing where there is no budget."""
+        if self._filling is None:
+            return {}
+        return {
+            "used_bytes": self._filling.used_bytes,
+            "budget_bytes": self._filling.budget_bytes,
+            "backlog_full": self._tally.refused_by_rule[BACKLOG_FULL],
+        }
 
     def committed(self, committed: Committed) -> None:
         """Count what a commit had no place for."""

@@ -24,7 +24,7 @@ from webcrawl.frontier.backend import (
     Settled,
     SharedBackend,
 )
-from webcrawl.frontier.backlog import BACKLOG_FULL, Backlog
+from webcrawl.frontier.backlog import Backlog
 from webcrawl.frontier.committer import Change, Committer, Store
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
 from webcrawl.frontier.membership import Membership
@@ -352,7 +352,7 @@ class Frontier:
             "pages": tally.pages,
             "bytes": tally.bytes,
             "errors": sum(tally.errors.values()),
-            "backlog_full": tally.refused_by_rule[BACKLOG_FULL],
+            **self._backlog.figures(),
             "active": active,
             "open": len(self._unsettled),
             "paused": float(self._paused),

@@ -105,3 +105,12 @@ def test_programs_get_all_of_it() -> None:
     [one] = found["workers"]
     assert (one["name"], one["state"], one["pages"], one["open"]) == ("w1", "works", 995, 2)
     assert one["pages_per_second"] == pytest.approx(10.0)
+
+
+def test_with_a_budget_it_says_how_much_of_it_is_used() -> None:
+    one = worker("w1", 2.0, used_bytes=1e9, budget_bytes=4e9, backlog_full=10)
+    other = worker("w2", 0.5, used_bytes=3.5e9, budget_bytes=4e9, backlog_full=2000)
+    assert "memory 3.5 GB used of 4.0 GB, 2,010 times no place for a URL" in lines(
+        standing(one, other, worker("w3"))
+    )
+    assert not any(line.startswith("memory") for line in lines(standing(worker("w3"))))

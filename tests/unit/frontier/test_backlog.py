@@ -77,3 +77,14 @@ def test_what_had_no_place_is_counted_by_the_rule(heard: Heard) -> None:
     heard.backlog.committed(Committed([], 3, 5, 1, turned_away=20, crowded_out=4))
     assert heard.tally.refusals == 27
     assert heard.tally.refused_by_rule == {"queue-full": 3, "backlog-full": 24}
+
+
+def test_its_figures_are_told_where_there_is_a_budget(heard: Heard) -> None:
+    assert heard.backlog.figures() == {}
+    heard.said(SCARCE)
+    heard.backlog.committed(Committed([], 0, 5, 1, turned_away=20))
+    assert heard.backlog.figures() == {
+        "used_bytes": 3_480_000_000,
+        "budget_bytes": 4_000_000_000,
+        "backlog_full": 20,
+    }
