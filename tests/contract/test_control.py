@@ -1,4 +1,4 @@
-"""A shared crawl from outside: how it stands, who works on it, and the operator's orders."""
+"""A shared crawl from outside: how it stands, who works on it, and what its operator wants."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_it_tells_who_works_on_it_in_the_order_in_which_they_came(books: Books, 
     assert mine == Worker("test", NOW, NOW, {"active": 1, **figures})
 
 
-def test_an_order_is_kept_and_tells_the_one_before(books: Books, control: Control) -> None:
+def test_a_command_is_kept_and_tells_the_one_before(books: Books, control: Control) -> None:
     assert books.run(control.command()) is Command.RUN
     assert books.run(control.command(Command.PAUSE)) is Command.RUN
     assert books.run(control.command(Command.STOP)) is Command.PAUSE
@@ -79,7 +79,7 @@ def test_it_must_be_one_of_this_version(books: Books) -> None:
         books.run(Control({"url": books.driven.url}, "broad", 60.0).open())
 
 
-# -- what members do with orders -----------------------------------------------------------------------------
+# -- what members hear -------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def join(runner: asyncio.Runner, redis_server: RedisServer) -> Iterator[Join]:
         driven.dispose()
 
 
-def order(driven: DrivenRedis, command: Command) -> None:
+def want(driven: DrivenRedis, command: Command) -> None:
     driven.client.hset("broad:meta", "command", str(command))
 
 
@@ -108,34 +108,34 @@ def heard(driven: DrivenRedis) -> Command:
 
 
 @pytest.mark.parametrize("command", Command)
-def test_every_member_hears_an_order(join: Join, command: Command) -> None:
+def test_every_member_hears_a_command(join: Join, command: Command) -> None:
     first, second = join(), join()
-    order(first, command)
+    want(first, command)
     assert [heard(first), heard(second)] == [command, command]
 
 
 def test_a_stopped_crawl_goes_on_when_somebody_starts_after_all_have_left(join: Join) -> None:
     first = join()
-    order(first, Command.STOP)
+    want(first, Command.STOP)
     first.close()
     assert heard(join()) is Command.RUN
 
 
 def test_who_starts_while_others_are_stopping_stops_with_them(join: Join) -> None:
     first = join()
-    order(first, Command.STOP)
+    want(first, Command.STOP)
     assert heard(join()) is Command.STOP
     assert heard(first) is Command.STOP
 
 
 def test_who_was_killed_does_not_keep_a_stopped_crawl_from_going_on(join: Join) -> None:
     first = join()
-    order(first, Command.STOP)
+    want(first, Command.STOP)
     assert heard(join(NOW + 11)) is Command.RUN
 
 
 def test_a_paused_crawl_stays_paused_whoever_starts(join: Join) -> None:
     first = join()
-    order(first, Command.PAUSE)
+    want(first, Command.PAUSE)
     first.close()
     assert heard(join()) is Command.PAUSE

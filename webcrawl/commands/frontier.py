@@ -18,7 +18,7 @@ from webcrawl.commands.arguments import BROAD
 from webcrawl.commands.local_crawl import LocalCrawl
 from webcrawl.configuration import Configuration, check
 from webcrawl.errors import CrawlError, Problem
-from webcrawl.frontier.backend import Command as Order
+from webcrawl.frontier.backend import Command as Wanted
 from webcrawl.vocabulary import nearest
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from webcrawl.commands.shared_crawl import SharedCrawl
 
-ORDERS = {"pause": Order.PAUSE, "resume": Order.RUN, "stop": Order.STOP}
-VERBS = ("status", *ORDERS, "check")
-_OPTIONS = {"json": ("status", "check"), "wait": tuple(ORDERS), "mend": ("check",)}
+COMMANDS = {"pause": Wanted.PAUSE, "resume": Wanted.RUN, "stop": Wanted.STOP}
+VERBS = ("status", *COMMANDS, "check")
+_OPTIONS = {"json": ("status", "check"), "wait": tuple(COMMANDS), "mend": ("check",)}
 
 
 class Command(ScrapyCommand):
@@ -103,7 +103,7 @@ class Command(ScrapyCommand):
             raise CrawlError(
                 f"{verb} is for a crawl on Redis; a crawl of one process is stopped by a signal, SIGINT or SIGTERM"
             )
-        crawl.order(ORDERS[verb], wait=opts.wait, tell=_tell)
+        crawl.command(COMMANDS[verb], wait=opts.wait, tell=_tell)
         return 0
 
     def _crawl(self, spider: str) -> SharedCrawl | LocalCrawl:

@@ -77,13 +77,13 @@ class SharedCrawl:
                 Audit(control, self._delay_seconds, progress=progress or (lambda done, total: None))
             )
 
-    # -- ordering --------------------------------------------------------------------------------------------
+    # -- commanding ------------------------------------------------------------------------------------------
 
-    def order(self, command: Command, *, wait: bool, tell: Callable[[str], None]) -> None:
+    def command(self, command: Command, *, wait: bool, tell: Callable[[str], None]) -> None:
         """Give all workers a command. ``tell`` hears, in sentences, what came of it; with ``wait`` until all obey."""
-        asyncio.run(self._order(command, wait, tell))
+        asyncio.run(self._command(command, wait, tell))
 
-    async def _order(self, command: Command, wait: bool, tell: Callable[[str], None]) -> None:
+    async def _command(self, command: Command, wait: bool, tell: Callable[[str], None]) -> None:
         async with self._control() as control:
             workers, silent = await self._workers(control)
             if command is Command.STOP and not workers and not silent:

@@ -139,7 +139,7 @@ def test_a_shared_crawl_is_shown_paused_resumed_and_stopped(books: Books, fronti
     assert books.client.hget("broad:meta", "command") == b"stop"
 
 
-def test_orders_to_nobody_say_so(books: Books, frontier: Frontier) -> None:
+def test_commands_to_nobody_say_so(books: Books, frontier: Frontier) -> None:
     books.client.delete("broad:crew")
     paused = frontier("pause", "--wait", REDIS_URL=books.driven.url)
     assert "is paused: nobody is at work, and workers that are started wait" in paused.stdout
@@ -220,7 +220,7 @@ def test_its_books_are_mended_when_it_does_not_run(local: DrivenSqlite, frontier
     assert frontier("check", JOBDIR=local.directory).returncode == 0
 
 
-def test_a_crawl_of_one_process_takes_no_orders(local: DrivenSqlite, frontier: Frontier) -> None:
+def test_a_crawl_of_one_process_takes_no_commands(local: DrivenSqlite, frontier: Frontier) -> None:
     line = refused(frontier("stop", JOBDIR=local.directory))
     assert (
         line

@@ -1,4 +1,4 @@
-"""Signs of life: they are given while the crawl runs, and the operator's orders are told once."""
+"""Signs of life: they are given while the crawl runs, and the operator's commands are told once."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
     import pytest
 
 
-class Orders:
-    """A backend that says what the operator wants, one order a pulse; from then on the last one."""
+class Operator:
+    """A backend that says what the operator wants, one command a pulse; from then on the last one."""
 
     pulse_seconds = 0.0
 
-    def __init__(self, *orders: Command) -> None:
-        self._orders = list(orders)
+    def __init__(self, *commands: Command) -> None:
+        self._commands = list(commands)
         self._told = 0
         self.all_heard = asyncio.Event()
 
     async def pulse(self, figures: Mapping[str, float]) -> Pulse:
-        if self._told == len(self._orders):
+        if self._told == len(self._commands):
             self.all_heard.set()
-            return Pulse(self._orders[-1])
+            return Pulse(self._commands[-1])
         self._told += 1
-        return Pulse(self._orders[self._told - 1])
+        return Pulse(self._commands[self._told - 1])
 
 
-async def live_through(*orders: Command) -> list[Command]:
+async def live_through(*commands: Command) -> list[Command]:
     """What was heard, in its order."""
     heard: list[Command] = []
-    backend = Orders(*orders)
+    backend = Operator(*commands)
     membership = Membership(
         cast("SharedBackend", backend),
         Patience(),
@@ -55,7 +55,7 @@ def _fail(error: BaseException) -> Any:
     raise error
 
 
-def test_each_order_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_each_command_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     run, pause, stop = Command.RUN, Command.PAUSE, Command.STOP
     with caplog.at_level(logging.WARNING):
         heard = asyncio.run(live_through(run, run, pause, pause, pause, run, run, stop, stop))

@@ -1,4 +1,4 @@
-"""One order for all workers of a shared crawl: paused, resumed, stopped, and started again where it stood."""
+"""One command for all workers of a shared crawl: paused, resumed, stopped, and started again where it stood."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SETTINGS = {"POLITENESS_MIN_DELAY": DELAY, "CONCURRENT_REQUESTS": 32}
 
 
 def frontier(redis, *words):
-    """Give an order, or ask; what was said."""
+    """Give a command; what was said."""
     done = subprocess.run(
         [sys.executable, "-m", "scrapy", "frontier", *words, "-s", f"REDIS_URL={redis.url}"],
         cwd=redis.folder,
@@ -67,7 +67,7 @@ def story(serve, start, serve_redis):
     told["paused"] = checked(redis)
 
     told["resume"] = []
-    crawl(redis).order(Command.RUN, wait=True, tell=told["resume"].append)
+    crawl(redis).command(Command.RUN, wait=True, tell=told["resume"].append)
     crew.workers["w3"].until_logged(5)
     told["stop"] = frontier(redis, "stop", "--wait")
     for name in ("w1", "w2", "w3"):
@@ -93,8 +93,8 @@ def test_a_paused_crawl_sends_nothing_until_it_is_resumed(story):
 
 def test_each_worker_says_once_what_its_operator_wants(story):
     for name, log in story["first runs"].items():
-        for order in ("paused", "resumed", "stopped"):
-            assert log.count(f"The crawl was {order} by its operator") == 1, (name, order)
+        for wanted in ("paused", "resumed", "stopped"):
+            assert log.count(f"The crawl was {wanted} by its operator") == 1, (name, wanted)
 
 
 def test_a_stop_ends_all_workers_well_and_says_why(story):
