@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.contract.driven_redis import DrivenRedis
+from tests.contract.driven_redis import LEASE_SECONDS, DrivenRedis
 from tests.contract.samples import NOW, found, pages
 from webcrawl.errors import StorageAway, StorageLost
 from webcrawl.frontier.backends.redis import RedisBackend
@@ -248,3 +248,28 @@ def test_a_crawl_that_others_began_anew_with_other_settings_is_left(
     with pytest.raises(StorageLost, match="POLITENESS_KEY"):
         pulse(one)
     runner.run(other.close())
+
+
+def test_nobody_takes_a_crawl_for_finished_that_the_server_forgot(
+    redis_server: RedisServer, crawl: Crawl
+) -> None:
+    one = crawl()
+    before = redis_server.append_only_file.stat().st_size
+    one.commit(found(*pages("a", 2)))
+    redis_server.kill().forget(redis_server.append_only_file.stat().st_size - before).start()
+    for _ in range(2):
+        with pytest.raises(StorageAway):
+            one.idle()
+    pulse(one)
+    assert one.idle().at is not None
+    assert len(one.queued()) == 2
+
+
+def test_nothing_is_finished_while_others_may_have_leases_that_were_forgotten(
+    redis_server: RedisServer, crawl: Crawl
+) -> None:
+    one = crawl()
+    restart(redis_server, 0, one)
+    assert one.idle().busy
+    one.clock.now += LEASE_SECONDS
+    assert not one.idle().busy

@@ -82,6 +82,9 @@ def test_a_lease_that_the_server_forgot_is_given_to_nobody_else(
     assert one.active_keys() == ["a"]
     restart(redis_server, other, redis_server.append_only_file.stat().st_size - before)
     assert not other.client.hgetall(other.names()[0].held)
+    with pytest.raises(StorageAway):
+        other.active_keys(now=NOW + 5)
+    other.run(other.backend.pulse({}))
     assert other.active_keys(now=NOW + 5) == []
 
 

@@ -284,7 +284,9 @@ class RedisBackend:
     async def idle(self) -> Idle:
         views = await self._looked_at(self._shards)
         at, parked_at = leases.first_due(views, self._clock())
-        return Idle(at, parked_at, busy=any(held for held, _, _ in views))
+        # Keys of others may be forgotten until they have said so, and URLs until all was queued again.
+        doubtful = self._writer.is_doubtful or any(wait for _, wait, _ in views)
+        return Idle(at, parked_at, busy=doubtful or any(held for held, _, _ in views))
 
     async def counts(self) -> Counts:
         return await self._writer.counts()
@@ -350,7 +352,8 @@ class RedisBackend:
 
     async def _looked_at(self, shards: Sequence[Shard]) -> list[leases.View]:
         calls: list[Call] = [(shard.names.fixed, [leases.given_time(self._clock)]) for shard in shards]
-        views = [leases.view_of(answer) for answer in await self._server.call("ready", calls)]
+        answers = await self._server.call("ready", calls)
+        views = [leases.view_of(answer, shard.epoch) for shard, answer in zip(shards, answers, strict=True)]
         # Without a lease of our own in a shard there is nothing to be had before the next pulse.
         return [
             (held, max(wait, PULSE_SECONDS / 2) if shard.hold.is_over() else wait, found)

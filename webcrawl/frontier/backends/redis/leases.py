@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from webcrawl.errors import StorageAway
 from webcrawl.frontier.backends.redis.clock import ServerClock
 from webcrawl.frontier.backends.redis.packing import level_from
 from webcrawl.frontier.backends.redis.server import Server
@@ -50,9 +51,12 @@ def until(sent_at: float, lease_seconds: float) -> float:
     return sent_at + lease_seconds * (1 - MARGIN_SHARE) - min(MARGIN_SECONDS, lease_seconds / 4)
 
 
-def view_of(answer: list[object]) -> View:
-    """What ``ready`` found in a shard."""
-    held, wait, members = answer
+def view_of(answer: list[object], epoch: int) -> View:
+    """What ``ready`` found in a shard. :raises StorageAway: its server has started since ``epoch``"""
+    held, wait, members, now_epoch = answer
+    if now_epoch != epoch:
+        # What is missing there others may have, or we: nobody can tell yet whether the crawl is over.
+        raise StorageAway("Redis has started anew; what it may have forgotten is told again")
     assert isinstance(held, int)
     assert isinstance(wait, bytes)
     assert isinstance(members, list)

@@ -83,6 +83,11 @@ class Writer:
             await self._push(self._doubtful[:doubtful], {})
             del self._doubtful[:doubtful]
 
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether something may be forgotten and is not queued again yet."""
+        return bool(self._doubtful)
+
     def forget_what_is_safe(self, before: float) -> None:
         """What was queued ``before`` (see ``uptime``) the server has on its disk."""
         while self._recent and self._recent[0][0] < before:
