@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 import pytest
 
@@ -128,3 +130,22 @@ def test_its_books_agree_at_every_moment(story, moment):
     assert story[moment].agrees, story[moment].left
     assert bool(story[moment].at_work) is (moment in ("busy", "paused"))
     assert moment == "busy" or story[moment].uncompared == []
+
+
+def test_who_starts_while_others_are_stopping_ends_with_them_before_it_asked_for_anything(
+    serve, start, serve_redis
+):
+    web = serve(hosts=2, pages=20, seed=10)
+    redis = serve_redis()
+    with closing(redis.client()) as client:
+        crew = Crew(start, redis, web.seeds, **SETTINGS)
+        crew.start("w1", CLOSESPIDER_PAGECOUNT=1).wait()
+        asked = len(web.hits())
+        seconds, _ = client.time()
+        other = {"name": "w9", "protocol": "1", "started_at": seconds, "seen_at": seconds + 60, "figures": {}}
+        client.hset("broad:crew", "w9-00", json.dumps(other))
+        client.hset("broad:meta", "command", "stop")
+        crew.start("w2").wait(30).assert_ended_well()
+        assert "Closing spider (stopped)" in crew.workers["w2"].stderr
+        assert len(web.hits()) == asked
+        assert client.hget("broad:meta", "command") == b"stop"
