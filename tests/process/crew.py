@@ -125,6 +125,13 @@ class Crew:
             for number in range(SHARDS):
                 yield from _queued(client, ShardNames("broad", number), name)
 
+    def holders(self, name: str) -> int:
+        """How many processes of this worker hold hosts, the dead ones too whose leases have not ended."""
+        with closing(self._redis.client()) as client:
+            held = [client.hvals(ShardNames("broad", number).held) for number in range(SHARDS)]
+        members = {value.split(b" ", 1)[1].decode() for values in held for value in values}
+        return sum(member.rpartition("-")[0] == name for member in members)
+
     def total(self, what: str) -> int:
         """A total over all shards, by the books."""
         with closing(self._redis.client()) as client:

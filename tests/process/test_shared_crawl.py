@@ -119,7 +119,8 @@ class Chaos:
         """Pages it has asked for and that are not settled yet."""
         in_flight = self._among(expectation.asked(self.web), self.crew.queued(name))
         lost = [url for url, times in in_flight.items() if times > self.excused[url]]
-        assert len(lost) <= CONCURRENT
+        # One that was killed a moment ago under the same name may still hold what it had.
+        assert len(lost) <= CONCURRENT * max(self.crew.holders(name), 1)
         self.excused |= in_flight
 
     def _among(self, asked, urls):
