@@ -238,6 +238,9 @@ class Frontier:
         if ending.started_at is None:
             return
         self._count(lease.entry, ending)
+        if lease.hold.is_over():
+            # Perhaps it was we who ended it; whoever has the key now knows better.
+            return
         policies.politeness.fetched(record, ending.started_at, ending.ended_at)
         if ending.error is not None:
             if ending.error in HOST_FAILURES:
@@ -250,6 +253,8 @@ class Frontier:
     def settle(self, lease: Lease, outcome: Outcome) -> None:
         """Everything the fetch gave was processed: make it lasting. Called once per lease, after ``ended``."""
         entry = lease.entry
+        if lease.hold.is_over():
+            outcome = outcome.after_hold()
         active = self._holding(lease)
         change = Change(discovered=[self.place(found) for found in outcome.discovered], entry=outcome.entry)
         change.then = lambda: self._settled(lease)

@@ -68,3 +68,12 @@ class Outcome:
     discovered: list[UrlEntry] = field(default_factory=list)
     robots: RobotsReply | None = None
     """For a robots.txt: what came back."""
+
+    def after_hold(self) -> Outcome:
+        """What counts of it when the hold on the key was over before it was settled: what came is true, but what did
+        not come was perhaps cut off by ourselves, and says nothing of the host.
+        """
+        failed = self.result in (Result.FAILED, Result.RETRY)
+        if failed or (self.robots is not None and self.robots.error is not None):
+            return Outcome(Result.ABANDONED, entry=self.entry, discovered=self.discovered)
+        return self
