@@ -31,8 +31,8 @@ WITHIN = 0.15
 ELSEWHERE = 0.25
 """On a Redis that is built otherwise than the one that the figures are of."""
 
-SMALL = [Web(20_000, 500), Web(20_000, 5_000, robots_bytes=300), Web(40_000, 2_000, length=80)]
-LARGE = [Web(200_000, 500), Web(200_000, 5_000), Web(1_000_000, 10_000)]
+SMALL = [Web(20_000, 500), Web(20_000, 5_000, length=80, robots_bytes=300)]
+LARGE = [Web(50_000, 2_000, length=100), Web(200_000, 500), Web(200_000, 5_000), Web(1_000_000, 10_000)]
 webs = pytest.mark.parametrize(
     "web", [*SMALL, *(pytest.param(web, marks=pytest.mark.soak) for web in LARGE)], ids=lambda web: f"{web}"
 )
