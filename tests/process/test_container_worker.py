@@ -147,7 +147,7 @@ def test_scaled_workers_are_one_crawl_and_one_that_is_stopped_hands_over_at_once
     crawls[0].signal(signal.Signals[containers.last("STOPSIGNAL").text])
     crawls[0].wait(GRACE).assert_ended_well()
     assert set(Crew(None, redis, []).queued("0a1b")) == set()
-    assert "with 1 other worker at work when this one ended" in crawls[0].stderr
+    assert "; 1 other worker at work when this one ended" in crawls[0].stderr
     assert "1 at work" in workers[0].run("scrapy", "frontier", "status").wait().output
 
     # The leases last longer than this waits: nobody could take over what was not given back.

@@ -142,7 +142,7 @@ def rows(reading: Reading) -> list[tuple[str, str]]:
     given_up = f", {units.count(f.given_up_hosts)} given up" if f.given_up_hosts else ""
     known, parked = f"{units.count(f.known_hosts)} known", f"{units.count(f.parked_hosts)} parked{given_up}"
     active = f"{units.count(f.active_hosts)} active   {units.count(f.ready_hosts)} ready"
-    queued, in_flight = f"{units.count(f.queued)} URLs", f"{units.count(f.in_flight)} in flight"
+    queued, in_flight = units.things(f.queued, "URL"), f"{units.count(f.in_flight)} in flight"
     found = [
         (
             "pages",

@@ -27,6 +27,10 @@ _REASONS = {
 }
 
 
+_FOR_ALL = ("finished", "stopped")
+"""Close reasons that are those of all workers of a crawl."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shared:
     """Of what a worker was one part."""
@@ -107,15 +111,21 @@ def _hosts(ending: Ending) -> str:
 
 
 def _whereabouts(ending: Ending) -> Iterator[str]:
-    shared, others = ending.shared, (ending.frontier.workers or 1) - 1
+    shared, others = ending.shared, _others(ending)
     if ending.directory is not None:
         kept = "kept in" if shared is None else "what it fetched is kept in"
         yield f"  {kept} {ending.directory}" + (f", see {ending.report}" if ending.report else "")
     if shared is not None and ending.left:
-        at_work = units.things(others, "other worker") if others else "nobody else"
-        yield f"  the crawl is kept on {shared.place}, with {at_work} at work when this one ended"
+        yield f"  the crawl is kept on {shared.place}" + (
+            f"; {units.things(others, 'other worker')} at work when this one ended" if others else ""
+        )
     if ending.left and ending.resume:
         yield f"  {'to join again' if others else 'to go on'}: {ending.resume}"
+
+
+def _others(ending: Ending) -> int:
+    """Workers that go on without this one."""
+    return 0 if ending.reason in _FOR_ALL else (ending.frontier.workers or 1) - 1
 
 
 def _row(name: str, number: int, remark: str = "", indent: int = 2) -> str:

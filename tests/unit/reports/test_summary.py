@@ -67,28 +67,29 @@ def test_what_is_left_can_be_gone_on_with() -> None:
     assert "to go on" not in summary(ending(frontier=snapshot(queued=1), resume=None))
 
 
-def shared(workers: int, queued: int) -> str:
+def shared(workers: int, queued: int, reason: str = "shutdown") -> str:
     place = Shared("w1", "Redis at localhost:6379/0")
-    return summary(ending(shared=place, frontier=snapshot(queued=queued, workers=workers)))
+    return summary(ending(reason=reason, shared=place, frontier=snapshot(queued=queued, workers=workers)))
 
 
 def test_a_worker_tells_its_own_figures_and_what_the_crawl_has_left() -> None:
     text = shared(workers=3, queued=7)
-    assert text.startswith("broad, worker w1, finished after 10.0 s")
+    assert text.startswith("broad, worker w1, was stopped after 10.0 s")
     assert "left in the whole crawl             7  0 hosts known\n" in text
     assert "what it fetched is kept in crawls/x, see crawls/x/report.html\n" in text
-    assert (
-        "the crawl is kept on Redis at localhost:6379/0, with 2 other workers at work when this one ended\n"
-        in text
-    )
+    assert "kept on Redis at localhost:6379/0; 2 other workers at work when this one ended\n" in text
     assert "to join again: scrapy crawl broad" in text
 
 
-def test_the_last_worker_leaves_a_crawl_to_be_gone_on_with() -> None:
-    text = shared(workers=1, queued=7)
-    assert "with nobody else at work when this one ended\n" in text
+@pytest.mark.parametrize(("workers", "reason"), [(1, "shutdown"), (3, "stopped"), (3, "finished")])
+def test_a_crawl_that_nobody_works_on_is_gone_on_with(workers: int, reason: str) -> None:
+    text = shared(workers, 7, reason)
+    assert "the crawl is kept on Redis at localhost:6379/0\n" in text
     assert "to go on: scrapy crawl broad" in text
-    assert "Redis" not in shared(workers=2, queued=0)
+
+
+def test_of_a_crawl_that_is_over_it_does_not_matter_where_it_was() -> None:
+    assert "Redis" not in shared(workers=2, queued=0, reason="finished")
 
 
 def test_hosts_that_were_given_up_are_told() -> None:
