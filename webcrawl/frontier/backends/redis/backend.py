@@ -24,7 +24,7 @@ from webcrawl.frontier.backend import (
 )
 from webcrawl.frontier.backends.redis import leases
 from webcrawl.frontier.backends.redis.budget import Budget
-from webcrawl.frontier.backends.redis.clock import ServerClock
+from webcrawl.frontier.backends.redis.clock import FIRST_READINGS, ServerClock
 from webcrawl.frontier.backends.redis.crew import Crew
 from webcrawl.frontier.backends.redis.holding import FORGETS_SECONDS, Holding
 from webcrawl.frontier.backends.redis.names import CrawlNames, ShardNames, shard_of
@@ -131,7 +131,8 @@ class RedisBackend:
     async def open(self, now: float) -> Counts:
         await self._server.connect()
         try:
-            await self._set_clock()
+            for _ in range(FIRST_READINGS):
+                await self._set_clock()
             shards = self._options.shards
             begun_with = {"protocol": PROTOCOL, "shards": str(shards), "crawl": uuid4().hex, **self._identity}
             meta = await self._crew.found(begun_with)
