@@ -35,6 +35,7 @@ class QueueHead:
         self.loading = False
         """A load is under way, of what lies behind ``tail``; what it brings may already be out of date."""
         self._missed: set[Place] = set()
+        self._reopened: Place | None = None
         self._gone: set[Place] = set()
         """Entries that left the queue during a load, which may have looked before they did."""
         self._extend(entries)
@@ -88,24 +89,31 @@ class QueueHead:
 
     def pass_over(self, entry: UrlEntry) -> None:
         """A new entry was queued in the backend that is not to be held until a load brings it."""
-        self.reopen(place_of(entry))
+        self.more = True
+        if self.loading:
+            self._missed.add(place_of(entry))
+        else:
+            self._end_before(place_of(entry))
 
     def reopen(self, place: Place) -> None:
         """There may be entries in the backend, at ``place`` or behind it, that we were not told of."""
         self.more = True
         if self.loading:
-            self._missed.add(place)
+            self._reopened = place if self._reopened is None else min(place, self._reopened)
         else:
-            self._end_before(place)
+            self._end_at(place)
 
     def loaded(self, entries: Iterable[UrlEntry], more: bool) -> None:
         """Take in what the backend has behind ``tail``."""
         self.loading = False
-        self.more = more or bool(self._missed)
+        self.more = more or bool(self._missed) or self._reopened is not None
         self._extend(entries)
         for place in self._missed:
             self._end_before(place)
         self._missed.clear()
+        if self._reopened is not None:
+            self._end_at(self._reopened)
+            self._reopened = None
         self._out -= self._gone
         self._gone.clear()
 
@@ -133,6 +141,15 @@ class QueueHead:
         del self._entries[self._index(place) :]
         self.tail = (place[0], place[1] - 1)
         self.more = True
+
+    def _end_at(self, place: Place) -> None:
+        """Let the prefix end before ``place``, or with it where that is in here already."""
+        if self.tail is not None and place < self.tail and self._has(place):
+            del self._entries[self._index(place) + 1 :]
+            self.tail = place
+            self.more = True
+        else:
+            self._end_before(place)
 
     def _cut(self) -> None:
         # Entries of a higher level keep being inserted before the tail: what falls off is loaded again later.

@@ -121,6 +121,16 @@ def test_an_entry_that_left_its_queue_and_came_back_to_it_is_held_again() -> Non
     assert left(head) == [(0, 2)]
 
 
+def test_what_others_queued_behind_an_entry_that_a_load_brought_is_not_passed_over() -> None:
+    """The news say only what the first of several was, and we queued something behind them all meanwhile."""
+    head = QueueHead(queue((0, 1)), False, LIMIT)
+    head.offer(entry("http://a/", 0, 9))
+    head.reopen((0, 1))
+    head.loading = True
+    head.loaded([one for one in queue((0, 1), (0, 5), (0, 9)) if place_of(one) > head.tail], False)
+    assert left(head) == [(0, 1), (0, 5), (0, 9)]
+
+
 class Head(RuleBasedStateMachine):
     """A queue in a backend, and the head that must be a sorted prefix of it through all races."""
 
@@ -132,6 +142,8 @@ class Head(RuleBasedStateMachine):
         for level in levels:
             self.new(level, 50)
         self.snapshot: list[UrlEntry] | None = None
+        self.untold: set[Place] = set()
+        """What others queued and we have not heard of."""
         entries = self.behind(None)
         self.head = QueueHead(entries[:LIMIT], len(entries) > LIMIT, LIMIT)
 
@@ -150,6 +162,16 @@ class Head(RuleBasedStateMachine):
             self.head.offer(one)
         else:
             self.head.pass_over(one)
+
+    @rule(level=st.integers(0, 2), position=st.integers(0, 99))
+    def others_queue_one(self, level: int, position: int) -> None:
+        self.untold.add(place_of(self.new(level, position)))
+
+    @precondition(lambda self: self.untold)
+    @rule()
+    def hear(self) -> None:
+        self.head.reopen(min(self.untold))
+        self.untold.clear()
 
     @precondition(lambda self: self.head)
     @rule(count=st.integers(1, 5))
@@ -198,7 +220,8 @@ class Head(RuleBasedStateMachine):
     def what_it_holds_is_a_prefix(self) -> None:
         held = [place_of(one) for one in self.head._entries[self.head._next :]]
         assert held == sorted(set(held))
-        free = [place for place in sorted(self.queue) if place not in self.out]
+        told = [place for place in sorted(self.queue) if place not in self.untold or place in held]
+        free = [place for place in told if place not in self.out]
         if not self.head.loading:
             assert held == free[: len(held)]
             assert self.head.more or len(held) == len(free)
@@ -214,6 +237,8 @@ class Head(RuleBasedStateMachine):
             if self.snapshot is None:
                 self.read()
             self.answer()
+        if self.untold:
+            self.hear()
         given = []
         free = [place for place in sorted(self.queue) if place not in self.out]
         while self.head or self.head.more:
