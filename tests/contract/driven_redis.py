@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,13 @@ from webcrawl.frontier.backends.redis.audit import Audit
 from webcrawl.frontier.backends.redis.clock import ServerClock
 from webcrawl.frontier.backends.redis.control import Control
 from webcrawl.frontier.backends.redis.names import CrawlNames, ShardNames
-from webcrawl.frontier.backends.redis.packing import unpack_entries, unpack_host
+from webcrawl.frontier.backends.redis.packing import (
+    chunk_key,
+    chunk_prefix,
+    unpack_entries,
+    unpack_host,
+)
+from webcrawl.frontier.backends.redis.segments import unpack_marks
 from webcrawl.frontier.records import State, UrlEntry
 from webcrawl.urls.politeness_key import host_of
 
@@ -140,17 +146,21 @@ class DrivenRedis(Driven):
     def queued(self) -> list[UrlEntry]:
         found: dict[str, list[UrlEntry]] = {}
         for names in self.names():
-            for name, value in self.client.hgetall(names.queues).items():
-                key = name.decode("utf-8", "surrogatepass")
-                chunks = [value[14:], *self.client.zrange(names.queue(key), 0, -1)]
-                found[key] = list(unpack_entries(b"".join(chunks), key))
+            chunks: dict[bytes, bytes] = defaultdict(bytes)
+            for member in self.client.zrange(names.chunks, 0, -1):
+                key = chunk_key(member)
+                chunks[key] += member[len(chunk_prefix(key)) :]
+            tails = self.client.hgetall(names.queues)
+            for name in {*chunks, *tails}:
+                text = name.decode("utf-8", "surrogatepass")
+                found[text] = list(unpack_entries(chunks.get(name, b"") + tails.get(name, b""), text))
         return [entry for key in sorted(found) for entry in found[key]]
 
     def states(self) -> Counter[State]:
         states: Counter[State] = Counter()
         for names in self.names():
-            for bucket in self.client.scan_iter(names.bucket(0)[:-1].replace(b"[", b"\\[") + b"*"):
-                states.update(State(int(member[-1:])) for member in self.client.smembers(bucket))
+            for segment in self.client.hvals(names.seen):
+                states.update(state for _, state in unpack_marks(segment))
         return states
 
     def hosts(self) -> dict[str, StoredHost]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from tests.contract.driven_redis import DrivenRedis
 from tests.contract.samples import NOW, entry, found, pages, robots
@@ -13,7 +13,13 @@ from webcrawl.frontier.backends.redis.audit import Audit
 from webcrawl.frontier.backends.redis.clock import ServerClock
 from webcrawl.frontier.backends.redis.control import Control
 from webcrawl.frontier.backends.redis.names import ShardNames, shard_of
-from webcrawl.frontier.backends.redis.packing import bucket_of, digits_of, pack_entry
+from webcrawl.frontier.backends.redis.packing import chunk_prefix, pack_entry
+from webcrawl.frontier.backends.redis.segments import (
+    mark_bytes,
+    segment_field,
+    segment_of,
+    segments_of,
+)
 from webcrawl.frontier.records import State, UrlEntry
 from webcrawl.urls.politeness_key import host_of
 
@@ -26,7 +32,7 @@ if TYPE_CHECKING:
     from tests.redis_server import RedisCluster
     from webcrawl.frontier.backends.findings import Checked, Finding, Kind
 
-HEADER = struct.Struct("<dddddBB")
+HEADER = struct.Struct("<III14s6sdddBB")
 SHORT, LONG, HELD, GIVEN_UP = "short.test", "long.test", "held.test", "given-up.test"
 FAR_AWAY = 5e9
 """A time when every host is due."""
@@ -99,28 +105,41 @@ class Books:
 
     # -- planting --------------------------------------------------------------------------------------------
 
-    def bucket(self, one: UrlEntry) -> bytes:
+    def segment(self, one: UrlEntry) -> bytes:
         """Where a URL is looked for in the seen test."""
-        buckets = int(self.client.hget(self.names.totals, "buckets") or 1)
-        return self.names.bucket(bucket_of(one.fingerprint, buckets))
+        segments = segments_of(self.header(one.key)[1])
+        return segment_field(one.key.encode(), segment_of(one.fingerprint, segments))
 
     def forget(self, one: UrlEntry, state: State = State.QUEUED) -> None:
-        assert self.client.srem(self.bucket(one), f"{digits_of(one.fingerprint)}{int(state)}") == 1
+        before = self.client.hget(self.names.seen, self.segment(one)) or b""
+        after = before.replace(mark_bytes(one.fingerprint) + bytes((state,)), b"")
+        assert len(after) == len(before) - 9
+        self.client.hset(self.names.seen, self.segment(one), after)
 
-    def know(self, one: UrlEntry, state: State, bucket: bytes | None = None) -> None:
-        assert self.client.sadd(bucket or self.bucket(one), f"{digits_of(one.fingerprint)}{int(state)}") == 1
+    def know(self, one: UrlEntry, state: State, segment: bytes | None = None) -> None:
+        name = self.segment(one) if segment is None else segment
+        before = self.client.hget(self.names.seen, name) or b""
+        self.client.hset(self.names.seen, name, before + mark_bytes(one.fingerprint) + bytes((state,)))
 
-    def queue_value(self, key: str) -> bytes:
+    def tail(self, key: str) -> bytes:
+        """The end of a queue; all of a short one."""
         return self.client.hget(self.names.queues, key) or b""
 
-    def set_queue(self, key: str, value: bytes) -> None:
+    def set_tail(self, key: str, value: bytes) -> None:
         self.client.hset(self.names.queues, key, value)
 
-    def header(self, key: str) -> list[float]:
-        """queued, level, next_at, blocked_until, delay, parked, given up."""
+    def chunks(self, key: str) -> list[bytes]:
+        prefix = chunk_prefix(key.encode())
+        return [one for one in self.client.zrange(self.names.chunks, 0, -1) if one.startswith(prefix)]
+
+    def add_chunk(self, key: str, entries: bytes) -> None:
+        self.client.zadd(self.names.chunks, {chunk_prefix(key.encode()) + entries: 0})
+
+    def header(self, key: str) -> list[Any]:
+        """queued, known, chunks, last place, rank, next_at, blocked_until, delay, parked, given up."""
         return list(HEADER.unpack_from(self.client.hget(self.names.hosts, key)))
 
-    def set_header(self, key: str, at: int, value: float) -> None:
+    def set_header(self, key: str, at: int, value: float | bytes) -> None:
         header = self.header(key)
         header[at] = value
         rest = self.client.hget(self.names.hosts, key)[HEADER.size :]
@@ -175,12 +194,13 @@ class CrawlInCluster:
             await control.close()
 
     def break_something(self) -> None:
-        """A URL is in a bucket behind the last, and a host's record says too much."""
+        """A URL is in a segment behind the last, and a host's record says too much."""
         names = ShardNames("broad", shard_of("h0.test", 16))
-        member = sorted(self._client.smembers(names.bucket(0)))[0]
-        self._client.smove(names.bucket(0), names.bucket(9), member)
+        marks = self._client.hget(names.seen, "h0.test")
+        self._client.hset(names.seen, "h0.test", marks[9:])
+        self._client.hset(names.seen, segment_field(b"h0.test", 9), marks[:9])
         value = self._client.hget(names.hosts, "h0.test")
-        self._client.hset(names.hosts, "h0.test", struct.pack("<d", 8) + value[8:])
+        self._client.hset(names.hosts, "h0.test", struct.pack("<I", 8) + value[4:])
 
 
 def packed(one: UrlEntry) -> bytes:

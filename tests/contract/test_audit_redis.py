@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.contract.planted import GIVEN_UP, HELD, LONG, SHORT, Books, CrawlInCluster, found_in, packed
+from tests.contract.planted import HELD, LONG, SHORT, Books, CrawlInCluster, found_in, packed
 from tests.contract.samples import entry
 from webcrawl.errors import StartRefused
 from webcrawl.frontier.backends.findings import Finding, Findings, Kind
 from webcrawl.frontier.backends.redis.audit import look, reading
 from webcrawl.frontier.backends.redis.names import ShardNames
-from webcrawl.frontier.backends.redis.packing import bucket_of, digits_of
+from webcrawl.frontier.backends.redis.segments import segment_field, segment_of, segments_of
 from webcrawl.frontier.records import State
 
 if TYPE_CHECKING:
@@ -60,12 +60,12 @@ def done_and_failed(books: Books) -> None:
 
 def queued_twice(books: Books) -> None:
     again = entry(books.short[1].url)
-    value = books.queue_value(SHORT)
-    books.set_queue(SHORT, packed(again)[:14] + value[14:] + packed(again))
+    books.set_tail(SHORT, books.tail(SHORT) + packed(again))
+    books.set_header(SHORT, 3, packed(again)[:14])
 
 
 def queued_twice_in_a_long_queue(books: Books) -> None:
-    books.client.zadd(books.names.queue(LONG), {packed(entry(books.long[5].url)): 0})
+    books.add_chunk(LONG, packed(entry(books.long[5].url)))
 
 
 def too_long(books: Books) -> None:
@@ -74,15 +74,15 @@ def too_long(books: Books) -> None:
 
 def entries_lost(books: Books) -> None:
     """A chunk of a long queue."""
-    chunk = books.client.zrange(books.names.queue(LONG), 1, 1)[0]
-    books.client.zrem(books.names.queue(LONG), chunk)
+    books.client.zrem(books.names.chunks, books.chunks(LONG)[1])
 
 
 def no_level(books: Books) -> None:
     old = books.idle_member(SHORT)
-    books.set_header(SHORT, 1, 7)
+    rank = struct.pack(">Q", (1 << 47) - 7)[2:]
+    books.set_header(SHORT, 4, rank)
     books.client.zrem(books.names.idle, old)
-    books.client.zadd(books.names.idle, {b"r" + struct.pack(">Q", (1 << 47) - 7)[2:] + old[7:]: 0})
+    books.client.zadd(books.names.idle, {b"r" + rank + old[7:]: 0})
 
 
 def nowhere(books: Books) -> None:
@@ -149,24 +149,34 @@ def all_of_a_key_lost_but_chunks(books: Books) -> None:
     books.client.hdel(books.names.queues, LONG)
 
 
-def in_the_wrong_bucket(books: Books) -> None:
+def in_the_wrong_segment(books: Books) -> None:
     one = books.long[3]
+    there = segment_of(one.fingerprint, segments_of(books.header(LONG)[1]))
     books.forget(one)
-    there = bucket_of(one.fingerprint, int(books.client.hget(books.names.totals, "buckets")))
-    books.know(one, State.QUEUED, books.names.bucket((there + 1) % 2))
+    books.know(one, State.QUEUED, segment_field(LONG.encode(), there ^ 1))
 
 
-def in_a_bucket_behind_the_last(books: Books) -> None:
+def in_a_segment_behind_the_last(books: Books) -> None:
     books.forget(books.long[3])
-    books.know(books.long[3], State.QUEUED, books.names.bucket(77))
+    books.know(books.long[3], State.QUEUED, segment_field(LONG.encode(), 77))
 
 
-def buckets_forgotten(books: Books) -> None:
-    books.client.hdel(books.names.totals, "buckets")
+def number_of_known_urls_forgotten(books: Books) -> None:
+    books.set_header(LONG, 1, 0)
 
 
-def garbage_in_a_bucket(books: Books) -> None:
-    books.client.sadd(books.names.bucket(0), b"what", b"128", b"007")
+def segments_lost(books: Books) -> None:
+    for number in range(3):
+        books.client.hdel(books.names.seen, segment_field(LONG.encode(), number))
+
+
+def known_of_nobody(books: Books) -> None:
+    books.client.hset(books.names.seen, "nobody.test", b"")
+
+
+def garbage_in_a_segment(books: Books) -> None:
+    marks = books.client.hget(books.names.seen, SHORT)
+    books.client.hset(books.names.seen, SHORT, marks + b"12345678?" + b"12")
 
 
 def answer_lost(books: Books) -> None:
@@ -179,32 +189,37 @@ def expiry_lost(books: Books) -> None:
 
 def out_of_order(books: Books) -> None:
     parts = [packed(one) for one in books.short]
-    books.set_queue(SHORT, packed(books.short[-1])[:14] + b"".join(reversed(parts)))
+    books.set_tail(SHORT, b"".join(reversed(parts)))
     # The repeat beside them is lost, and with it one of five.
     books.set_header(SHORT, 0, 4)
     books.client.hincrby(books.names.totals, "queued", -1)
 
 
 def last_place_forgotten(books: Books) -> None:
-    books.set_queue(SHORT, b"\0" * 14 + books.queue_value(SHORT)[14:])
+    books.set_header(SHORT, 3, b"\0" * 14)
 
 
 def two_urls_at_one_place(books: Books) -> None:
     stranger = entry(STRANGER.url, position=books.short[1].position)
-    books.set_queue(SHORT, books.queue_value(SHORT) + packed(stranger))
+    books.set_tail(SHORT, books.tail(SHORT) + packed(stranger))
     books.know(STRANGER, State.QUEUED)
     books.set_header(SHORT, 0, 6)
+    books.set_header(SHORT, 1, 5)
     books.client.hincrby(books.names.totals, "queued", 1)
     books.client.hincrby(books.names.totals, "seen", 1)
 
 
-def short_and_long_at_once(books: Books) -> None:
-    books.client.zadd(books.names.queue(SHORT), {packed(STRANGER): 0})
+def a_chunk_behind_the_tail(books: Books) -> None:
+    books.add_chunk(SHORT, packed(STRANGER))
     books.know(STRANGER, State.QUEUED)
 
 
-def long_without_chunks(books: Books) -> None:
-    books.set_queue(GIVEN_UP, books.queue_value(GIVEN_UP)[:14])
+def number_of_chunks_forgotten(books: Books) -> None:
+    books.set_header(LONG, 2, 0)
+
+
+def tail_lost(books: Books) -> None:
+    books.client.hdel(books.names.queues, LONG)
 
 
 def total_is_no_number(books: Books) -> None:
@@ -213,8 +228,8 @@ def total_is_no_number(books: Books) -> None:
 
 PLANTED: list[tuple[Plant, dict[Kind, int], int]] = [
     # What is wrong; how often of each kind it is found; how many URLs fewer are queued in the end (more, below 0).
-    (queued_and_not_known, {Kind.UNKNOWN: 1, Kind.TOTAL: 1}, 0),
-    (known_and_nowhere, {Kind.NOWHERE: 1, Kind.TOTAL: 1}, 0),
+    (queued_and_not_known, {Kind.UNKNOWN: 1, Kind.KNOWN: 1, Kind.TOTAL: 1}, 0),
+    (known_and_nowhere, {Kind.NOWHERE: 1, Kind.KNOWN: 1, Kind.TOTAL: 1}, 0),
     (queued_and_done, {Kind.SETTLED: 1, Kind.TOTAL: 1}, 1),
     (queued_in_two_states, {Kind.TWO_STATES: 1, Kind.SETTLED: 1, Kind.TOTAL: 1}, 1),
     (done_and_failed, {Kind.TWO_STATES: 1}, 0),
@@ -234,15 +249,16 @@ PLANTED: list[tuple[Plant, dict[Kind, int], int]] = [
     (held_by_nobody, {Kind.HOLDER: 1}, 0),
     (held_by_garbage, {Kind.UNREADABLE: 1}, 0),
     (fence_lost, {Kind.FENCE: 1}, 0),
-    (in_the_wrong_bucket, {Kind.MISPLACED: 1, Kind.UNKNOWN: 1, Kind.TOTAL: 1}, 0),
-    (in_a_bucket_behind_the_last, {Kind.MISPLACED: 1, Kind.UNKNOWN: 1, Kind.TOTAL: 1}, 0),
-    (garbage_in_a_bucket, {Kind.UNREADABLE: 3}, 0),
+    (in_the_wrong_segment, {Kind.MISPLACED: 1, Kind.UNKNOWN: 1, Kind.KNOWN: 1, Kind.TOTAL: 1}, 0),
+    (in_a_segment_behind_the_last, {Kind.MISPLACED: 1, Kind.UNKNOWN: 1, Kind.KNOWN: 1, Kind.TOTAL: 1}, 0),
+    (garbage_in_a_segment, {Kind.UNREADABLE: 2}, 0),
+    (number_of_chunks_forgotten, {Kind.DISORDER: 1}, 0),
     (answer_lost, {Kind.ROBOTS: 1}, 0),
     (expiry_lost, {Kind.ROBOTS: 1}, 0),
     (out_of_order, {Kind.DISORDER: 1}, 1),
     (last_place_forgotten, {Kind.DISORDER: 1}, 0),
     (two_urls_at_one_place, {Kind.DISORDER: 1}, -1),
-    (short_and_long_at_once, {Kind.DISORDER: 1, Kind.LENGTH: 1, Kind.TOTAL: 2}, -1),
+    (a_chunk_behind_the_tail, {Kind.DISORDER: 1, Kind.LENGTH: 1, Kind.KNOWN: 1, Kind.TOTAL: 2}, -1),
     (total_is_no_number, {Kind.TOTAL: 1}, 0),
 ]
 
@@ -252,8 +268,9 @@ MUCH: list[Plant] = [
     record_lost,
     record_of_a_long_queue_lost,
     all_of_a_key_lost_but_chunks,
-    buckets_forgotten,
-    long_without_chunks,
+    number_of_known_urls_forgotten,
+    segments_lost,
+    tail_lost,
 ]
 
 QUEUED = 328
@@ -264,9 +281,14 @@ def named(value: object) -> str:
     return getattr(value, "__name__", "")
 
 
-def content(books: Books) -> dict[bytes, bytes]:
+def content(books: Books) -> dict[bytes, object]:
     """Everything in the server."""
-    return {name: books.client.dump(name) for name in books.client.scan_iter()}
+    client = books.client
+    # The fields of a hash come in any order.
+    return {
+        name: client.hgetall(name) if client.type(name) == b"hash" else client.dump(name)
+        for name in client.scan_iter()
+    }
 
 
 @pytest.mark.parametrize(("plant", "expected", "fewer"), PLANTED, ids=named)
@@ -292,10 +314,10 @@ def test_what_is_wrong_is_found_and_mended(
         (queued_in_two_states, 1),
         (queued_twice_in_a_long_queue, 0),
         (held_by_nobody, 0),
-        (in_the_wrong_bucket, 0),
+        (in_the_wrong_segment, 0),
         (last_place_forgotten, 0),
         (two_urls_at_one_place, -1),
-        (short_and_long_at_once, -1),
+        (a_chunk_behind_the_tail, -1),
     ],
     ids=named,
 )
@@ -310,12 +332,12 @@ def test_what_takes_much_with_it_is_mended_and_only_what_is_gone_is_not_fetched(
     books: Books, plant: Plant
 ) -> None:
     plant(books)
-    found = books.check()
-    assert not found.agrees
+    assert not books.check().agrees
 
-    assert books.mend().agrees
+    mended = books.mend()
+    assert mended.agrees
     assert books.check().agrees
-    assert len(books.fetch_all()) == QUEUED - found.left.counts[Kind.NOWHERE]
+    assert len(books.fetch_all()) == QUEUED - mended.mended.counts[Kind.NOWHERE]
 
 
 def test_nothing_is_found_and_nothing_changed_where_nothing_is_wrong(books: Books) -> None:
@@ -347,9 +369,10 @@ def test_what_is_wrong_is_called_by_its_name(books: Books) -> None:
     books.know(STRANGER, State.QUEUED)
     books.set_header(LONG, 0, 9)
     found = books.check()
-    digits = digits_of(STRANGER.fingerprint)
     assert [str(one) for one in found_in(found, Kind.UNKNOWN)] == [f"{books.short[1].url} (shard 0)"]
-    assert [str(one) for one in found_in(found, Kind.NOWHERE)] == [f"fingerprint {digits}x (shard 0)"]
+    assert [str(one) for one in found_in(found, Kind.NOWHERE)] == [
+        f"fingerprint {STRANGER.fingerprint} of {SHORT} (shard 0)"
+    ]
     assert [str(one) for one in found_in(found, Kind.LENGTH)] == [f"{LONG} (says 9, is 320; shard 0)"]
 
 
@@ -361,7 +384,7 @@ def record_is_garbage(books: Books) -> None:
 
 
 def queue_is_cut_off(books: Books) -> None:
-    books.set_queue(SHORT, books.queue_value(SHORT)[:-5])
+    books.set_tail(SHORT, books.tail(SHORT)[:-5])
 
 
 def host_is_in_another_shard(books: Books) -> None:
@@ -410,6 +433,7 @@ def test_it_finds_the_same_when_it_reads_a_little_at_a_time(
     monkeypatch.setattr(look, "URLS_AT_ONCE", 150)
     monkeypatch.setattr(reading, "AT_ONCE", 2)
     monkeypatch.setattr(reading, "CHUNKS_AT_ONCE", 2)
+    monkeypatch.setattr(reading, "SEGMENTS_AT_ONCE", 2)
     after = books.check()
     assert before.left.counts == after.left.counts
     assert (before.urls, before.queued, before.hosts) == (after.urls, after.queued, after.hosts)
@@ -435,7 +459,7 @@ def test_a_crawl_is_not_mixed_up_with_others_whatever_they_are_called(
     names = ("broad", "broad2", "broad:1", "b*", "[ab]road", "a\\b")
     made = [Books(runner, redis_server.url, name) for name in names]
     for books in made:
-        books.know(books.long[0], State.QUEUED, books.names.bucket(50))
+        books.know(books.long[0], State.QUEUED, segment_field(LONG.encode(), 50))
         assert books.check().left.counts == {Kind.MISPLACED: 1}
         assert books.mend().agrees
     for books in made:
@@ -462,15 +486,15 @@ def test_while_somebody_is_at_work_only_what_is_seen_twice_is_told(books: Books)
 
 def count_as_others_do(books: Books, monkeypatch: pytest.MonkeyPatch, looks: int) -> None:
     """Let a page be done during each of the first looks."""
-    read = reading.Reader.buckets
+    read = reading.Reader.without_record
     left = iter(range(looks))
 
-    async def buckets(self: reading.Reader, numbers: list[int]) -> list[list[bytes]]:
+    async def without_record(self: reading.Reader, keys: list[bytes]) -> list[bytes]:
         if next(left, None) is not None:
             books.client.hincrby(books.names.totals, "done", 1)
-        return await read(self, numbers)
+        return await read(self, keys)
 
-    monkeypatch.setattr(reading.Reader, "buckets", buckets)
+    monkeypatch.setattr(reading.Reader, "without_record", without_record)
 
 
 def nothing(seconds: float) -> asyncio.Future[None]:
@@ -528,7 +552,13 @@ def test_a_crawl_in_a_cluster_is_checked_and_mended(
         assert crawl.check().agrees
         crawl.break_something()
         found = crawl.check()
-        assert found.left.counts == {Kind.UNKNOWN: 1, Kind.MISPLACED: 1, Kind.LENGTH: 1, Kind.TOTAL: 1}
+        assert found.left.counts == {
+            Kind.UNKNOWN: 1,
+            Kind.MISPLACED: 1,
+            Kind.LENGTH: 1,
+            Kind.KNOWN: 1,
+            Kind.TOTAL: 1,
+        }
         assert crawl.mend().agrees
         checked = crawl.check()
         assert checked.agrees

@@ -8,8 +8,14 @@ from collections import Counter
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+from webcrawl.frontier.backends.redis.backend import SHARDS
 from webcrawl.frontier.backends.redis.names import ShardNames
-from webcrawl.frontier.backends.redis.packing import unpack_entries, unpack_host
+from webcrawl.frontier.backends.redis.packing import (
+    chunk_key,
+    chunk_prefix,
+    unpack_entries,
+    unpack_host,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,8 +24,6 @@ if TYPE_CHECKING:
 
     from tests.crawl.crawling import Crawl
     from tests.redis_server import RedisServer
-
-SHARDS = 16
 
 
 class Crew:
@@ -141,10 +145,13 @@ class Crew:
 
 def _queued(client: Redis, names: ShardNames, name: str) -> Iterator[str]:
     held = client.hgetall(names.held)
-    for key, value in client.hgetall(names.queues).items():
+    queues: dict[bytes, bytes] = {}
+    for member in client.zrange(names.chunks, 0, -1):
+        key = chunk_key(member)
+        queues[key] = queues.get(key, b"") + member[len(chunk_prefix(key)) :]
+    for key, tail in client.hgetall(names.queues).items():
+        queues[key] = queues.get(key, b"") + tail
+    for key, entries in queues.items():
         holder = held.get(key, b" ").split(b" ", 1)[1].decode()
-        if name and holder.rpartition("-")[0] != name:
-            continue
-        text = key.decode()
-        chunks = [value[14:], *client.zrange(names.queue(text), 0, -1)]
-        yield from (entry.url for entry in unpack_entries(b"".join(chunks), text))
+        if not name or holder.rpartition("-")[0] == name:
+            yield from (entry.url for entry in unpack_entries(entries, key.decode()))

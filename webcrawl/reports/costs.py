@@ -113,7 +113,7 @@ class Costs:
 
 # The state of a crawl ---------------------------------------------------------------------------------------------
 
-REDIS_MEMORY = Costs(335_000, 11.5, 0, 1.95, 295, 147, 246, 1.26)
+REDIS_MEMORY = Costs(40_000, 11.0, 0, 1.77, 302, 172, 295, 1.20)
 """More of ``used_memory`` than an empty Redis: 7.0.15 with jemalloc 5.3.0."""
 LIBC_SHARE = 0.88
 """What a server built with the C library's malloc takes of that (Redis 6.2.14, Valkey 9.1.2)."""
@@ -122,7 +122,7 @@ SERVER_BYTES = 1_550_000
 CONNECTIONS_BYTES = 700_000
 """Of a worker's connections in the server."""
 
-REDIS_SNAPSHOT = Costs(0, 8.04, 6.3, 0.748, 172, 108, 161, 0.529)
+REDIS_SNAPSHOT = Costs(0, 9.10, 0, 1.09, 123, 64, 161, 0.534)
 """An RDB file, compressed; also what the append-only file begins with after it was rewritten."""
 REWRITTEN = 3
 """Redis lets the append-only file grow to twice what it was, and writes a new one beside it."""

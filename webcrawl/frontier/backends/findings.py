@@ -25,6 +25,7 @@ class Kind(StrEnum):
     TWICE = "queued-twice"
     NOWHERE = "queued-nowhere"
     LENGTH = "length"
+    KNOWN = "known"
     LEVEL = "level"
     PLACE = "place"
     HOLDER = "holder"
@@ -45,6 +46,7 @@ MEANINGS = {
     Kind.TWICE: "URL is queued twice",
     Kind.NOWHERE: "URL is known as queued, but in no queue",
     Kind.LENGTH: "host has a wrong number of queued URLs",
+    Kind.KNOWN: "host has a wrong number of known URLs",
     Kind.LEVEL: "host has a wrong level",
     Kind.PLACE: "host is not where its record says",
     Kind.HOLDER: "host is held by nobody who is known",

@@ -30,14 +30,13 @@ from webcrawl.frontier.backends.redis.holding import FORGETS_SECONDS, Holding
 from webcrawl.frontier.backends.redis.names import CrawlNames, ShardNames, shard_of
 from webcrawl.frontier.backends.redis.packing import (
     PROTOCOL,
-    bucket_of,
-    digits_of,
     place_bytes,
     unpack_entries,
     unpack_robots,
 )
 from webcrawl.frontier.backends.redis.seed_lists import SeedLists
 from webcrawl.frontier.backends.redis.seeded import SeededNames
+from webcrawl.frontier.backends.redis.segments import mark_bytes
 from webcrawl.frontier.backends.redis.server import Call, Server
 from webcrawl.frontier.backends.redis.shard import Shard
 from webcrawl.frontier.backends.redis.start_list import StartList
@@ -53,6 +52,9 @@ _T = TypeVar("_T")
 logger = logging.getLogger(__name__)
 
 PULSE_SECONDS = 1.0
+
+SHARDS, SHARDS_OF_CLUSTER = 4, 16
+"""On one server a commit costs less the fewer parts it is for; a cluster shares them out among its nodes."""
 ACTIVATED_AT_ONCE = 200
 """Keys in one call of ``lease`` and ``load``."""
 
@@ -63,8 +65,9 @@ class RedisOptions:
 
     spider: str = "broad"
     """The prefix of all its keys."""
-    shards: int = 16
-    """Into how many parts a new crawl is cut; one that exists keeps its own number."""
+    shards: int = 0
+    """Into how many parts a new crawl is cut, 0 for as many as its server wants; one that exists keeps its own
+    number."""
     lease_seconds: float = 60.0
     queue_max: int = 0
     """URLs per key; what is over it is pruned, lowest level first. 0 for no limit."""
@@ -133,7 +136,7 @@ class RedisBackend:
         try:
             for _ in range(FIRST_READINGS):
                 await self._set_clock()
-            shards = self._options.shards
+            shards = self._options.shards or (SHARDS_OF_CLUSTER if self._server.is_cluster else SHARDS)
             begun_with = {"protocol": PROTOCOL, "shards": str(shards), "crawl": uuid4().hex, **self._identity}
             meta = await self._crew.found(begun_with)
             self._meta = {name: value for name, value in meta.items() if name != "command"}
@@ -214,10 +217,9 @@ class RedisBackend:
             return []
         calls: list[Call] = []
         for key, after, count in wanted:
-            names = self._shard_of(key).names
             place = b"" if after is None else place_bytes(after)
             args = [key.encode("utf-8", "surrogatepass"), place, count]
-            calls.append(([*names.fixed, names.queue(key)], args))
+            calls.append((self._shard_of(key).names.fixed, args))
         answers = await self._server.call("load", calls)
         loaded = []
         for (key, _, _), (entries, more) in zip(wanted, answers, strict=True):
@@ -293,13 +295,9 @@ class RedisBackend:
         return await self._writer.counts()
 
     async def state_of(self, key: str, fingerprint: int) -> State | None:
-        shard = self._shard_of(key)
-        [buckets] = await self._server.commands([("HGET", shard.names.totals, "buckets")])
-        bucket = shard.names.bucket(bucket_of(fingerprint, int(buckets or 1)))
-        digits = digits_of(fingerprint)
-        members = [f"{digits}{int(state)}" for state in State]
-        [found] = await self._server.commands([("SMISMEMBER", bucket, *members)])
-        return next((state for state, there in zip(State, found, strict=True) if there), None)
+        args = [key.encode("utf-8", "surrogatepass"), mark_bytes(fingerprint)]
+        [state] = await self._server.call("state", [(self._shard_of(key).names.fixed, args)])
+        return None if state is None else State(state)
 
     async def robots_of(self, origin: str, key: str) -> RobotsRecord | None:
         """What is known of the robots.txt of an origin that belongs to ``key``."""

@@ -1,4 +1,4 @@
-"""What one commit asks of each shard: the calls of ``push``, ``settle``, ``record`` and ``robots``."""
+"""What one commit asks of each shard: the calls of ``push``, ``settle``, ``release`` and ``robots``."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from webcrawl.frontier.backend import Room, Settled
+from webcrawl.frontier.backend import Settled
 from webcrawl.frontier.backends.redis.packing import (
-    bucket_of,
-    digits_of,
+    encoded,
     pack_entry,
-    pack_rest,
+    pack_record,
     pack_robots,
     place_bytes,
 )
+from webcrawl.frontier.backends.redis.segments import mark_bytes
 from webcrawl.frontier.backends.redis.server import Call
 from webcrawl.frontier.backends.redis.shard import Shard
 from webcrawl.frontier.queue_head import place_of
@@ -23,8 +23,6 @@ from webcrawl.hosts.record import HostRecord, RobotsRecord
 
 AT_ONCE = 500
 """URLs in one call: some two milliseconds in which the server does nothing else."""
-
-FIXED = 8
 
 
 @dataclass(slots=True)
@@ -42,7 +40,10 @@ class Portion:
 
 
 def portions(
-    things: Iterable[Any], key_of: Callable[[Any], str], shard_of: Callable[[str], Shard]
+    things: Iterable[Any],
+    key_of: Callable[[Any], str],
+    shard_of: Callable[[str], Shard],
+    size_of: Callable[[Any], int] = lambda thing: 1,
 ) -> list[Portion]:
     """Deal ``things`` out to their shards, in calls of bounded size."""
     current: dict[int, Portion] = {}
@@ -55,90 +56,119 @@ def portions(
             portion = current[id(shard)] = Portion(shard)
             made.append(portion)
         portion.keys.setdefault(key, []).append(thing)
-        portion.size += 1
+        portion.size += size_of(thing)
     return made
 
 
-class _Keys:
-    """KEYS of a call: the fixed ones, buckets as they are needed, queues at the end."""
-
-    def __init__(self, shard: Shard) -> None:
-        self._shard = shard
-        self.keys = list(shard.names.fixed)
-        self._buckets: dict[int, int] = {}
-
-    def bucket(self, fingerprint: int) -> int:
-        """Which of KEYS a fingerprint's bucket is."""
-        number = bucket_of(fingerprint, self._shard.buckets)
-        at = self._buckets.get(number)
-        if at is None:
-            self.keys.append(self._shard.names.bucket(number))
-            at = self._buckets[number] = len(self.keys)
-        return at
-
-
-def push_call(portion: Portion, member: str, delay_seconds: float) -> Call:
-    """Queue the entries of ``portion``."""
-    keys = _Keys(portion.shard)
-    args: list[Any] = []
+def push_call(portion: Portion, member: str, delay_seconds: float, long: int) -> Call:
+    """Queue the entries of ``portion``; the lengths of queues are told that have ``long`` URLs or more."""
+    args: list[Any] = [member, repr(delay_seconds), long]
     for key, entries in portion.keys.items():
         entries.sort(key=place_of)
-        args += (key.encode("utf-8", "surrogatepass"), len(entries))
-        for entry in entries:
-            robots = entry.kind == Kind.ROBOTS
-            args += (
-                "" if robots else keys.bucket(entry.fingerprint),
-                "" if robots else digits_of(entry.fingerprint),
-                pack_entry(entry),
-            )
-    first_queue = len(keys.keys) + 1
-    queues = [portion.shard.names.queue(key) for key in portion.keys]
-    return keys.keys + queues, [portion.shard.buckets, member, repr(delay_seconds), first_queue, *args]
+        _keep_apart(entries)
+        packed = [pack_entry(entry) for entry in entries]
+        args += (encoded(key), _marks(entries, packed), b"".join(packed))
+    return portion.shard.names.fixed, args
 
 
-def settle_call(portion: Portion, member: str, epoch: int | str) -> Call:
-    """Settle the URLs of ``portion``. ``epoch``: in which their links were queued, empty for no check."""
-    keys = _Keys(portion.shard)
-    args: list[Any] = []
-    for key, settled in portion.keys.items():
-        args += (key.encode("utf-8", "surrogatepass"), len(settled))
-        for one in settled:
-            entry = one.entry
-            args += (
-                one.fence,
-                place_bytes(place_of(entry)),
-                "" if entry.repeat else keys.bucket(entry.fingerprint),
-                digits_of(entry.fingerprint),
-                int(State.QUEUED if one.again is not None else one.state),
-                b"" if one.again is None else pack_entry(one.again),
-            )
-    first_queue = len(keys.keys) + 1
-    queues = [portion.shard.names.queue(key) for key in portion.keys]
-    return keys.keys + queues, [portion.shard.buckets, member, first_queue, epoch, *args]
+_PLAIN, _REPEATED, _NEVER_SEEN = b"\0", b"\1", b"\2"
 
 
-def record_calls(
+def _marks(entries: Sequence[UrlEntry], packed: Sequence[bytes]) -> bytes:
+    """What ``lua/push.lua`` asks of the seen test."""
+    last = sum(map(len, packed)) - len(packed[-1]) + 1
+    kinds = [_kind(entry) for entry in entries]
+    units = [mark_bytes(entry.fingerprint) + kind for entry, kind in zip(entries, kinds, strict=True)]
+    plain = all(kind is _PLAIN for kind in kinds) and len(set(units)) == len(units)
+    return (b"p" if plain else b"m") + last.to_bytes(4, "big") + b"".join(units)
+
+
+def _kind(entry: UrlEntry) -> bytes:
+    if entry.kind == Kind.ROBOTS:
+        return _NEVER_SEEN
+    return _REPEATED if entry.repeat else _PLAIN
+
+
+def _keep_apart(entries: Sequence[UrlEntry]) -> None:
+    """No two of sorted entries at the same place."""
+    before = entries[0]
+    for entry in entries[1:]:
+        if entry.level == before.level and entry.position <= before.position:
+            entry.position = before.position + 1
+        before = entry
+
+
+@dataclass(slots=True)
+class Verdicts:
+    """What a commit says of one key: its record, and what became of its URLs."""
+
+    key: str
+    record: HostRecord | None = None
+    settled: list[Settled] = field(default_factory=list)
+
+
+def verdicts(records: Iterable[HostRecord], settled: Iterable[Settled]) -> list[Verdicts]:
+    """What is said of each key, put together; in one not more URLs than go out in one call."""
+    current = {record.key: Verdicts(record.key, record) for record in records}
+    made = list(current.values())
+    for one in settled:
+        verdict = current.get(one.entry.key)
+        if verdict is None or len(verdict.settled) >= AT_ONCE:
+            verdict = current[one.entry.key] = Verdicts(one.entry.key)
+            made.append(verdict)
+        verdict.settled.append(one)
+    return made
+
+
+def settle_portions(
+    records: Iterable[HostRecord], settled: Iterable[Settled], shard_of: Callable[[str], Shard]
+) -> list[Portion]:
+    """Portions of ``Verdicts``, one of each key in a call: one that is full fills a call."""
+    said = verdicts(records, settled)
+    return portions(said, lambda one: one.key, shard_of, lambda one: 1 + len(one.settled))
+
+
+def settle_call(portion: Portion, member: str, epoch: int | str, slack_seconds: float, long: int) -> Call:
+    """Store the records and settle the URLs of ``portion``, which holds ``Verdicts``.
+
+    ``epoch``: in which their links were queued, empty for no check. The lengths of queues are told that have ``long``
+    URLs or more.
+    """
+    args: list[Any] = [member, epoch, long]
+    for one in portion.in_order():
+        record = one.record
+        args.append(encoded(one.key))
+        args += (b"", b"") if record is None else (record.fence, pack_record(record, slack_seconds))
+        args.append(len(one.settled))
+        for settled in one.settled:
+            args += (settled.fence, _pack_settled(settled))
+    return portion.shard.names.fixed, args
+
+
+def _pack_settled(settled: Settled) -> bytes:
+    entry, again = settled.entry, settled.again
+    state = State.QUEUED if again is not None else settled.state
+    return b"%b%b%b%b" % (
+        place_bytes(place_of(entry)),
+        mark_bytes(entry.fingerprint),
+        b"-" if entry.repeat else b"%d" % state,
+        b"" if again is None else pack_entry(again),
+    )
+
+
+def release_calls(
     records: Sequence[HostRecord],
     shard_of: Callable[[str], Shard],
     member: str,
     what: str,
     slack_seconds: float,
 ) -> list[Call]:
-    """Store ``records``; ``what`` is ``keep`` or ``release``. Their times are put later by ``slack_seconds``."""
+    """Let go of keys; ``what`` is ``release`` or ``again``. Their times are put later by ``slack_seconds``."""
     calls: list[Call] = []
     for portion in portions(records, lambda record: record.key, shard_of):
         args: list[Any] = [member, what]
         for key, [*_, record] in portion.keys.items():
-            args += (
-                key.encode("utf-8", "surrogatepass"),
-                record.fence,
-                repr(record.next_fetch_at + slack_seconds),
-                repr(record.blocked_until),
-                repr(record.delay_seconds),
-                int(record.parked),
-                int(record.given_up),
-                pack_rest(record),
-            )
+            args += (encoded(key), record.fence, pack_record(record, slack_seconds))
         calls.append((portion.shard.names.fixed, args))
     return calls
 
@@ -150,16 +180,13 @@ def robots_calls(
     member: str,
     most: int,
 ) -> list[Call]:
-    """Store answers of robots.txt with the keys that own their origins; ``most`` may be kept in a shard, and no more
-    than there are on a server that is full."""
+    """Store answers of robots.txt with the keys that own their origins; ``most`` may be kept in a shard."""
     calls: list[Call] = []
     for portion in portions(answers, lambda answer: owner_of(answer.origin), shard_of):
-        args: list[Any] = [0 if portion.shard.room.room is Room.FULL else most, member]
+        args: list[Any] = [most, member]
         for key, kept in portion.keys.items():
             for answer in kept:
-                origin = answer.origin.encode("utf-8", "surrogatepass")
-                name = key.encode("utf-8", "surrogatepass")
-                args += (origin, name, repr(answer.expires_at), pack_robots(answer))
+                args += (encoded(answer.origin), encoded(key), repr(answer.expires_at), pack_robots(answer))
         names = portion.shard.names
         calls.append(([*names.fixed, names.robots, names.robots_ends], args))
     return calls

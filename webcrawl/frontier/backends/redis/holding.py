@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from webcrawl.frontier.backends.redis.clock import ServerClock
-from webcrawl.frontier.backends.redis.commits import record_calls
+from webcrawl.frontier.backends.redis.commits import release_calls
 from webcrawl.frontier.backends.redis.leases import EVERYTHING, Renewed, given_time, until
 from webcrawl.frontier.backends.redis.packing import place_from, unpack_host
 from webcrawl.frontier.backends.redis.server import Call, Server
@@ -103,9 +103,9 @@ class Holding:
                 shard.doubtful = True
 
     async def release(self, records: Sequence[HostRecord]) -> None:
-        calls = record_calls(records, self._shard_of, self._member, "release", self._clock.slack_seconds)
+        calls = release_calls(records, self._shard_of, self._member, "release", self._clock.slack_seconds)
         async with self._turn:
-            await self._server.call("record", calls)
+            await self._server.call("release", calls)
             at = uptime()
             for record in records:
                 shard = self._shard_of(record.key)
@@ -197,7 +197,7 @@ class Holding:
         if last_words:
             slack = self._clock.slack_seconds
             await self._server.call(
-                "record", record_calls(last_words, self._shard_of, self._member, "again", slack)
+                "release", release_calls(last_words, self._shard_of, self._member, "again", slack)
             )
 
     async def _join(self, shards: Sequence[Shard]) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from zlib import crc32
 
-_FIXED = ("hosts", "idle", "held", "stirred", "queues", "totals", "given_up", "members")
+_FIXED = ("hosts", "idle", "held", "stirred", "queues", "totals", "given_up", "members", "seen", "chunks")
 """The order in which ``lua/shard.lua`` expects them."""
 
 
@@ -34,11 +34,6 @@ class ShardNames:
         self.idle, self.totals = self.fixed[1], self.fixed[5]
         self.hosts, self.held, self.queues = self.fixed[0], self.fixed[2], self.fixed[4]
         self.given_up = self.fixed[6]
+        self.seen, self.chunks = self.fixed[8], self.fixed[9]
         self.robots = self._tag + b"robots"
         self.robots_ends = self._tag + b"robots_ends"
-
-    def queue(self, key: str) -> bytes:
-        return self._tag + b"queue:" + key.encode("utf-8", "surrogatepass")
-
-    def bucket(self, number: int) -> bytes:
-        return self._tag + b"seen:%d" % number

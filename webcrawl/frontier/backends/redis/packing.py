@@ -6,10 +6,10 @@ import json
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
 
 from webcrawl.frontier.queue_head import Place
-from webcrawl.frontier.records import UrlEntry
+from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.hosts.record import HostRecord, RobotsRecord
 
 PROTOCOL = "1"
@@ -26,15 +26,19 @@ TOTALS = (
     "held_urls",
     "seen",
 )
-"""The running totals of a shard. ``totals`` also has ``buckets``, ``fence``, ``epoch``, ``run``, ``quiet_until``,
-``stirs``."""
+"""The running totals of a shard. ``totals`` also has ``fence``, ``epoch``, ``run``, ``quiet_until``, ``stirs``."""
 
 _RANKS = 1 << 47
 _POSITIONS = 1 << 63
-_HEADER = struct.Struct("<dddddBB")
-_LENGTH = struct.Struct(">I")
+_HEADER = struct.Struct("<III14s6sdddBB")
+_RECORD = struct.Struct("<dddBB")
+_REST = struct.Struct("<IIIBdB")
+_ANSWERED, _CRAWL_DELAY, _ERROR = 1, 2, 4
+_MICROSECONDS = 1_000_000
+_ENTRY = struct.Struct(">HIQIcBq")
+"""Place (two parts of its rank, its position), length of what follows, repeat, flags, fingerprint."""
+_BODY = 18
 _VIA, _KIND, _COUNTS, _PAYLOAD = 1, 2, 4, 8
-_MANTISSA = 1_000_000_000
 
 
 def place_bytes(place: Place) -> bytes:
@@ -51,21 +55,17 @@ def level_from(rank: bytes) -> int:
     return _RANKS - int.from_bytes(rank, "big")
 
 
-# -- fingerprints ----------------------------------------------------------------------------------------
+# -- queues ----------------------------------------------------------------------------------------------
 
 
-def digits_of(fingerprint: int) -> str:
-    """The decimal digits to which a state is appended: 60 bits of the fingerprint, never nought."""
-    digits = abs(fingerprint) // 10 or 1
-    return f"-{digits}" if fingerprint < 0 else str(digits)
+def chunk_prefix(key: bytes) -> bytes:
+    """What the chunks of a key begin with in ``chunks``."""
+    return len(key).to_bytes(2, "big") + key
 
 
-def bucket_of(fingerprint: int, buckets: int) -> int:
-    """Linear hashing (Litwin, 1980): which of ``buckets`` a fingerprint is in."""
-    hashed = (abs(fingerprint) // 10 or 1) % _MANTISSA
-    whole = 1 << (buckets.bit_length() - 1)
-    bucket = hashed % (2 * whole)
-    return bucket if bucket < buckets else hashed % whole
+def chunk_key(member: bytes) -> bytes:
+    """The key of a chunk."""
+    return member[2 : 2 + int.from_bytes(member[:2], "big")]
 
 
 # -- entries ---------------------------------------------------------------------------------------------
@@ -73,13 +73,16 @@ def bucket_of(fingerprint: int, buckets: int) -> int:
 
 def _varint(number: int) -> bytes:
     if number < 0x80:
-        return bytes((number,))
+        return _SMALL[number]
     out = bytearray()
     while number >= 0x80:
         out.append(number & 0x7F | 0x80)
         number >>= 7
     out.append(number)
     return bytes(out)
+
+
+_SMALL = [bytes((number,)) for number in range(0x80)]
 
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:
@@ -93,6 +96,7 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
         shift += 7
 
 
+@lru_cache(1 << 12)
 def _prefixes(key: bytes) -> tuple[bytes, ...]:
     """What URLs of a key begin with, most of them with one of the first four."""
     return (
@@ -106,7 +110,8 @@ def _prefixes(key: bytes) -> tuple[bytes, ...]:
     )
 
 
-def _encode(text: str) -> bytes:
+def encoded(text: str) -> bytes:
+    """Text as it goes to the server, whatever is in it."""
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -122,53 +127,57 @@ def _shared(one: bytes, other: bytes) -> int:
 
 def pack_entry(entry: UrlEntry) -> bytes:
     """An entry as ``lua/queue.lua`` describes it. The key is not in it: it is known from the queue."""
-    url = _encode(entry.url)
-    for code, prefix in enumerate(_prefixes(_encode(entry.key))):  # noqa: B007 - the one it ends with
+    url = encoded(entry.url)
+    for code, prefix in enumerate(_prefixes(encoded(entry.key))):  # noqa: B007 - the one it ends with
         if url.startswith(prefix):
             break
     rest = url[len(prefix) :]
     flags = 0
-    parts = [_varint(entry.depth), bytes((code,)), _varint(len(rest)), rest]
+    parts = [b"", _varint(entry.depth), _SMALL[code], _varint(len(rest)), rest]
     if entry.via is not None:
         flags |= _VIA
-        via = _encode(entry.via)
+        via = encoded(entry.via)
         shared = _shared(url, via)
         parts += (_varint(shared), _varint(len(via) - shared), via[shared:])
     if entry.kind != "page":
         flags |= _KIND
-        kind = _encode(str(entry.kind))
+        kind = encoded(str(entry.kind))
         parts += (_varint(len(kind)), kind)
     if entry.redirects or entry.attempts:
         flags |= _COUNTS
         parts += (_varint(entry.redirects), _varint(entry.attempts))
     if entry.payload is not None:
         flags |= _PAYLOAD
-        parts.append(_encode(entry.payload))
-    repeat = b"1" if entry.repeat else b"0"
-    body = struct.pack(">cBq", repeat, flags, entry.fingerprint) + b"".join(parts)
-    return place_bytes((-entry.level, entry.position)) + _LENGTH.pack(len(body)) + body
+        parts.append(encoded(entry.payload))
+    # What is never seen is always a repeat; see lua/push.lua.
+    repeat = b"2" if entry.kind == Kind.ROBOTS else b"1" if entry.repeat else b"0"
+    length = _ENTRY.size - _BODY + sum(map(len, parts))
+    rank, position = _RANKS - entry.level, max(entry.position + _POSITIONS, 0)
+    parts[0] = _ENTRY.pack(rank >> 32, rank & 0xFFFFFFFF, position, length, repeat, flags, entry.fingerprint)
+    return b"".join(parts)
 
 
 def unpack_entries(data: bytes, key: str) -> Iterator[UrlEntry]:
     """The entries of a stretch of the queue of ``key``."""
-    prefixes = _prefixes(_encode(key))
+    prefixes = _prefixes(encoded(key))
     at = 0
     while at < len(data):
-        rank, position = place_from(data[at : at + 14])
-        (length,) = _LENGTH.unpack_from(data, at + 14)
-        body = data[at + 18 : at + 18 + length]
-        at += 18 + length
-        yield _unpack(body, key, -rank, position, prefixes)
+        high, low, position, length, repeat, flags, fingerprint = _ENTRY.unpack_from(data, at)
+        body = data[at + _ENTRY.size : at + _BODY + length]
+        at += _BODY + length
+        entry = UrlEntry("", key, fingerprint, _RANKS - (high << 32 | low), position - _POSITIONS)
+        entry.repeat = repeat != b"0"
+        _unpack(body, flags, entry, prefixes)
+        yield entry
 
 
-def _unpack(body: bytes, key: str, level: int, position: int, prefixes: tuple[bytes, ...]) -> UrlEntry:
-    repeat, flags, fingerprint = struct.unpack_from(">cBq", body)
-    depth, at = _read_varint(body, 10)
+def _unpack(body: bytes, flags: int, entry: UrlEntry, prefixes: tuple[bytes, ...]) -> None:
+    entry.depth, at = _read_varint(body, 0)
     prefix = prefixes[body[at]]
     length, at = _read_varint(body, at + 1)
     url = prefix + body[at : at + length]
     at += length
-    entry = UrlEntry(_decode(url), key, fingerprint, level, position, depth, repeat=repeat == b"1")
+    entry.url = _decode(url)
     if flags & _VIA:
         shared, at = _read_varint(body, at)
         length, at = _read_varint(body, at)
@@ -183,7 +192,6 @@ def _unpack(body: bytes, key: str, level: int, position: int, prefixes: tuple[by
         entry.attempts, at = _read_varint(body, at)
     if flags & _PAYLOAD:
         entry.payload = _decode(body[at:])
-    return entry
 
 
 def _decode(text: bytes) -> str:
@@ -200,40 +208,70 @@ class StoredHost:
     record: HostRecord
     queued: int
     level: int
+    known: int
+    """URLs that are."""
+    chunks: int
+    """Of its queue."""
+    last: bytes
+    """The last place ever in its queue."""
 
 
-def pack_rest(record: HostRecord) -> str:
-    """What of a record no script looks at."""
-    return json.dumps(
-        [
-            record.download_seconds,
-            record.crawl_delay_seconds,
-            record.fetches,
-            int(record.answered),
-            record.failures,
-            record.parks,
-            record.last_error,
-        ],
-        separators=(",", ":"),
+def pack_record(record: HostRecord, slack_seconds: float) -> bytes:
+    """What a holder knows of a key, as ``lua/crew.lua`` takes it. Its time is put later by ``slack_seconds``."""
+    flags = bool(record.answered) * _ANSWERED
+    if record.crawl_delay_seconds is not None:
+        flags |= _CRAWL_DELAY
+    if record.last_error is not None:
+        flags |= _ERROR
+    downloads = [min(max(round(one * _MICROSECONDS), 0), 0xFFFFFFFF) for one in record.download_seconds]
+    return b"".join(
+        (
+            _RECORD.pack(
+                record.next_fetch_at + slack_seconds,
+                record.blocked_until,
+                record.delay_seconds,
+                record.parked,
+                record.given_up,
+            ),
+            _REST.pack(
+                record.fetches,
+                record.failures,
+                record.parks,
+                flags,
+                record.crawl_delay_seconds or 0.0,
+                len(downloads),
+            ),
+            struct.pack(f"<{len(downloads)}I", *downloads),
+            encoded(record.last_error or ""),
+        )
     )
 
 
 def unpack_host(key: str, value: bytes) -> StoredHost:
-    queued, level, next_at, blocked, delay, parked, given_up = _HEADER.unpack_from(value)
+    """A value of ``hosts``; see ``lua/shard.lua``."""
+    queued, known, chunks, last, rank, next_at, blocked, delay, parked, given_up = _HEADER.unpack_from(value)
     record = HostRecord(
         key, next_at, delay, parked=bool(parked), given_up=bool(given_up), blocked_until=blocked
     )
-    if rest := value[_HEADER.size :]:
-        known: list[Any] = json.loads(rest)
-        record.download_seconds, record.crawl_delay_seconds, record.fetches = known[0], known[1], known[2]
-        record.answered, record.failures, record.parks = bool(known[3]), known[4], known[5]
-        record.last_error = known[6]
-    return StoredHost(record, int(queued), int(level))
+    if len(value) > _HEADER.size:
+        _unpack_rest(record, value[_HEADER.size :])
+    return StoredHost(record, queued, level_from(rank), known, chunks, last)
+
+
+def _unpack_rest(record: HostRecord, rest: bytes) -> None:
+    record.fetches, record.failures, record.parks, flags, crawl_delay, downloads = _REST.unpack_from(rest)
+    record.answered = bool(flags & _ANSWERED)
+    if flags & _CRAWL_DELAY:
+        record.crawl_delay_seconds = crawl_delay
+    times = struct.unpack_from(f"<{downloads}I", rest, _REST.size)
+    record.download_seconds = [time / _MICROSECONDS for time in times]
+    if flags & _ERROR:
+        record.last_error = _decode(rest[_REST.size + 4 * downloads :])
 
 
 def pack_robots(record: RobotsRecord) -> bytes:
     head = [record.state, record.fetched_at, record.expires_at, record.crawl_delay_seconds, record.attempts]
-    return json.dumps(head, separators=(",", ":")).encode() + b"\n" + _encode(record.text)
+    return json.dumps(head, separators=(",", ":")).encode() + b"\n" + encoded(record.text)
 
 
 def unpack_robots(origin: str, value: bytes) -> RobotsRecord:

@@ -27,7 +27,6 @@ Call = tuple[Sequence[bytes], Sequence[Any]]
 OPERATIONS = (
     "allow",
     "done",
-    "grow",
     "join",
     "lease",
     "leave",
@@ -36,10 +35,11 @@ OPERATIONS = (
     "push",
     "reading",
     "ready",
-    "record",
+    "release",
     "revive",
     "robots",
     "settle",
+    "state",
     "tail",
     "take",
     "wake",
@@ -102,6 +102,11 @@ class Server:
         if not url:
             return f"{self._params.get('host', 'localhost')}:{self._params.get('port', 6379)}"
         return url.split("://", 1)[-1].rsplit("@", 1)[-1]
+
+    @property
+    def is_cluster(self) -> bool:
+        """Once it is connected."""
+        return self._cluster is not None
 
     async def connect(self) -> None:
         """Return when it can be worked with; one that has just started may have to be waited for.

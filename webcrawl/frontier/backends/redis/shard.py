@@ -9,10 +9,6 @@ from webcrawl.frontier.backends.redis.room import ServerRoom
 from webcrawl.frontier.hold import Hold
 from webcrawl.hosts.record import HostRecord
 
-BUCKET_FULL = 300
-"""URLs per bucket, on average, at which a bucket is added. The fullest then has about 420: the limit is 512."""
-
-
 NEVER = -1
 """The epoch of a shard that we have not joined."""
 
@@ -22,8 +18,6 @@ class Shard:
     """Names, figures and leases of a shard. ``hold`` stands for all keys of ``mine``."""
 
     names: ShardNames
-    buckets: int = 1
-    seen: int = 0
     queued: int = 0
     hosts: int = 0
     epoch: int = NEVER
@@ -40,10 +34,6 @@ class Shard:
     """The answer to a lease was lost: the server may hold keys for us of which we know nothing."""
     room: ServerRoom = field(default_factory=ServerRoom)
     """Of the server it is on."""
-
-    @property
-    def is_full(self) -> bool:
-        return self.seen > self.buckets * BUCKET_FULL
 
     def lose(self) -> list[str]:
         """Nothing of it is ours any more: the keys that were."""

@@ -3,43 +3,43 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.errors import StorageAway
 from webcrawl.frontier.backend import Batch, Committed, Counts, Settled
-from webcrawl.frontier.backends.redis.budget import Budget
+from webcrawl.frontier.backends.redis.budget import LONG, Budget
 from webcrawl.frontier.backends.redis.commits import (
     Portion,
     portions,
     pruned,
     push_call,
-    record_calls,
     robots_calls,
     settle_call,
+    settle_portions,
 )
 from webcrawl.frontier.backends.redis.known import Known
 from webcrawl.frontier.backends.redis.leases import EVERYTHING
-from webcrawl.frontier.backends.redis.packing import place_from, unpack_entries
+from webcrawl.frontier.backends.redis.packing import encoded, place_from, unpack_entries
 from webcrawl.frontier.backends.redis.server import Call, Server
 from webcrawl.frontier.backends.redis.shard import Shard
 from webcrawl.frontier.hold import uptime
 from webcrawl.frontier.queue_head import Place, place_of
 from webcrawl.frontier.records import Kind, UrlEntry
+from webcrawl.hosts.record import HostRecord
 
 if TYPE_CHECKING:
     from webcrawl.frontier.backends.redis.backend import RedisOptions
     from webcrawl.frontier.backends.redis.clock import ServerClock
 
 _COUNTED = ("queued", "done", "failed", "refused", "hosts", "given_up_hosts", "given_up_urls")
-_GROWN_AT_ONCE = 64
 _RELIEVED_AT_ONCE = 16
 
 
 class Writer:
     """Writes what commits say.
 
-    First everything that was discovered is queued, then what is known of hosts is stored, and only then do URLs
+    First everything that was discovered is queued, and only then what is known of hosts is stored and do URLs
     leave their queues: a commit that is cut off is carried out again, and what was done already changes nothing.
     """
 
@@ -63,6 +63,7 @@ class Writer:
         self._shard_of = shard_of
         self._clock = clock
         self._budget = budget
+        self._long = min(options.queue_max + 1, LONG) if options.queue_max else LONG
         self._known = Known()
         self._recent: deque[tuple[float, list[UrlEntry]]] = deque()
         """What was queued lately and may not be on the server's disk, with the time as told by ``uptime``."""
@@ -118,21 +119,12 @@ class Writer:
             calls = robots_calls(batch.robots, self._owner_of, self._shard_of, self._member, most)
             await self._server.call("robots", calls)
         lost: set[str] = set()
-        if batch.hosts:
-            slack = self._clock.slack_seconds
-            calls = record_calls(batch.hosts, self._shard_of, self._member, "keep", slack)
-            fences = {record.key: record.fence for record in batch.hosts}
-            for keys in await self._server.call("record", calls):
-                for name in keys:
-                    key = name.decode("utf-8", "surrogatepass")
-                    self._lose(key, fences[key], lost)
-        queued += await self._settle(batch.settled, lengths, lost, epochs)
+        queued += await self._settle(batch.hosts, batch.settled, lengths, lost, epochs, self._long)
         self._budget.note(lengths)
         pruned = await self._prune(lengths)
         crowded_out = await self._relieve()
         if gone := pruned | crowded_out:
             queued = [entry for entry in queued if (entry.key, place_of(entry)) not in gone]
-        await self._grow()
         total = sum(shard.queued for shard in self._shards)
         hosts = sum(shard.hosts for shard in self._shards)
         turned_away = len(found) - len(taken)
@@ -163,20 +155,23 @@ class Writer:
         """Queue what is new; what was really queued, in the order it came."""
         known = self._known
         queued: set[int] = set()
-        for portion, answer in await self._calls("push", news, self._push_call):
-            _, seen, total, hosts, fates, moves, counted = answer
-            shard = portion.shard
-            shard.seen, shard.queued, shard.hosts = seen, total, hosts
+        made = portions(news, lambda entry: entry.key, self._shard_of)
+        delay, long = self._options.delay_seconds, self._long
+        calls = [push_call(portion, self._member, delay, long) for portion in made]
+        for portion, answer in zip(made, await self._server.call("push", calls), strict=True):
+            portion.shard.queued, portion.shard.hosts, fates, moves, told = answer
             members: list[UrlEntry] = list(portion.in_order())
             for at, place in zip(moves[::2], moves[1::2], strict=True):
                 members[at - 1].position = place_from(place)[1]
+            changed = set()
             for entry, fate in zip(members, fates.decode(), strict=True):
                 if entry.kind != Kind.ROBOTS:
                     known.add(entry.fingerprint)
                 if fate != "0":
                     entry.repeat = fate == "2"
                     queued.add(id(entry))
-            lengths.update({key: length for key, length in zip(portion.keys, counted, strict=True) if length})
+                    changed.add(entry.key)
+            lengths.update(_lengths(changed, told))
         new = [entry for entry in news if id(entry) in queued]
         self._remember(new)
         return new
@@ -185,36 +180,50 @@ class Writer:
         if entries:
             self._recent.append((uptime(), entries))
 
-    def _push_call(self, portion: Portion) -> Call:
-        return push_call(portion, self._member, self._options.delay_seconds)
-
     async def _settle(
         self,
+        records: Sequence[HostRecord],
         settled: Sequence[Settled],
         lengths: dict[str, int],
         lost: set[str],
         epochs: Sequence[int] | None = None,
+        long: int = 1,
     ) -> list[UrlEntry]:
-        """Settle what is ours to settle; the entries that went back into their queues.
+        """Store and settle what is ours to; the entries that went back into their queues.
 
-        ``epochs``: those of the shards when their links were queued.
+        ``epochs``: those of the shards when the links of what is settled were queued. ``long``: from which length on
+        those of queues are to be known.
         """
         again: list[UrlEntry] = []
-
-        def make(portion: Portion) -> Call:
-            number = self._shards.index(portion.shard)
-            return settle_call(portion, self._member, "" if epochs is None else epochs[number])
-
-        calls = await self._calls("settle", settled, make, lambda one: one.entry.key)
-        for portion, (_, total, fates, counted) in calls:
+        made = settle_portions(records, settled, self._shard_of)
+        slack = self._clock.slack_seconds
+        calls = []
+        for portion in made:
+            epoch = "" if epochs is None else epochs[self._shards.index(portion.shard)]
+            calls.append(settle_call(portion, self._member, epoch, slack, long))
+        for portion, (total, *answer) in zip(made, await self._server.call("settle", calls), strict=True):
+            if total == -1:
+                raise StorageAway("Redis has started anew; what it may have forgotten is queued again")
             portion.shard.queued = total
-            members: list[Settled] = list(portion.in_order())
-            for one, fate in zip(members, fates.decode(), strict=True):
-                if fate == "0":
-                    self._lose(one.entry.key, one.fence, lost)
-                elif one.again is not None:
-                    again.append(one.again)
-            lengths.update(zip(portion.keys, counted, strict=True))
+            fates, told, dropped = answer
+            again += self._judged(portion, fates, dropped, lost)
+            lengths.update(_lengths(portion.keys, told))
+        return again
+
+    def _judged(
+        self, portion: Portion, fates: bytes, dropped: Sequence[bytes], lost: set[str]
+    ) -> list[UrlEntry]:
+        """What became of the verdicts of a portion: the entries that went back, and keys that are lost."""
+        again: list[UrlEntry] = []
+        fate = iter(fates.decode())
+        for one in portion.in_order():
+            if one.record is not None and encoded(one.key) in dropped:
+                self._lose(one.key, one.record.fence, lost)
+            for its in one.settled:
+                if next(fate) == "0":
+                    self._lose(one.key, its.fence, lost)
+                elif its.again is not None:
+                    again.append(its.again)
         return again
 
     def _lose(self, key: str, fence: int, lost: set[str]) -> None:
@@ -240,63 +249,17 @@ class Writer:
         gone: set[tuple[str, Place]] = set()
         full = list(most)
         while full:
-            calls: list[Call] = []
-            for key in full:
-                names = self._shard_of(key).names
-                args = [key.encode("utf-8", "surrogatepass"), most[key]]
-                calls.append(([*names.fixed, names.queue(key)], args))
+            calls: list[Call] = [(self._shard_of(key).names.fixed, [encoded(key), most[key]]) for key in full]
             tails = await self._server.call("tail", calls)
             over = [
                 entry for key, tail in zip(full, tails, strict=True) for entry in unpack_entries(tail, key)
             ]
             gone.update((entry.key, place_of(entry)) for entry in over)
             left: dict[str, int] = {}
-            await self._settle(pruned(over), left, set())
+            await self._settle((), pruned(over), left, set())
             self._budget.note(left)
             full = [key for key in full if left.get(key, 0) > most[key]]
         return gone
-
-    async def _grow(self) -> None:
-        """Add buckets to the seen tests that have become too full."""
-        for _ in range(_GROWN_AT_ONCE):
-            full = [shard for shard in self._shards if shard.is_full]
-            if not full:
-                return
-            calls: list[Call] = []
-            for shard in full:
-                new = shard.buckets
-                whole = 1 << (new.bit_length() - 1)
-                keys = [*shard.names.fixed, shard.names.bucket(new - whole), shard.names.bucket(new)]
-                calls.append((keys, [new, 2 * whole]))
-            for shard, buckets in zip(full, await self._server.call("grow", calls), strict=True):
-                shard.buckets = buckets
-
-    # -- calls that depend on the number of buckets --------------------------------------------------------
-
-    async def _calls(
-        self,
-        name: str,
-        things: Sequence[Any],
-        make: Callable[[Portion], Call],
-        key_of: Callable[[Any], str] = lambda entry: entry.key,
-    ) -> list[tuple[Portion, Any]]:
-        """Portions with their answers. Where others added buckets meanwhile, a portion is sent again."""
-        left = portions(things, key_of, self._shard_of)
-        done: list[tuple[Portion, Any]] = []
-        while left:
-            answers = await self._server.call(name, [make(portion) for portion in left])
-            again = []
-            for portion, answer in zip(left, answers, strict=True):
-                if answer[0] == -2:
-                    raise StorageAway("Redis has started anew; what it may have forgotten is queued again")
-                if answer[0] == -1:
-                    portion.shard.buckets = answer[1]
-                    again.append(portion)
-                else:
-                    portion.shard.buckets = max(portion.shard.buckets, answer[0])
-                    done.append((portion, answer))
-            left = again
-        return done
 
     # -- figures -------------------------------------------------------------------------------------------
 
@@ -304,15 +267,23 @@ class Writer:
         """The figures of all shards together."""
         commands: list[tuple[Any, ...]] = []
         for shard in self._shards:
-            commands.append(("HMGET", shard.names.totals, *_COUNTED, "seen", "buckets"))
+            commands.append(("HMGET", shard.names.totals, *_COUNTED))
             commands.append(("ZLEXCOUNT", shard.names.idle, "[p", "(p\xff"))
         answers = await self._server.commands(commands)
         counts = Counts()
         for shard, totals, parked in zip(self._shards, answers[::2], answers[1::2], strict=True):
             numbers = [int(number or 0) for number in totals]
-            for name, number in zip(_COUNTED, numbers, strict=False):
+            for name, number in zip(_COUNTED, numbers, strict=True):
                 setattr(counts, name, getattr(counts, name) + number)
             counts.parked_hosts += parked
             shard.queued, shard.hosts = numbers[0], numbers[4]
-            shard.seen, shard.buckets = numbers[-2], max(numbers[-1], 1)
         return counts
+
+
+def _lengths(keys: Iterable[str], told: Sequence[Any]) -> dict[str, int]:
+    """How many URLs each of ``keys`` has queued, 0 for those of which that was not told since they are few."""
+    long = {
+        key.decode("utf-8", "surrogatepass"): length
+        for key, length in zip(told[::2], told[1::2], strict=True)
+    }
+    return {key: long.get(key, 0) for key in keys}

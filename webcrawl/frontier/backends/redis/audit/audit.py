@@ -11,7 +11,7 @@ from webcrawl.frontier.backends.redis.audit.flaws import Flaw
 from webcrawl.frontier.backends.redis.audit.look import Look, look_at
 from webcrawl.frontier.backends.redis.audit.mending import Mender
 from webcrawl.frontier.backends.redis.audit.reading import Reader
-from webcrawl.frontier.backends.redis.audit.strays import Strays, strays
+from webcrawl.frontier.backends.redis.audit.strays import strays
 from webcrawl.frontier.backends.redis.control import Control
 
 APART_SECONDS = 2.0
@@ -56,9 +56,8 @@ class Audit:
         """Look at everything, and change nothing."""
         checked = Checked()
         doubtful: dict[int, set[Finding]] = {}
-        beside = await self._strays()
         for reader in self._readers:
-            look = await look_at(reader, len(self._readers), beside.ownerless.get(reader.number, ()))
+            look = await look_at(reader, len(self._readers))
             if (look.flaws or look.moved) and (at_work := await self._control.at_work()):
                 checked.at_work |= at_work
                 doubtful[reader.number] = _found_in(look)
@@ -68,8 +67,7 @@ class Audit:
             if doubtful:
                 await self._pause(APART_SECONDS)
                 doubtful = await self._look_again(doubtful, checked, is_last=not left)
-        for flaws in beside.flaws.values():
-            checked.left.merge(flaws.findings)
+        await self._add_strays(checked)
         checked.at_work |= await self._control.at_work()
         return checked
 
@@ -96,14 +94,10 @@ class Audit:
         """
         checked = Checked()
         await self._refuse_company()
-        beside = await self._strays()
         for reader in self._readers:
-            if reader.number in beside.flaws:
-                await self._repair(reader, list(beside.flaws[reader.number]), checked.mended)
             look = await self._mended(reader, checked.mended)
             self._count(look, None, checked)
-        for flaws in (await self._strays()).flaws.values():
-            checked.left.merge(flaws.findings)
+        await self._add_strays(checked)
         return checked
 
     def _count(self, look: Look, sure: set[Finding] | None, checked: Checked) -> None:
@@ -118,8 +112,9 @@ class Audit:
         self._counted += 1
         self._progress(self._counted, len(self._readers))
 
-    async def _strays(self) -> Strays:
-        return await strays(self._control.server, self._control.spider, self._readers)
+    async def _add_strays(self, checked: Checked) -> None:
+        flaws = await strays(self._control.server, self._control.spider, self._readers)
+        checked.left.merge(flaws.findings)
 
     # -- mending ---------------------------------------------------------------------------------------------
 

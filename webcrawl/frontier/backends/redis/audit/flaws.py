@@ -31,8 +31,8 @@ class Repair:
     stage: Stage
     operation: str
     """``reckon``, ``restate``, ``strike`` or ``adjust``."""
-    subject: bytes | int
-    """The politeness key, the number of a bucket, the name of a key in Redis, or of a total."""
+    subject: bytes
+    """The politeness key, the name of a key in Redis, or of a total."""
     args: tuple[bytes | int, ...] = ()
 
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from webcrawl.frontier.backends.findings import Kind
 from webcrawl.frontier.backends.redis.audit.flaws import Flaws, Repair, Stage
 from webcrawl.frontier.backends.redis.audit.indexes import IndexLook
-from webcrawl.frontier.backends.redis.audit.queues import QueueLook, Sums, Waiting
+from webcrawl.frontier.backends.redis.audit.queues import QueueLook, Sums
 from webcrawl.frontier.backends.redis.audit.reading import Reader
-from webcrawl.frontier.backends.redis.audit.seen import SeenLook
 from webcrawl.frontier.records import State
 
 URLS_AT_ONCE = 1_000_000
-"""Queued URLs of a shard that are in memory together, in some 80 MB. With more of them its queues are read again."""
+"""Queued URLs of a host that are in memory together, in some 80 MB. With more of them its queue is read again."""
 
-_PASSING = ("run", "quiet_until", "epoch", "fence", "buckets", "stirs")
+_PASSING = ("run", "quiet_until", "epoch", "fence", "stirs")
 """What else lies beside the totals."""
 
 
@@ -36,24 +34,15 @@ class Look:
 
     @property
     def urls(self) -> int:
-        return sum(self.sums.states)
+        return sum(self.sums.marks.states)
 
 
-async def look_at(reader: Reader, shards: int, ownerless: Sequence[bytes] = ()) -> Look:
-    """Look at a shard of a crawl that has so many. ``ownerless``: keys there of which only ``strays`` knows."""
+async def look_at(reader: Reader, shards: int) -> Look:
+    """Look at a shard of a crawl that has so many."""
     look = Look(Flaws(f"shard {reader.number}"), number=reader.number)
     before = await reader.totals()
     members = set(await reader.ask("ZRANGE", reader.names.fixed[7], 0, -1))
-    buckets = max(whole(before.get("buckets")) or 1, 1)
-    queues = QueueLook(reader, look.flaws, shards, members, ownerless)
-    seen = SeenLook(reader, look.flaws, buckets)
-    parts = 1 + (whole(before.get("queued")) or 0) // URLS_AT_ONCE
-    for part in range(parts):
-        waiting = Waiting(buckets, part, parts)
-        await queues.fill(waiting, look.sums if part == 0 else None)
-        await seen.compare(waiting, look.sums)
-        if waiting.digits:
-            await queues.name(waiting)
+    await QueueLook(reader, look.flaws, shards, members, URLS_AT_ONCE).look(look.sums)
     await IndexLook(reader, look.flaws).look(look.sums)
     _compare_totals(look, before, await reader.totals())
     return look
@@ -79,14 +68,14 @@ def _compare_totals(look: Look, before: dict[str, bytes], after: dict[str, bytes
 def _counted(sums: Sums) -> dict[str, int]:
     return {
         "queued": sums.queued,
-        "done": sums.states[State.DONE],
-        "failed": sums.states[State.FAILED],
-        "refused": sums.states[State.REFUSED],
+        "done": sums.marks.states[State.DONE],
+        "failed": sums.marks.states[State.FAILED],
+        "refused": sums.marks.states[State.REFUSED],
         "hosts": sums.hosts,
         "given_up_hosts": sums.given_up_hosts,
         "given_up_urls": sums.given_up_urls,
         "held_urls": sums.held_urls,
-        "seen": sum(sums.states),
+        "seen": sum(sums.marks.states),
     }
 
 

@@ -38,37 +38,25 @@ class Mender:
                 await self._adjust(some)
 
     async def _reckon(self, repairs: Sequence[Repair]) -> None:
-        places: dict[bytes, list[bytes | int]] = {}
-        for repair in repairs:
-            assert isinstance(repair.subject, bytes)
-            places.setdefault(repair.subject, []).extend(repair.args)
-        names = self._reader.names
-        for key, drop in places.items():
-            keys = [*names.fixed, names.queue(key.decode("utf-8", "surrogatepass"))]
+        for key, drop in _by_key(repairs).items():
             for first in range(0, max(len(drop), 1), AT_ONCE):
                 args = [key, repr(self._now), repr(self._delay_seconds), *drop[first : first + AT_ONCE]]
-                await self._call("reckon", keys, args)
+                await self._call("reckon", self._reader.names.fixed, args)
 
     async def _restate(self, repairs: Sequence[Repair]) -> None:
-        for first in range(0, len(repairs), AT_ONCE):
-            some = repairs[first : first + AT_ONCE]
-            names = [self._reader.names.bucket(int(repair.subject)) for repair in some]
-            await self._in_sets("restate", names, [repair.args for repair in some])
+        for key, corrections in _by_key(repairs).items():
+            for first in range(0, max(len(corrections), 1), AT_ONCE):
+                args = [key, *corrections[first : first + AT_ONCE]]
+                await self._call("restate", self._reader.names.fixed, args)
 
     async def _strike(self, repairs: Sequence[Repair]) -> None:
         for first in range(0, len(repairs), AT_ONCE):
             some = repairs[first : first + AT_ONCE]
-            names = [repair.subject for repair in some if isinstance(repair.subject, bytes)]
-            await self._in_sets("strike", names, [repair.args for repair in some])
-
-    async def _in_sets(
-        self, operation: str, names: Sequence[bytes], more: Sequence[Sequence[bytes | int]]
-    ) -> None:
-        keys = list(dict.fromkeys(names))
-        args: list[Any] = []
-        for name, rest in zip(names, more, strict=True):
-            args += (keys.index(name) + 1, *rest)
-        await self._call(operation, keys, args)
+            keys = list(dict.fromkeys(repair.subject for repair in some))
+            args: list[Any] = []
+            for repair in some:
+                args += (keys.index(repair.subject) + 1, *repair.args)
+            await self._call("strike", keys, args)
 
     async def _adjust(self, repairs: Sequence[Repair]) -> None:
         args = [part for repair in repairs for part in (repair.subject, *repair.args)]
@@ -77,3 +65,11 @@ class Mender:
     async def _call(self, operation: str, keys: Sequence[bytes], args: Sequence[Any]) -> None:
         # Sent whole: a server that started knows no script, and whoever is at work must be the one to notice that.
         await self._reader.ask("EVAL", script(operation).text, len(keys), *keys, *args)
+
+
+def _by_key(repairs: Sequence[Repair]) -> dict[bytes, list[bytes | int]]:
+    """What is to be done about each key, every thing once."""
+    made: dict[bytes, dict[bytes | int, None]] = {}
+    for repair in repairs:
+        made.setdefault(repair.subject, {}).update(dict.fromkeys(repair.args))
+    return {key: list(args) for key, args in made.items()}

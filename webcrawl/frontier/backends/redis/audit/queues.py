@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import struct
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from webcrawl.frontier.backends.findings import Kind
 from webcrawl.frontier.backends.redis.audit.flaws import Flaws, Repair, Stage
 from webcrawl.frontier.backends.redis.audit.reading import AT_ONCE, KeyView, Mark, Reader, marks_in
+from webcrawl.frontier.backends.redis.audit.seen import Marks, SeenLook, Waiting, known_otherwise
 from webcrawl.frontier.backends.redis.names import shard_of
 from webcrawl.frontier.backends.redis.packing import (
     StoredHost,
-    bucket_of,
-    digits_of,
+    chunk_key,
     unpack_entries,
     unpack_host,
 )
+from webcrawl.frontier.backends.redis.segments import mark_bytes, segments_of
+from webcrawl.frontier.records import State
 
 PLACE_BYTES = 14
-_UNREADABLE = (ValueError, OverflowError, struct.error, IndexError, TypeError, json.JSONDecodeError)
+_UNREADABLE = (ValueError, OverflowError, struct.error, IndexError)
 
 
 @dataclass(slots=True)
@@ -35,67 +36,60 @@ class Sums:
     held_urls: int = 0
     held: int = 0
     idle: int = 0
-    queues: int = 0
+    tails: int = 0
+    chunks: int = 0
     highest_fence: int = 0
-    states: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
-    """URLs known by state."""
-
-
-@dataclass(slots=True)
-class Waiting:
-    """Queued URLs of every ``parts``-th bucket, from which those are taken that the seen test has as queued."""
-
-    buckets: int
-    part: int = 0
-    parts: int = 1
-    digits: set[int] = field(default_factory=set)
-    settled: dict[int, int] = field(default_factory=dict)
-    """Those that the seen test has in another state."""
-
-    def covers(self, fingerprint: int) -> bool:
-        return self.parts == 1 or bucket_of(fingerprint, self.buckets) % self.parts == self.part
+    marks: Marks = field(default_factory=Marks)
 
 
 class QueueLook:
-    """Goes through the keys of a shard, each with its whole queue."""
+    """Goes through the keys of a shard, each with its whole queue and all that is known of it."""
 
     def __init__(
-        self,
-        reader: Reader,
-        flaws: Flaws,
-        shards: int,
-        members: Collection[bytes],
-        ownerless: Iterable[bytes],
+        self, reader: Reader, flaws: Flaws, shards: int, members: Collection[bytes], at_once: int
     ) -> None:
-        """``shards``: of the crawl. ``members``: who may hold keys in this shard. ``ownerless``: keys to which no
-        record leads; others that have something in ``queues`` are looked for here."""
+        """``shards``: of the crawl. ``members``: who may hold keys in this shard. ``at_once``: URLs of a key that are
+        in memory together; with more of them its queue is read again."""
         self._reader = reader
         self._flaws = flaws
         self._shards = shards
         self._members = members
-        self._ownerless = list(ownerless)
+        self._at_once = at_once
+        self._seen = SeenLook(reader, flaws)
 
-    async def fill(self, waiting: Waiting, sums: Sums | None) -> None:
-        """Put what is queued into ``waiting``. With ``sums`` the records are compared with the queues and counted."""
-        async for view, chunks in self._queues():
-            walk = await self._walk(view, chunks, waiting, sums is not None)
-            if sums is not None:
-                self._judge(view, walk, sums)
-        if sums is not None and await self._reader.ask("HLEN", self._reader.names.queues) != sums.queues:
-            await self._find_ownerless()
-        async for view, chunks in self._queues_of(self._ownerless):
-            walk = await self._walk(view, chunks, waiting, sums is not None)
-            if sums is not None:
-                sums.hosts += 1
-                sums.queued += walk.count
+    async def look(self, sums: Sums) -> None:
+        """Compare the records with the queues and the seen test, and count."""
+        async for views in self._reader.hosts():
+            for view in views:
+                await self._look_at(view, sums)
+        names, ask = self._reader.names, self._reader.ask
+        if await ask("HLEN", names.queues) != sums.tails or await ask("ZCARD", names.chunks) != sums.chunks:
+            await self._find_ownerless(sums)
+        if await ask("HLEN", names.seen) != sums.marks.segments:
+            await self._seen.find_strays()
 
-    async def _walk(
-        self, view: KeyView, chunks: AsyncIterator[bytes], waiting: Waiting, is_first: bool
-    ) -> _Walk:
+    async def _look_at(self, view: KeyView, sums: Sums) -> None:
+        host = self._stored(view)
+        known, queued = (host.known, host.queued) if host else (0, 0)
+        parts = 1 + max(known, queued) // self._at_once
+        counted = 0
+        for part in range(parts):
+            waiting = Waiting(segments_of(known), part, parts)
+            walk = await self._walk(view, waiting, is_first=part == 0)
+            if part == 0:
+                self._judge(view, host, walk, sums)
+            counted += await self._seen.compare(view, waiting, sums.marks)
+            if waiting.marks:
+                await self._name_all(view, waiting)
+        if host is not None and counted != known:
+            known_otherwise(self._flaws, view, known, counted)
+
+    async def _walk(self, view: KeyView, waiting: Waiting, *, is_first: bool) -> _Walk:
         walk = _Walk()
         try:
-            async for chunk in chunks:
-                for mark in marks_in(chunk):
+            async for part in self._reader.queue(view):
+                walk.parts += 1
+                for mark in marks_in(part):
                     walk.step(mark)
                     if not mark.repeat and waiting.covers(mark.fingerprint):
                         self._await(view, mark, waiting)
@@ -104,76 +98,66 @@ class QueueLook:
                 self._flaws.add(Kind.UNREADABLE, f"the queue of {view.name}", str(error))
         return walk
 
-    async def _find_ownerless(self) -> None:
-        async for found in self._reader.scan("HSCAN", self._reader.names.queues):
-            for key in await self._reader.without_record([key for key, _ in found]):
-                ownerless(self._flaws, key)
-                self._ownerless.append(key)
-
-    async def name(self, waiting: Waiting) -> None:
-        """Name the queued URLs that are left in ``waiting``: the seen test does not have them as queued."""
-        for queues in (self._queues(), self._queues_of(self._ownerless)):
-            async for view, chunks in queues:
-                with suppress(ValueError):
-                    async for chunk in chunks:
-                        for mark in marks_in(chunk):
-                            if not mark.repeat and int(digits_of(mark.fingerprint)) in waiting.digits:
-                                self._name(view, mark, waiting)
-
-    async def _queues(self) -> AsyncIterator[tuple[KeyView, AsyncIterator[bytes]]]:
-        async for views in self._reader.hosts():
-            for view, beginning in zip(views, await self._reader.beginnings(views), strict=True):
-                yield view, self._chunks(view, beginning)
-
-    async def _queues_of(self, keys: Sequence[bytes]) -> AsyncIterator[tuple[KeyView, AsyncIterator[bytes]]]:
-        for first in range(0, len(keys), AT_ONCE):
-            views = await self._reader.views(keys[first : first + AT_ONCE])
-            for view, beginning in zip(views, await self._reader.beginnings(views), strict=True):
-                yield view, self._chunks(view, beginning)
-
-    async def _chunks(self, view: KeyView, beginning: list[bytes]) -> AsyncIterator[bytes]:
-        for chunk in beginning:
-            yield chunk
-        async for chunk in self._reader.rest(view, beginning):
-            yield chunk
+    async def _find_ownerless(self, sums: Sums) -> None:
+        """Queues whose keys have no record."""
+        names, keys = self._reader.names, set[bytes]()
+        async for found in self._reader.scan("HSCAN", names.queues):
+            keys.update(await self._reader.without_record([key for key, _ in found]))
+        async for members in self._reader.lexical(names.chunks, AT_ONCE):
+            keys.update(await self._reader.without_record(list({chunk_key(member) for member in members})))
+        for key in sorted(keys):
+            [view] = await self._reader.views([key])
+            make = Repair(Stage.STRUCTURE, "reckon", key)
+            self._flaws.add(Kind.STRAY, f"the queue of {view.name}", "the host has no record", make)
+            walk = await self._walk(view, Waiting(), is_first=True)
+            sums.hosts += 1
+            sums.queued += walk.count
 
     # -- URLs ------------------------------------------------------------------------------------------------
 
     def _await(self, view: KeyView, mark: Mark, waiting: Waiting) -> None:
-        digits = int(digits_of(mark.fingerprint))
-        if digits not in waiting.digits:
-            waiting.digits.add(digits)
+        if mark.fingerprint not in waiting.marks:
+            waiting.marks.add(mark.fingerprint)
             return
         repair = Repair(Stage.STATES, "reckon", view.key, (mark.place,))
         self._flaws.add(Kind.TWICE, _url(view, mark), f"again at {mark.where}", repair)
 
+    async def _name_all(self, view: KeyView, waiting: Waiting) -> None:
+        """Name the queued URLs that are left in ``waiting``: the seen test does not have them as queued."""
+        with suppress(ValueError):
+            async for part in self._reader.queue(view):
+                for mark in marks_in(part):
+                    if not mark.repeat and mark.fingerprint in waiting.marks:
+                        self._name(view, mark, waiting)
+
     def _name(self, view: KeyView, mark: Mark, waiting: Waiting) -> None:
-        digits = int(digits_of(mark.fingerprint))
-        state = waiting.settled.get(digits)
+        state = waiting.settled.get(mark.fingerprint)
         if state is not None:
             drop = Repair(Stage.STATES, "reckon", view.key, (mark.place,))
-            self._flaws.add(Kind.SETTLED, _url(view, mark), f"state {state}", drop)
+            self._flaws.add(Kind.SETTLED, _url(view, mark), f"state {int(state)}", drop)
             return
-        bucket = bucket_of(mark.fingerprint, waiting.buckets)
-        know = Repair(Stage.STATES, "restate", bucket, (b"%d0" % digits, 1))
-        self._flaws.add(Kind.UNKNOWN, _url(view, mark), "", know)
+        know = b"+" + mark_bytes(mark.fingerprint) + bytes((State.QUEUED,))
+        self._flaws.add(
+            Kind.UNKNOWN, _url(view, mark), "", Repair(Stage.STATES, "restate", view.key, (know,))
+        )
 
     # -- hosts -----------------------------------------------------------------------------------------------
 
-    def _judge(self, view: KeyView, walk: _Walk, sums: Sums) -> None:
+    def _judge(self, view: KeyView, host: StoredHost | None, walk: _Walk, sums: Sums) -> None:
+        chunks = walk.parts - bool(view.tail)
         sums.hosts += 1
-        sums.queues += bool(view.queue)
+        sums.tails += bool(view.tail)
+        sums.chunks += chunks
         sums.queued += walk.count
-        host = self._stored(view)
         if shard_of(view.name, self._shards) != self._reader.number:
             where = f"belongs to shard {shard_of(view.name, self._shards)}"
             self._flaws.add(Kind.STRAY, f"the host {view.name}", where)
-        if not walk.in_order or view.queue[:PLACE_BYTES] < walk.last or view.has_chunks is not view.is_long:
-            self._reckon(Kind.DISORDER, view, "", Stage.STRUCTURE)
-        elif bool(view.queue) is not (walk.count > 0):
-            self._reckon(Kind.DISORDER, view, "nothing is in it", Stage.STRUCTURE)
         if host is None:
             return
+        if not walk.in_order or host.last < walk.last:
+            self._reckon(Kind.DISORDER, view, "", Stage.STRUCTURE)
+        elif host.chunks != chunks:
+            self._reckon(Kind.DISORDER, view, f"says {host.chunks} chunks, is {chunks}", Stage.STRUCTURE)
         if host.queued != walk.count:
             self._reckon(Kind.LENGTH, view, f"says {host.queued}, is {walk.count}")
         elif walk.count and host.level != walk.level:
@@ -217,14 +201,6 @@ class QueueLook:
         self._flaws.add(kind, view.name, detail, Repair(stage, "reckon", view.key))
 
 
-def ownerless(flaws: Flaws, key: bytes) -> None:
-    """A queue was met whose key has no record."""
-    make = Repair(Stage.STRUCTURE, "reckon", key)
-    flaws.add(
-        Kind.STRAY, f"the queue of {key.decode('utf-8', 'surrogatepass')}", "the host has no record", make
-    )
-
-
 def place_of(view: KeyView, host: StoredHost) -> str:
     """Where a key belongs, as its record says."""
     if view.held:
@@ -239,6 +215,7 @@ class _Walk:
     """A queue from its start to its end."""
 
     count: int = 0
+    parts: int = 0
     level: int = 0
     last: bytes = b""
     in_order: bool = True

@@ -8,20 +8,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from webcrawl.frontier.backends.redis.names import ShardNames
-from webcrawl.frontier.backends.redis.packing import place_from
+from webcrawl.frontier.backends.redis.packing import chunk_prefix, place_from
 from webcrawl.frontier.backends.redis.scripts import script
+from webcrawl.frontier.backends.redis.segments import segment_field
 from webcrawl.frontier.backends.redis.server import Server
 from webcrawl.frontier.queue_head import Place
 
 AT_ONCE = 200
-"""Hosts, or buckets, in one turn."""
+"""Hosts in one turn."""
 CHUNKS_AT_ONCE = 32
-"""Chunks of a long queue in one turn: 128 kB."""
+"""Chunks of a queue in one turn: 32 kB."""
+SEGMENTS_AT_ONCE = 1000
+"""Segments of the seen test in one turn: some 400 kB."""
 FACTS = 7
 """What ``lua/look.lua`` tells of each key."""
 
 _HEAD = struct.Struct(">14sIcBq")
-_LENGTH_AT, _BODY_AT = 14, 18
+_BODY_AT = 18
+_BEHIND_ALL = b"\xff" * 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +72,13 @@ class KeyView:
     given_up: bool
     idle_member: bytes
     idle: bool
-    queue: bytes
-    has_chunks: bool
+    tail: bytes
+    chunks: tuple[bytes, ...]
+    """The first ones of its queue."""
 
     @property
     def name(self) -> str:
         return self.key.decode("utf-8", "surrogatepass")
-
-    @property
-    def is_long(self) -> bool:
-        return self.has_chunks or 0 < len(self.queue) <= _LENGTH_AT
 
 
 class Reader:
@@ -121,13 +122,12 @@ class Reader:
         """Keys as they stand, all of them in one moment."""
         if not keys:
             return []
-        queues = [self.names.queue(key.decode("utf-8", "surrogatepass")) for key in keys]
         text, fixed = script("look").text, self.names.fixed
-        facts = await self.ask("EVAL", text, len(fixed) + len(keys), *fixed, *queues, *keys)
+        facts = await self.ask("EVAL", text, len(fixed), *fixed, CHUNKS_AT_ONCE, *keys)
         views = []
         for number, key in enumerate(keys):
-            record, held, given_up, member, idle, queue, chunks = facts[number * FACTS : (number + 1) * FACTS]
-            views.append(KeyView(key, record, held, bool(given_up), member, bool(idle), queue, bool(chunks)))
+            record, held, given_up, member, idle, tail, chunks = facts[number * FACTS : (number + 1) * FACTS]
+            views.append(KeyView(key, record, held, bool(given_up), member, bool(idle), tail, tuple(chunks)))
         return views
 
     async def hosts(self) -> AsyncIterator[list[KeyView]]:
@@ -142,41 +142,38 @@ class Reader:
             for first in range(0, len(keys), AT_ONCE):
                 yield await self.views(keys[first : first + AT_ONCE])
 
+    async def records(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """Their records, None where there is none."""
+        return list(await self.ask("HMGET", self.names.hosts, *keys)) if keys else []
+
     async def without_record(self, keys: Sequence[bytes]) -> list[bytes]:
         """Those of ``keys`` that have none."""
-        if not keys:
-            return []
-        values = await self.ask("HMGET", self.names.hosts, *keys)
-        return [key for key, value in zip(keys, values, strict=True) if value is None]
+        records = await self.records(keys)
+        return [key for key, record in zip(keys, records, strict=True) if record is None]
 
-    async def beginnings(self, views: Sequence[KeyView]) -> list[list[bytes]]:
-        """For each key the chunks of its queue: all of a short one, the first ones of a long one."""
-        chunks = [[view.queue[_LENGTH_AT:]] if len(view.queue) > _LENGTH_AT else [] for view in views]
-        long = [(at, view) for at, view in enumerate(views) if view.has_chunks]
-        commands = [
-            ("ZRANGEBYLEX", self.names.queue(view.name), "-", "+", "LIMIT", 0, CHUNKS_AT_ONCE)
-            for _, view in long
-        ]
-        answers = await self._server.commands(commands) if commands else []
-        for (at, _), found in zip(long, answers, strict=True):
-            chunks[at] += found
-        return chunks
-
-    async def rest(self, view: KeyView, beginning: Sequence[bytes]) -> AsyncIterator[bytes]:
-        """The chunks of a long queue behind its first ones."""
-        chunks = list(beginning)
-        while len(chunks) >= CHUNKS_AT_ONCE:
-            start = b"(" + chunks[-1]
-            chunks = await self.ask(
-                "ZRANGEBYLEX", self.names.queue(view.name), start, "+", "LIMIT", 0, CHUNKS_AT_ONCE
-            )
+    async def queue(self, view: KeyView) -> AsyncIterator[bytes]:
+        """The queue of a key in parts: its chunks, without the key before them, and its tail."""
+        prefix = chunk_prefix(view.key)
+        chunks: Sequence[bytes] = view.chunks
+        while chunks:
             for chunk in chunks:
-                yield chunk
+                yield chunk[len(prefix) :]
+            if len(chunks) < CHUNKS_AT_ONCE:
+                break
+            start, end = b"(" + chunks[-1], b"(" + prefix + _BEHIND_ALL
+            chunks = await self.ask("ZRANGEBYLEX", self.names.chunks, start, end, "LIMIT", 0, CHUNKS_AT_ONCE)
+        if view.tail:
+            yield view.tail
 
-    async def buckets(self, numbers: Sequence[int]) -> list[list[bytes]]:
-        """The members of buckets of the seen test."""
-        commands = [("SMEMBERS", self.names.bucket(number)) for number in numbers]
-        return [sorted(members) for members in await self._server.commands(commands)]
+    async def segments(self, key: bytes, numbers: range) -> AsyncIterator[tuple[int, bytes]]:
+        """What of a key is known, in those segments that are there."""
+        for first in range(0, len(numbers), SEGMENTS_AT_ONCE):
+            some = numbers[first : first + SEGMENTS_AT_ONCE]
+            fields = [segment_field(key, number) for number in some]
+            found = await self.ask("HMGET", self.names.seen, *fields)
+            for number, segment in zip(some, found, strict=True):
+                if segment is not None:
+                    yield number, segment
 
 
 def pairs(answer: Any) -> list[tuple[bytes, bytes]]:

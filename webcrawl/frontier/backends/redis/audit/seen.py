@@ -1,87 +1,152 @@
-"""The seen test, bucket by bucket, against what is queued."""
+"""What is known of a key, against what of it is queued."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from webcrawl.frontier.backends.findings import Kind
 from webcrawl.frontier.backends.redis.audit.flaws import Flaws, Repair, Stage
-from webcrawl.frontier.backends.redis.audit.queues import Sums, Waiting
-from webcrawl.frontier.backends.redis.audit.reading import AT_ONCE, Reader
-from webcrawl.frontier.backends.redis.packing import bucket_of
+from webcrawl.frontier.backends.redis.audit.reading import AT_ONCE, KeyView, Reader
+from webcrawl.frontier.backends.redis.packing import unpack_host
+from webcrawl.frontier.backends.redis.segments import (
+    MARK_BYTES,
+    mark_bytes,
+    segment_from,
+    segment_of,
+    segments_of,
+    unpack_marks,
+)
 from webcrawl.frontier.records import State
 
 
-class SeenLook:
-    """Goes through the buckets of a shard."""
+@dataclass(slots=True)
+class Waiting:
+    """Queued URLs of one key, in every ``parts``-th segment, from which those are taken that are known as queued."""
 
-    def __init__(self, reader: Reader, flaws: Flaws, buckets: int) -> None:
+    segments: int = 1
+    part: int = 0
+    parts: int = 1
+    marks: set[int] = field(default_factory=set)
+    settled: dict[int, State] = field(default_factory=dict)
+    """Those that the seen test has in another state."""
+
+    def covers(self, fingerprint: int) -> bool:
+        return self.parts == 1 or segment_of(fingerprint, self.segments) % self.parts == self.part
+
+    @property
+    def numbers(self) -> range:
+        return range(self.part, self.segments, self.parts)
+
+
+@dataclass(slots=True)
+class Marks:
+    """What was counted of the seen test."""
+
+    states: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
+    """URLs known by state."""
+    segments: int = 0
+
+
+class SeenLook:
+    """Goes through the segments of a shard."""
+
+    def __init__(self, reader: Reader, flaws: Flaws) -> None:
         self._reader = reader
         self._flaws = flaws
-        self._buckets = buckets
 
-    async def compare(self, waiting: Waiting, sums: Sums) -> None:
-        """Take out of ``waiting`` what is known as queued, and count."""
-        numbers = range(waiting.part, self._buckets, waiting.parts)
-        for first in range(0, len(numbers), AT_ONCE):
-            some = numbers[first : first + AT_ONCE]
-            for number, members in zip(some, await self._reader.buckets(some), strict=True):
-                for digits, states in self._sort(number, members).items():
-                    self._judge(number, digits, states, waiting, sums)
+    async def compare(self, view: KeyView, waiting: Waiting, marks: Marks) -> int:
+        """Take out of ``waiting`` what is known as queued, and count. Returns how many URLs are known."""
+        known = 0
+        async for number, segment in self._reader.segments(view.key, waiting.numbers):
+            marks.segments += 1
+            for fingerprint, states in self._sort(view, number, segment, waiting.segments).items():
+                known += 1
+                marks.states[self._judge(view, fingerprint, states, waiting)] += 1
+        return known
 
-    def stray(self, number: int, members: list[bytes]) -> None:
-        """A bucket behind the last one: its members belong into others."""
-        self._sort(number, members)
-
-    def _sort(self, number: int, members: list[bytes]) -> dict[int, list[int]]:
-        """The members that belong into a bucket: states by digits."""
-        found: dict[int, list[int]] = {}
-        for member in members:
-            value = _value(member)
-            if value is None:
-                name = f"a member of seen:{number}"
-                self._flaws.add(Kind.UNREADABLE, name, repr(member), self._remove(number, member))
+    def _sort(self, view: KeyView, number: int, segment: bytes, segments: int) -> dict[int, list[State]]:
+        """The marks that belong into a segment: states by fingerprints."""
+        found: dict[int, list[State]] = {}
+        for unit in _units(segment):
+            try:
+                [(fingerprint, state)] = unpack_marks(unit)
+            except ValueError as error:
+                name = f"a mark of {view.name} in segment {number}"
+                self._flaws.add(Kind.UNREADABLE, name, str(error), _restate(view.key))
                 continue
-            right = bucket_of(value, self._buckets)
+            right = segment_of(fingerprint, segments)
             if right != number:
-                add = Repair(Stage.STRUCTURE, "restate", right, (member, 1))
-                detail = f"in seen:{number}, not in seen:{right}"
-                self._flaws.add(Kind.MISPLACED, _named(value), detail, add, self._remove(number, member))
+                self._misplaced(view.key, fingerprint, f"in segment {number}, not in {right}")
                 continue
-            digits, state = (value // 10, value % 10) if value > 0 else (-(-value // 10), -value % 10)
-            found.setdefault(digits, []).append(state)
+            found.setdefault(fingerprint, []).append(state)
         return found
 
-    def _judge(self, number: int, digits: int, states: list[int], waiting: Waiting, sums: Sums) -> None:
+    def _misplaced(self, key: bytes, fingerprint: int, detail: str, *args: bytes) -> None:
+        self._flaws.add(Kind.MISPLACED, _named(key, fingerprint), detail, _restate(key, *args))
+
+    def _judge(self, view: KeyView, fingerprint: int, states: list[State], waiting: Waiting) -> State:
         # A URL gets another state than queued when it is over with it: that one stands.
         state = min(states, key=lambda one: one or len(State))
         if len(states) > 1:
-            wrong = [self._remove(number, b"%d%d" % (digits, one)) for one in states if one != state]
-            names = " and ".join(State(one).name.lower() for one in sorted(states))
-            self._flaws.add(Kind.TWO_STATES, _named(digits * 10), names, *wrong)
-        sums.states[state] += 1
-        if state:
-            if digits in waiting.digits:
-                waiting.settled[digits] = state
-        elif digits in waiting.digits:
-            waiting.digits.discard(digits)
+            names = " and ".join(one.name.lower() for one in sorted(states))
+            self._flaws.add(Kind.TWO_STATES, _named(view.key, fingerprint), names, _restate(view.key))
+        if state is not State.QUEUED:
+            if fingerprint in waiting.marks:
+                waiting.settled[fingerprint] = state
+        elif fingerprint in waiting.marks:
+            waiting.marks.discard(fingerprint)
         else:
-            forget = self._remove(number, b"%d0" % digits, Stage.STATES)
-            self._flaws.add(Kind.NOWHERE, _named(digits * 10), "", forget)
+            forget = Repair(Stage.STATES, "restate", view.key, (b"-" + mark_bytes(fingerprint),))
+            self._flaws.add(Kind.NOWHERE, _named(view.key, fingerprint), "", forget)
+        return state
 
-    @staticmethod
-    def _remove(number: int, member: bytes, stage: Stage = Stage.STRUCTURE) -> Repair:
-        return Repair(stage, "restate", number, (member, 0))
+    # -- the other way round ---------------------------------------------------------------------------------
+
+    async def find_strays(self) -> None:
+        """Segments of keys that have no record, or not so many."""
+        async for found in self._reader.scan("HSCAN", self._reader.names.seen):
+            fields = [(field, *segment_from(field), segment) for field, segment in found]
+            for first in range(0, len(fields), AT_ONCE):
+                some = fields[first : first + AT_ONCE]
+                views = await self._reader.records([key for _, key, _, _ in some])
+                for (name, key, number, segment), record in zip(some, views, strict=True):
+                    self._stray(name, key, number, segment, record)
+
+    def _stray(self, name: bytes, key: bytes, number: int, segment: bytes, record: bytes | None) -> None:
+        if record is None:
+            self._unowned(key)
+            return
+        try:
+            segments = segments_of(unpack_host(_text(key), record).known)
+        except ValueError:
+            return
+        if number >= segments:
+            for unit in _units(segment):
+                fingerprint = int.from_bytes(unit[:8], "big", signed=True)
+                self._misplaced(key, fingerprint, f"in segment {number} of {segments}", b"#" + name)
+
+    def _unowned(self, key: bytes) -> None:
+        make = Repair(Stage.STRUCTURE, "reckon", key)
+        self._flaws.add(Kind.STRAY, f"what is known of {_text(key)}", "the host has no record", make)
 
 
-def _value(member: bytes) -> int | None:
-    """Digits and state as one number, None when they are none."""
-    try:
-        value = int(member)
-    except ValueError:
-        return None
-    return value if b"%d" % value == member and abs(value) >= 10 and abs(value) % 10 < len(State) else None
+def known_otherwise(flaws: Flaws, view: KeyView, told: int, counted: int) -> None:
+    """The record says another number of known URLs than there is."""
+    flaws.add(Kind.KNOWN, view.name, f"says {told}, is {counted}", _restate(view.key))
 
 
-def _named(value: int) -> str:
-    """A URL of which only its fingerprint is left, all but the last digit."""
-    digits = abs(value) // 10
-    return f"fingerprint {'-' if value < 0 else ''}{digits}x"
+def _units(segment: bytes) -> list[bytes]:
+    return [segment[at : at + MARK_BYTES] for at in range(0, len(segment), MARK_BYTES)]
+
+
+def _restate(key: bytes, *args: bytes) -> Repair:
+    return Repair(Stage.STRUCTURE, "restate", key, args)
+
+
+def _named(key: bytes, fingerprint: int) -> str:
+    """A URL of which only its fingerprint is left."""
+    return f"fingerprint {fingerprint} of {_text(key)}"
+
+
+def _text(key: bytes) -> str:
+    return key.decode("utf-8", "surrogatepass")

@@ -6,8 +6,12 @@
 
 local TAKEN_OVER_AT_ONCE = 500
 
+-- Wider than what Redis keeps in lists that are searched from the beginning: fence, filled up with noughts, and member.
+local TOKEN = 65
+
 local function token(fence, member)
-    return fence .. ' ' .. member
+    local text = fence .. ' ' .. member
+    return string.rep('0', TOKEN - #text) .. text
 end
 
 local function holder_of(held)
@@ -21,6 +25,14 @@ end
 -- Whether the caller may write about a key: it holds it under this number, or asks for no check with '0'.
 local function may_write(held, fence, member)
     return fence == '0' or held == token(fence, member)
+end
+
+-- Take over what the caller knows of a key: next_fetch_at, blocked_until, delay_seconds, parked and given up (0 or 1), as
+-- '<dddBB', and the rest of its record.
+local function take_record(host, record)
+    local after
+    host.next_at, host.blocked, host.delay, host.parked, host.given_up, after = struct.unpack('<dddBB', record)
+    host.rest = string.sub(record, after)
 end
 
 -- A key without a holder goes where it belongs: among the idle, the given up, or nowhere when it has no URLs.

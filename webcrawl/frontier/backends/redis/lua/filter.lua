@@ -3,7 +3,7 @@
 -- KEYS[1]  totals  HASH  `buckets`: their number; `seen`: how many requests are known
 -- KEYS[2]  <n>     SET of integers, the bucket of the request
 -- ARGV[1]  number of buckets that the caller knows of
--- ARGV[2]  digits of the fingerprint and a 0 behind them, as in seen.lua
+-- ARGV[2]  digits of the fingerprint and a 0 behind them, as in buckets.py
 -- Returns  {buckets, seen, 1 if it was new}; {-1, buckets} when the number of buckets is wrong and nothing was done
 
 local buckets = redis.call('HGET', KEYS[1], 'buckets') or '1'

@@ -1,7 +1,7 @@
 -- join: become or stay a member, and agree on which keys are held
 -- uses: shard crew
 --
--- KEYS[1..8]  the shard's own, see shard.lua
+-- KEYS[1..10]  the shard's own, see shard.lua
 -- ARGV[1]     epoch seconds, '' for the server's clock
 -- ARGV[2]     the same moment by the clock in which the hosts' times are kept
 -- ARGV[3]     the caller's name as a member of the crew

@@ -1,7 +1,7 @@
 -- lease: make idle keys active whose time has come
 -- uses: shard crew
 --
--- KEYS[1..8]  the shard's own, see shard.lua
+-- KEYS[1..10]  the shard's own, see shard.lua
 -- ARGV[1]     epoch seconds, '' for the server's clock: by it leases end
 -- ARGV[2]     epoch seconds: by it keys are due
 -- ARGV[3]     the caller's name as a member of the crew
@@ -34,24 +34,35 @@ local function first_of(level, number)
     return found
 end
 
-local fence = redis.call('HINCRBY', TOTALS, 'fence', 1)
-local leased = { fence }
+local keys, members = {}, {}
 for arg = 4, #ARGV, 2 do
     local wanted = tonumber(ARGV[arg + 1])
     for rank, member in ipairs(first_of(tonumber(ARGV[arg]), wanted)) do
         if rank > wanted then
             break
         end
-        local key = string.sub(member, 16)
-        local host = read(key)
-        redis.call('ZREM', IDLE, member)
-        redis.call('HSET', HELD, key, token(string.format('%d', fence), me))
-        host.parked, host.blocked = 0, 0
-        write(key, host)
-        count('held_urls', host.queued)
-        leased[#leased + 1] = key
-        leased[#leased + 1] = closed(host)
+        keys[#keys + 1] = string.sub(member, 16)
+        members[#members + 1] = member
     end
 end
+
+local fence = redis.call('HINCRBY', TOTALS, 'fence', 1)
+local leased, held, written = { fence }, {}, {}
+local mine = token(string.format('%d', fence), me)
+for number, value in ipairs(values(HOSTS, keys)) do
+    local key, host = keys[number], opened(value)
+    host.parked, host.blocked = 0, 0
+    count('held_urls', host.queued)
+    local record = closed(host)
+    for _, list in ipairs({ leased, written }) do
+        list[#list + 1] = key
+        list[#list + 1] = record
+    end
+    held[#held + 1] = key
+    held[#held + 1] = mine
+end
+carry_out_on('ZREM', IDLE, members)
+carry_out_on('HSET', HELD, held)
+carry_out_on('HSET', HOSTS, written)
 settle_totals()
 return leased

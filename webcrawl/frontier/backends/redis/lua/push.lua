@@ -1,113 +1,268 @@
 -- push: queue URLs that were discovered, those of them that are new
 -- uses: shard queue seen
 --
--- KEYS[1..8]  the shard's own, see shard.lua
--- KEYS[9..]   first seen:<n> SETs of integers, see seen.lua; then for each key in ARGV its queue:<key> ZSET, see queue.lua
--- ARGV[1]     number of buckets that the caller knows of
--- ARGV[2]     the caller's name as a member of the crew
--- ARGV[3]     delay_seconds of a key that is met for the first time
--- ARGV[4]     which of KEYS is the first queue
--- ARGV[5..]   for each key: key, number of entries, and for each entry:
---             which of KEYS is its bucket ('' for a URL that is never seen), digits of its fingerprint, entry as in queue.lua
---             with '0' or '1' (may be repeated) as the first byte of its body
--- Returns     {buckets, URLs seen, queued in all, hosts in all, fates, places that were moved, queued now per key}
---             fates: a digit for each entry, 0 known already, 1 queued, 2 queued beside another of the same fingerprint;
---             or {-1, buckets} when the caller's number of buckets is wrong and nothing was done
+-- KEYS[1..10]  the shard's own, see shard.lua
+-- ARGV[1]      the caller's name as a member of the crew
+-- ARGV[2]      delay_seconds of a key that is met for the first time
+-- ARGV[3]      how long a queue has to be for its length to be told
+-- ARGV[4..]    for each key three: the key; what is asked of the seen test: 'p' if all of its entries are plain and no mark
+--              comes twice, else 'm', where the last entry begins (4 bytes, big-endian, from 1), and for each entry its mark
+--              and a byte: 0 for a plain one, 1 for one that may be repeated, 2 for one that is never seen; its entries as in
+--              queue.lua, in the order of their places, no two at the same
+-- Returns      {queued in all, hosts in all, fates, places that were moved, keys and lengths of long queues}
+--              fates: a digit for each entry, 0 known already, 1 queued, 2 queued beside another of the same fingerprint;
+--              places: pairs of number of an entry and its place
 
-if not knows_buckets(ARGV[1]) then
-    return { -1, tonumber(redis.call('HGET', TOTALS, 'buckets') or '1') }
+local me, delay, long = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local keys, number = {}, 0
+for arg = 4, #ARGV, 3 do
+    number = number + 1
+    keys[number] = ARGV[arg]
+end
+local hosts, held = values(HOSTS, keys), values(HELD, keys)
+
+-- In which segments the marks are: of each key the only one; or of each mark, those of all keys in one list, from `firsts` on.
+local only, segments, firsts = {}, {}, {}
+for number = 1, #keys do
+    local known = hosts[number] and unpacked('<I4', hosts[number], 5) or 0
+    only[number] = seen.ask_only(keys[number], known)
+    if not only[number] then
+        firsts[number] = #segments
+        seen.ask_all(keys[number], known, ARGV[3 * number + 2], 6, segments)
+    end
+end
+seen.fetch()
+
+-- Which entries are new. `fates`: of each key a digit for each entry; `news`: how many marks of a key were added.
+local fates, news, open = {}, {}, {}
+
+-- Which of the marks of a key are known, by their numbers; nil when none is. The others are added.
+local function known_of(number, marks)
+    local segment, first, found = only[number], firsts[number], nil
+    for entry = 1, (#marks - 5) / 9 do
+        local of, mark = segment or segments[first + entry], sub(marks, 9 * entry - 3, 9 * entry + 4)
+        local text = seen.texts[of]
+        local hit = text and find(text, mark, 1, true)
+        if hit and (hit % 9 == 1 or seen.find(of, mark)) then
+            found = found or {}
+            found[entry] = true
+        elseif not segment then
+            seen.add(of, mark .. '\0')
+        end
+    end
+    if segment and not found then
+        seen.add(segment, sub(marks, 6))
+    elseif segment then
+        for entry = 1, (#marks - 5) / 9 do
+            if not found[entry] then
+                seen.add(segment, sub(marks, 9 * entry - 3, 9 * entry + 5))
+            end
+        end
+    end
+    return found
 end
 
-local me, delay, zset_at = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-
--- '0' known, '1' new, '2' known and to be repeated
-local function fate_of(bucket, number, entry)
-    if bucket == '' then
-        return '2'
+-- Fates of entries that are all plain.
+local function judge(number, marks)
+    local found, all = known_of(number, marks), (#marks - 5) / 9
+    if not found then
+        news[number] = all
+        return string.rep('1', all)
     end
-    bucket = KEYS[tonumber(bucket)]
-    if not state_of(bucket, number) then
-        redis.call('SADD', bucket, number .. '0')
-        count('seen', 1)
-        return '1'
+    local digits, new = {}, 0
+    for entry = 1, all do
+        digits[entry] = found[entry] and '0' or '1'
+        new = found[entry] and new or new + 1
     end
-    return string.sub(entry, 19, 19) == '1' and '2' or '0'
+    news[number] = new
+    return table.concat(digits)
 end
+
+-- Fates of entries of which some may be repeated, are never seen or come twice.
+local function judge_each(number, marks)
+    local digits, new = {}, 0
+    for entry = 1, (#marks - 5) / 9 do
+        local at = 9 * entry - 3
+        local of, mark, kind = only[number] or segments[firsts[number] + entry], sub(marks, at, at + 7), byte(marks, at + 8)
+        digits[entry] = '2'
+        if kind ~= 2 and not seen.find(of, mark) and not seen.is_new(of, mark) then
+            seen.add(of, mark .. '\0')
+            digits[entry], new = '1', new + 1
+        elseif kind == 0 then
+            digits[entry] = '0'
+        end
+    end
+    news[number] = new
+    return table.concat(digits)
+end
+
+for number = 1, #keys do
+    local marks = ARGV[3 * number + 2]
+    fates[number] = (byte(marks) == 112 and judge or judge_each)(number, marks)
+    if find(fates[number], '[12]') then
+        open[#open + 1] = number
+    end
+end
+
+-- Those entries that are new, of entries that are all plain: their text, how many, and the place of the last.
+local function text_of(number, marks)
+    local entries, digits = ARGV[3 * number + 3], fates[number]
+    if news[number] == #digits then
+        local last = #digits == 1 and 1 or unpacked('>I4', marks, 2)
+        return entries, sub(entries, last, last + 13)
+    end
+    local parts, at, last = {}, 1, 1
+    for entry = 1, #digits do
+        local after = entry_end(entries, at)
+        if byte(digits, entry) == 49 then
+            parts[#parts + 1] = sub(entries, at, after - 1)
+            last = at
+        end
+        at = after
+    end
+    return table.concat(parts), sub(entries, last, last + 13)
+end
+
+local moves = {}
 
 -- The next place behind one that is taken: two members may have given the same.
 local function moved(entry)
-    local bytes, at = { string.byte(entry, 1, 14) }, 14
+    local bytes, at = { byte(entry, 1, 14) }, 14
     while bytes[at] == 255 do
         bytes[at], at = 0, at - 1
     end
     bytes[at] = bytes[at] + 1
-    return string.char(unpack(bytes)) .. string.sub(entry, 15)
+    return string.char(unpack(bytes)) .. sub(entry, 15)
 end
 
-local fates, moves, lengths, arg = {}, {}, {}, 5
-
-local function enqueue(rows, entry, fate)
-    entry = string.sub(entry, 1, 18) .. (fate == '2' and '1' or '0') .. string.sub(entry, 20)
-    local inserted, before = queue.insert(rows, entry), entry
-    while not inserted and fate == '1' do
-        entry = moved(entry)
-        inserted = queue.insert(rows, entry)
+-- Queue an entry by itself. Returns its place, nil when it is queued already.
+local function enqueue(rows, text, is_new, entry)
+    if is_new and byte(text, 19) ~= 48 then
+        text = sub(text, 1, 18) .. '0' .. sub(text, 20)
     end
-    if entry ~= before then
-        moves[#moves + 1] = #fates
-        moves[#moves + 1] = string.sub(entry, 1, 14)
+    local inserted, meant = queue.insert(rows, text), text
+    while not inserted and is_new do
+        text = moved(text)
+        inserted = queue.insert(rows, text)
     end
-    return inserted, string.sub(entry, 1, 14)
+    local place = sub(text, 1, 14)
+    if text ~= meant then
+        moves[#moves + 1] = entry
+        moves[#moves + 1] = place
+    end
+    return inserted and place
 end
 
-while arg <= #ARGV do
-    local key, number = ARGV[arg], tonumber(ARGV[arg + 1])
-    arg = arg + 2
-    local rows, new, first
-    for _ = 1, number do
-        local entry = ARGV[arg + 2]
-        local fate = fate_of(ARGV[arg], ARGV[arg + 1], entry)
-        fates[#fates + 1] = fate
-        if fate ~= '0' then
-            rows = rows or queue.open(key, KEYS[zset_at])
-            local inserted, place = enqueue(rows, entry, fate)
-            if inserted then
-                new = (new or 0) + 1
-                first = (not first or place < first) and place or first
+-- Queue the new entries of a key one by one. Returns how many that were, and the first place of them.
+local function enqueue_each(rows, number, earlier)
+    local entries, digits = ARGV[3 * number + 3], fates[number]
+    local queued, first, at = 0, nil, 1
+    for entry = 1, #digits do
+        local after, fate = entry_end(entries, at), byte(digits, entry)
+        local place = fate ~= 48 and enqueue(rows, sub(entries, at, after - 1), fate == 49, earlier + entry)
+        if place then
+            queued = queued + 1
+            first = (not first or place < first) and place or first
+        end
+        at = after
+    end
+    return queued, first
+end
+
+-- Make a key that nobody holds be found by the rank of its first URL.
+local function reindex(key, value, rank)
+    local host = opened(value)
+    if host.queued > 0 then
+        unindex(key, host)
+    end
+    host.rank = rank
+    index(key, host)
+end
+
+local names, lengths, written, stored = {}, {}, {}, {}
+local queued_more, known_more, held_more = 0, 0, 0
+local earlier, next = {}, 0
+for number = 1, #keys do
+    earlier[number] = next
+    next = next + #fates[number]
+end
+for at = 1, #open do
+    names[at] = keys[open[at]]
+end
+local tails = values(QUEUES, names)
+
+-- Queue what is new of a key. Returns how many more there are, the first place of them, chunks and the last place.
+local function enqueue_all(number, key, chunks, last, tail)
+    local marks = ARGV[3 * number + 2]
+    if byte(marks) == 112 then
+        local text, reached = text_of(number, marks)
+        local first = sub(text, 1, 14)
+        if first > last then
+            local longer = tail and tail .. text or text
+            if #longer + #key + 2 <= CHUNK then
+                stored[#stored + 1] = key
+                stored[#stored + 1] = longer
+                return news[number], first, chunks, reached
             end
+            local rows = queue.open(key, chunks, last, tail)
+            queue.append(rows, text, reached)
+            queue.close(rows)
+            return news[number], first, rows.chunks, reached
         end
-        arg = arg + 3
     end
-    lengths[#lengths + 1] = 0
-    if new then
-        queue.save(rows)
-        local host, held = read(key) or first_met(delay), redis.call('HGET', HELD, key)
-        if is_idle(host, held) then
-            unindex(key, host)
-        end
-        local level = level_at(first)
-        host.level = host.queued > 0 and math.max(host.level, level) or level
-        host.queued = host.queued + new
-        count('queued', new)
-        if held then
-            count('held_urls', new)
-            if string.sub(held, string.find(held, ' ', 1, true) + 1) ~= me then
+    local rows = queue.open(key, chunks, last, tail)
+    local more, first = enqueue_each(rows, number, earlier[number])
+    if more > 0 then
+        queue.close(rows)
+    end
+    return more, first, rows.chunks, rows.last
+end
+
+for at = 1, #open do
+    local number = open[at]
+    local key, value, holder = keys[number], hosts[number], held[number]
+    if not value then
+        value = fresh(delay)
+    end
+    local queued, known, chunks, last, rank = unpacked(COUNTS, value)
+    local more, first, chunks_now, last_now = enqueue_all(number, key, chunks, last, tails[at])
+    if more > 0 then
+        local reached = sub(first, 1, 6)
+        local highest = queued > 0 and rank < reached and rank or reached
+        if holder then
+            held_more = held_more + more
+            if sub(holder, find(holder, ' ', 1, true) + 1) ~= me then
                 stir(key, first)
             end
-        elseif host.given_up == 1 then
-            count('given_up_urls', new)
-        else
-            index(key, host)
+        elseif byte(value, GIVEN_UP_AT) == 1 then
+            count('given_up_urls', more)
+        elseif queued == 0 or highest ~= rank then
+            reindex(key, value, highest)
         end
-        write(key, host)
-        lengths[#lengths] = host.queued
+        if not hosts[number] then
+            count('hosts', 1)
+        end
+        local new = news[number]
+        if new > 0 then
+            seen.grow(key, known, known + new)
+        end
+        queued_more, known_more = queued_more + more, known_more + new
+        written[#written + 1] = key
+        written[#written + 1] = pack(COUNTS, queued + more, known + new, chunks_now, last_now, highest)
+            .. sub(value, RECORD_AT)
+        if queued + more >= long then
+            lengths[#lengths + 1] = key
+            lengths[#lengths + 1] = queued + more
+        end
     end
-    zset_at = zset_at + 1
 end
 
+carry_out_on('HSET', HOSTS, written)
+carry_out_on('HSET', QUEUES, stored)
+seen.save()
+count('queued', queued_more)
+count('seen', known_more)
+count('held_urls', held_more)
 settle_totals()
-local totals = redis.call('HMGET', TOTALS, 'buckets', 'seen', 'queued', 'hosts')
-return {
-    tonumber(totals[1] or '1'), tonumber(totals[2] or '0'), tonumber(totals[3] or '0'), tonumber(totals[4] or '0'),
-    table.concat(fates), moves, lengths,
-}
+local totals = call('HMGET', TOTALS, 'queued', 'hosts')
+return { tonumber(totals[1] or '0'), tonumber(totals[2] or '0'), table.concat(fates), moves, lengths }

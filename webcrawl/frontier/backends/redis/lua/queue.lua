@@ -1,203 +1,248 @@
--- Queues: entries in the order of their places, in chunks, so that a URL costs little more than its bytes.
+-- Queues: entries in the order of their places, many together, so that a URL costs little more than its bytes.
 -- Put before each operation that says so, behind shard.lua.
 --
--- An entry is its place (14 bytes), the length of what follows (4 bytes, big-endian) and its body.
--- A short queue is one chunk: the value of its key in `queues`, behind the last place ever in it. A long one has no
--- chunk there but a ZSET of its own, lexical with scores 0, whose members are chunks; each begins with the place of its
--- first entry, so that they sort by it. Chunks are cut at CHUNK bytes.
+-- An entry is its place (14 bytes), the length of what follows (4 bytes, big-endian) and its body; see packing.py.
+-- The end of a queue, its tail, is the value of its key in `queues`: to put something behind the last entry changes nothing
+-- else. A tail that has grown too long becomes chunks: members of `chunks`, each the length of the key (2 bytes,
+-- big-endian), the key and entries. So the chunks of a key lie together, in the order of the places they begin with.
 
-local CHUNK = 4096
-local SHORT = 2048
+-- A full chunk takes just less than 1024 bytes in the server, with what the server puts before it: memory is given out in
+-- sizes of which this is one.
+local CHUNK = 1020
+local BEHIND_ALL = string.rep('\255', 15)
 
-local function entry_end(chunk, at)
-    return at + 18 + struct.unpack('>I4', chunk, at + 14)
+local function entry_end(text, at)
+    local a, b, c, d = byte(text, at + 14, at + 17)
+    return at + 18 + ((a * 256 + b) * 256 + c) * 256 + d
 end
 
--- Where the first entry at or behind `place` begins, and whether it is that one.
-local function seek(chunk, place)
-    local at = 1
-    while at <= #chunk do
-        local here = string.sub(chunk, at, at + 13)
+-- Where the first entry at or behind `place` begins, from `at` on, and whether it is that one.
+local function seek(text, place, at)
+    while at <= #text do
+        local here = sub(text, at, at + 13)
         if here >= place then
             return at, here == place
         end
-        at = entry_end(chunk, at)
+        at = entry_end(text, at)
     end
     return at, false
 end
 
--- The chunk of a long queue in which `place` is or would be, and whether it is the first.
-local function chunk_of(zset, place)
-    local chunk = redis.call('ZREVRANGEBYLEX', zset, '(' .. place .. '\255', '-', 'LIMIT', 0, 1)[1]
-    if chunk then
-        return chunk
+local function last_place(text, at)
+    local before = at
+    while at <= #text do
+        at, before = entry_end(text, at), at
     end
-    return redis.call('ZRANGE', zset, 0, 0)[1]
+    return sub(text, before, before + 13)
 end
 
-local function halves(chunk)
-    local at = 1
-    while at <= #chunk / 2 do
-        at = entry_end(chunk, at)
-    end
-    return string.sub(chunk, 1, at - 1), string.sub(chunk, at)
-end
-
--- Store what became of a chunk: one, or two if it has grown too long.
-local function store(zset, chunk)
-    if #chunk <= CHUNK then
-        redis.call('ZADD', zset, 0, chunk)
-        return
-    end
-    local one, two = halves(chunk)
-    redis.call('ZADD', zset, 0, one)
-    if two ~= '' then
-        redis.call('ZADD', zset, 0, two)
-    end
-end
-
+-- A queue that is looked at or about to change. `tail`: of its key in `queues`, false for none; nil if it is to be read
+-- when it is needed. What became of `chunks` and `last` the caller writes, after `close`.
 local queue = {}
 
--- Look at a queue that is about to change; `save` writes what became of it.
-function queue.open(key, zset)
-    local value = redis.call('HGET', QUEUES, key)
-    local self = { key = key, zset = zset, last = '', few = '', tail = nil }
-    if value then
-        self.last = string.sub(value, 1, 14)
-        self.few = string.sub(value, 15)
-        self.long = self.few == ''
+function queue.open(key, chunks, last, tail)
+    local prefix = pack('>I2', #key) .. key
+    return {
+        key = key, prefix = prefix, begin = #prefix + 1, chunks = chunks, last = last, tail = tail or tail == false and '',
+        changed = false, part = false,
+    }
+end
+
+function queue.tail(rows)
+    if not rows.tail then
+        rows.tail = call('HGET', QUEUES, rows.key) or ''
     end
-    return self
+    return rows.tail
 end
 
--- A short queue has become a long one.
-local function lengthen(self)
-    self.long = true
-    store(self.zset, self.few)
-    self.few = ''
+-- Members of `chunks` of this queue: at most `number`, from a member on or behind it.
+function queue.chunks(rows, number, from)
+    return call('ZRANGEBYLEX', CHUNKS, from or ('[' .. rows.prefix), '(' .. rows.prefix .. BEHIND_ALL, 'LIMIT', 0, number)
 end
 
--- The last chunk of a long queue is kept apart while entries are put behind it.
-local function append(self, entry)
-    if not self.long then
-        self.few = self.few .. entry
-        if #self.few > SHORT then
-            lengthen(self)
+-- The chunk in which `place` is or would be, unless it lies before all.
+function queue.chunk_of(rows, place)
+    return call('ZREVRANGEBYLEX', CHUNKS, '(' .. rows.prefix .. place .. '\255', '[' .. rows.prefix, 'LIMIT', 0, 1)[1]
+end
+
+-- Members of `chunks` with the entries of `text` from `at` on; a single entry may be too long for one.
+local function add_chunks(rows, text, at)
+    local args, from = {}, at
+    while at <= #text do
+        local after = entry_end(text, at)
+        if at > from and after - from + #rows.prefix > CHUNK then
+            args[#args + 1], args[#args + 2] = 0, rows.prefix .. sub(text, from, at - 1)
+            from = at
         end
+        at = after
+    end
+    args[#args + 1], args[#args + 2] = 0, rows.prefix .. sub(text, from)
+    rows.chunks = rows.chunks + #args / 2
+    carry_out_on('ZADD', CHUNKS, args)
+end
+
+-- Write what became of the chunk in hand.
+local function put_back(rows)
+    local part = rows.part
+    rows.part = false
+    if not part or not part.changed then
         return
     end
-    if not self.tail then
-        self.tail = redis.call('ZREVRANGE', self.zset, 0, 0)[1]
-        redis.call('ZREM', self.zset, self.tail)
-    end
-    if #self.tail + #entry > CHUNK then
-        redis.call('ZADD', self.zset, 0, self.tail)
-        self.tail = entry
+    call('ZREM', CHUNKS, part.member)
+    if #part.text < rows.begin then
+        rows.chunks = rows.chunks - 1
+    elseif #part.text <= CHUNK then
+        call('ZADD', CHUNKS, 0, part.text)
     else
-        self.tail = self.tail .. entry
+        rows.chunks = rows.chunks - 1
+        add_chunks(rows, part.text, rows.begin)
     end
 end
 
-local function put_tail_back(self)
-    if self.tail then
-        redis.call('ZADD', self.zset, 0, self.tail)
-        self.tail = nil
+local function take_in_hand(rows, member, is_first)
+    rows.part = { member = member, text = member, is_first = is_first, changed = false }
+end
+
+-- Take in hand the chunk in which `place` is or would be; nil when that is the tail.
+local function part_at(rows, place)
+    local part = rows.part
+    if part and place >= sub(part.text, rows.begin, rows.begin + 13) and place <= last_place(part.text, rows.begin) then
+        return part
     end
+    put_back(rows)
+    if rows.chunks == 0 then
+        return nil
+    end
+    local first = queue.chunks(rows, 1)[1]
+    if place <= sub(first, rows.begin, rows.begin + 13) or place <= last_place(first, rows.begin) then
+        take_in_hand(rows, first, true)
+        return rows.part
+    end
+    local tail = queue.tail(rows)
+    if tail ~= '' and place >= sub(tail, 1, 14) then
+        return nil
+    end
+    take_in_hand(rows, queue.chunk_of(rows, place), false)
+    return rows.part
+end
+
+-- Put `new` in place of what is from `at` to `after` in a chunk, or in the tail when there is none.
+local function replace(rows, part, at, after, new)
+    local text = part and part.text or rows.tail
+    text = sub(text, 1, at - 1) .. new .. sub(text, after)
+    if part then
+        part.text, part.changed = text, true
+    else
+        rows.tail, rows.changed = text, true
+    end
+end
+
+-- Put entries behind all others: they are in order, begin behind `rows.last` and end with `last`.
+function queue.append(rows, entries, last)
+    rows.last = last
+    rows.tail, rows.changed = queue.tail(rows) .. entries, true
 end
 
 -- Put an entry where it belongs; false when its place is taken.
-function queue.insert(self, entry)
-    local place = string.sub(entry, 1, 14)
-    if place > self.last then
-        self.last = place
-        append(self, entry)
+function queue.insert(rows, entry)
+    local place = sub(entry, 1, 14)
+    if place > rows.last then
+        queue.append(rows, entry, place)
         return true
     end
-    put_tail_back(self)
-    local chunk = self.long and chunk_of(self.zset, place) or self.few
-    local at, taken = seek(chunk, place)
+    local part = part_at(rows, place)
+    local text, begin = part and part.text or queue.tail(rows), part and rows.begin or 1
+    local at, taken = seek(text, place, begin)
     if taken then
         return false
     end
-    local grown = string.sub(chunk, 1, at - 1) .. entry .. string.sub(chunk, at)
-    if self.long then
-        redis.call('ZREM', self.zset, chunk)
-        store(self.zset, grown)
-    else
-        self.few = grown
-        if #grown > SHORT then
-            lengthen(self)
-        end
-    end
+    replace(rows, part, at, at, entry)
     return true
 end
 
 -- Take an entry out; false when it is not there.
-function queue.remove(self, place)
-    put_tail_back(self)
-    local chunk = self.long and chunk_of(self.zset, place) or self.few
-    local at, found = seek(chunk or '', place)
-    if not found then
-        return false
+function queue.remove(rows, place)
+    local part = part_at(rows, place)
+    local text, begin = part and part.text or queue.tail(rows), part and rows.begin or 1
+    local at, found = seek(text, place, begin)
+    if found then
+        replace(rows, part, at, entry_end(text, at), '')
     end
-    local left = string.sub(chunk, 1, at - 1) .. string.sub(chunk, entry_end(chunk, at))
-    if not self.long then
-        self.few = left
-        return true
-    end
-    redis.call('ZREM', self.zset, chunk)
-    if left ~= '' then
-        redis.call('ZADD', self.zset, 0, left)
-    elseif redis.call('EXISTS', self.zset) == 0 then
-        self.long = false
-    end
-    return true
+    return found
 end
 
-function queue.save(self)
-    put_tail_back(self)
-    if self.long or self.few ~= '' then
-        redis.call('HSET', QUEUES, self.key, self.last .. self.few)
-    else
-        redis.call('HDEL', QUEUES, self.key)
+-- The rank of the first entry; that of level 0 when there is none.
+function queue.rank(rows)
+    local part = rows.part
+    if part and part.is_first and #part.text >= rows.begin then
+        return sub(part.text, rows.begin, rows.begin + 5)
+    end
+    put_back(rows)
+    if rows.chunks > 0 then
+        return sub(queue.chunks(rows, 1)[1], rows.begin, rows.begin + 5)
+    end
+    return queue.tail(rows) ~= '' and sub(rows.tail, 1, 6) or NO_RANK
+end
+
+-- Put chunks where they belong; what is left is the tail.
+local function cut(rows)
+    local tail = rows.tail
+    if not rows.changed or #tail + #rows.prefix <= CHUNK then
+        return
+    end
+    -- What does not fill a chunk stays.
+    local at, from = 1, 1
+    while at <= #tail do
+        local after = entry_end(tail, at)
+        if at > from and after - from + #rows.prefix > CHUNK then
+            from = at
+        end
+        at = after
+    end
+    if from > 1 then
+        add_chunks(rows, sub(tail, 1, from - 1), 1)
+        rows.tail = sub(tail, from)
     end
 end
 
--- The level of the first entry; 0 when there is none.
-function queue.level(self)
-    put_tail_back(self)
-    local chunk = self.long and redis.call('ZRANGE', self.zset, 0, 0)[1] or self.few
-    return chunk ~= '' and level_at(chunk) or 0
+-- Write what became of a queue, but for `chunks` and `last`.
+function queue.close(rows)
+    put_back(rows)
+    cut(rows)
+    if rows.changed and rows.tail == '' then
+        call('HDEL', QUEUES, rows.key)
+    elseif rows.changed then
+        call('HSET', QUEUES, rows.key, rows.tail)
+    end
 end
 
 -- The next `wanted` entries behind `after` ('' for the start), and whether there are more behind them.
-function queue.entries(self, after, wanted)
-    local chunks = { self.few }
-    if self.long then
-        local first = after ~= '' and chunk_of(self.zset, after) or redis.call('ZRANGE', self.zset, 0, 0)[1]
-        chunks = { first }
-    end
+function queue.entries(rows, after, wanted)
     local found, number = {}, 0
-    while chunks[1] and chunks[1] ~= '' do
-        local chunk = chunks[1]
-        local at, same = 1, false
-        if after ~= '' then
-            at, same = seek(chunk, after)
-            at = same and entry_end(chunk, at) or at
+    -- Whether there are more in `text`, of which entries begin at `at`, than are wanted.
+    local function gather(text, at)
+        if after ~= '' and after >= sub(text, at, at + 13) then
+            local same
+            at, same = seek(text, after, at)
+            at = same and entry_end(text, at) or at
         end
         local from = at
-        while at <= #chunk and number < wanted do
-            at, number = entry_end(chunk, at), number + 1
+        while at <= #text and number < wanted do
+            at, number = entry_end(text, at), number + 1
         end
-        found[#found + 1] = string.sub(chunk, from, at - 1)
-        if at <= #chunk then
-            return table.concat(found), true
-        end
-        chunks = self.long
-            and redis.call('ZRANGEBYLEX', self.zset, '(' .. chunk, '+', 'LIMIT', 0, 1) or {}
-        if number >= wanted then
-            return table.concat(found), chunks[1] ~= nil
+        found[#found + 1] = sub(text, from, at - 1)
+        return at <= #text
+    end
+    if rows.chunks > 0 then
+        local first = after ~= '' and queue.chunk_of(rows, after)
+        local chunk = first or queue.chunks(rows, 1)[1]
+        while chunk do
+            if gather(chunk, rows.begin) then
+                return table.concat(found), true
+            end
+            chunk = queue.chunks(rows, 1, '(' .. chunk)[1]
         end
     end
-    return table.concat(found), false
+    local more = gather(queue.tail(rows), 1)
+    return table.concat(found), more
 end

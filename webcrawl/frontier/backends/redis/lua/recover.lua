@@ -5,7 +5,7 @@
 -- Leases of that second may be unknown here and still be relied on, so none is given out until all have ended or
 -- have been confirmed (see join.lua). The numbers of those that were forgotten are never given again.
 --
--- KEYS[1..8]  the shard's own, see shard.lua
+-- KEYS[1..10]  the shard's own, see shard.lua
 -- ARGV[1]     epoch seconds, '' for the server's clock
 -- ARGV[2]     run_id of the server: hexadecimal digits, other ones each time it starts
 -- ARGV[3]     how many seconds leases last

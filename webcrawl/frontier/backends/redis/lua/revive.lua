@@ -1,7 +1,7 @@
 -- revive: keys that are given up get another chance, at most 1000 at once
 -- uses: shard crew
 --
--- KEYS[1..8]  the shard's own, see shard.lua
+-- KEYS[1..10]  the shard's own, see shard.lua
 -- Returns     how many there were
 
 local keys = redis.call('SRANDMEMBER', GIVEN_UP, 1000)

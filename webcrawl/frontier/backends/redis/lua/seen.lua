@@ -1,20 +1,185 @@
--- The seen test: which state a URL is in. Put before each operation that says so.
+-- The seen test: which URLs of a key are known, and the state of each. Put before each operation that says so.
 --
--- A URL is known by about 60 bits of its fingerprint, as decimal digits, and stored with one more digit: its state
--- (0 queued, 1 done, 2 failed, 3 refused). Integers of 64 bits in sets of at most 512 are kept by Redis in 8 bytes each.
--- Which set, the caller computes from the number of buckets, by linear hashing; see packing.py.
+-- A URL is known by its mark: the 8 bytes of its fingerprint, big-endian. A key's marks lie in segments, the fields of
+-- `seen`: strings of marks in no order, each with one more byte, its state (0 queued, 1 done, 2 failed, 3 refused). So a URL
+-- costs 9 bytes and its part of a field. Segment 0 is the field <key>, segment n the field <key> and n in 4 bytes,
+-- big-endian. How many segments there are follows from how many URLs of the key are known, see `segments_of`; which of them
+-- a mark is in from its last three bytes, by linear hashing (Litwin, 1980). segments.py has the same.
 
-local function state_of(bucket, number)
-    local found = redis.call('SMISMEMBER', bucket, number .. '0', number .. '1', number .. '2', number .. '3')
-    for state = 1, 4 do
-        if found[state] == 1 then
-            return state - 1
-        end
+local FULL, MANY = 64, 16384
+local STATES = { [0] = '\0', '\1', '\2', '\3' }
+
+-- `fields`: the segments that were asked for, and `numbers` the other way round; `texts`: what is in them; `added`: what
+-- will be put behind that.
+local seen = { fields = {}, numbers = {}, texts = {}, added = {}, changed = {} }
+
+-- Twice as many when they are full; where that would be much at once, one after the other.
+local function segments_of(known)
+    if known > MANY then
+        return math.ceil(known / FULL)
     end
-    return nil
+    local segments = 1
+    while known > FULL * segments do
+        segments = 2 * segments
+    end
+    return segments
 end
 
--- Whether the caller knows the number of buckets.
-local function knows_buckets(told)
-    return (redis.call('HGET', TOTALS, 'buckets') or '1') == told
+-- In which of `segments` the mark is that begins at `at`.
+local function segment_of(text, at, segments)
+    local high, middle, low = byte(text, at + 5, at + 7)
+    local hashed = high * 65536 + middle * 256 + low
+    local _, bits = math.frexp(segments)
+    local segment = hashed % 2 ^ bits
+    return segment < segments and segment or hashed % 2 ^ (bits - 1)
+end
+
+local function field_of(key, segment)
+    return segment == 0 and key or key .. pack('>I4', segment)
+end
+
+-- The number of a segment in the lists.
+local function ask(key, segment)
+    local field = field_of(key, segment)
+    local number = seen.numbers[field]
+    if not number then
+        number = #seen.fields + 1
+        seen.fields[number], seen.numbers[field] = field, number
+    end
+    return number
+end
+
+-- Ask for the only segment of a key: its number; nil when there are more.
+function seen.ask_only(key, known)
+    return known <= FULL and ask(key, 0) or nil
+end
+
+-- Ask for the segment of a mark that begins at `at`: its number.
+function seen.ask(key, known, text, at)
+    return ask(key, known <= FULL and 0 or segment_of(text, at, segments_of(known)))
+end
+
+-- Ask for the segments of units of a mark and a byte, from `at` on: numbers, put behind those in `found`.
+function seen.ask_all(key, known, text, at, found)
+    local segments, numbers, next = segments_of(known), {}, #found
+    for begin = at, #text, 9 do
+        local segment = segment_of(text, begin, segments)
+        local number = numbers[segment]
+        if not number then
+            number = ask(key, segment)
+            numbers[segment] = number
+        end
+        next = next + 1
+        found[next] = number
+    end
+end
+
+-- Read the segments that were asked for.
+function seen.fetch()
+    seen.texts = values(SEEN, seen.fields)
+end
+
+-- Where a mark begins in units of a mark and a byte; nil when it does not.
+local function find_mark(text, mark)
+    local at = find(text, mark, 1, true)
+    while at and at % 9 ~= 1 do
+        at = find(text, mark, at + 1, true)
+    end
+    return at
+end
+
+-- Where a mark begins in a segment; nil when it is not known.
+function seen.find(number, mark)
+    local text = seen.texts[number]
+    return text and find_mark(text, mark) or nil
+end
+
+-- Whether a mark was added since segments were read.
+function seen.is_new(number, mark)
+    local added = seen.added[number]
+    return added and find_mark(added, mark) ~= nil
+end
+
+-- Add units of a mark and a state.
+function seen.add(number, units)
+    local added = seen.added[number]
+    seen.added[number] = added and added .. units or units
+end
+
+function seen.state(number, at)
+    return byte(seen.texts[number], at + 8)
+end
+
+-- Give the mark at `at` another state.
+function seen.turn(number, at, state)
+    local text = seen.texts[number]
+    seen.texts[number] = sub(text, 1, at + 7) .. STATES[state] .. sub(text, at + 9)
+    seen.changed[number] = true
+end
+
+local function mix()
+    for number, added in pairs(seen.added) do
+        seen.texts[number] = (seen.texts[number] or '') .. added
+        seen.changed[number] = true
+    end
+    seen.added = {}
+end
+
+-- Those marks of a segment whose hash has the bit `whole` go to another, `whole` behind it.
+local function split(key, segment, whole)
+    local number, other = ask(key, segment), ask(key, segment + whole)
+    local text = seen.texts[number]
+    if text == nil then
+        text = call('HGET', SEEN, seen.fields[number])
+    end
+    text = text or ''
+    local offset, bit = 7, whole
+    while bit > 128 do
+        offset, bit = offset - 1, bit / 256
+    end
+    local stay, go, begin, before = {}, {}, 1, nil
+    for at = 1, #text, 9 do
+        local goes = byte(text, at + offset) % (2 * bit) >= bit
+        if goes ~= before then
+            local side = before and go or stay
+            side[#side + 1] = sub(text, begin, at - 1)
+            begin, before = at, goes
+        end
+    end
+    local side = before and go or stay
+    side[#side + 1] = sub(text, begin)
+    seen.texts[number], seen.texts[other] = table.concat(stay), table.concat(go)
+    seen.changed[number], seen.changed[other] = true, true
+end
+
+-- Add segments to a key of which so many URLs were known `before` and are `now`.
+function seen.grow(key, before, now)
+    local have, want = segments_of(before), segments_of(now)
+    if have == want then
+        return
+    end
+    mix()
+    while have < want do
+        if have * FULL < MANY then
+            for segment = 0, have - 1 do
+                split(key, segment, have)
+            end
+            have = 2 * have
+        else
+            local _, bits = math.frexp(have)
+            split(key, have - 2 ^ (bits - 1), 2 ^ (bits - 1))
+            have = have + 1
+        end
+    end
+end
+
+-- Write the segments that changed.
+function seen.save()
+    mix()
+    local args, next = {}, 0
+    for number in pairs(seen.changed) do
+        args[next + 1], args[next + 2] = seen.fields[number], seen.texts[number]
+        next = next + 2
+    end
+    carry_out_on('HSET', SEEN, args)
 end

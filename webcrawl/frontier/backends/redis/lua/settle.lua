@@ -1,100 +1,153 @@
--- settle: what became of URLs that were leased, or that are pruned
+-- settle: what is known of keys by now, and what became of URLs that were leased, or that are pruned
 -- uses: shard queue seen crew
 --
--- KEYS[1..8]  the shard's own, see shard.lua
--- KEYS[9..]   first seen:<n> SETs of integers, see seen.lua; then for each key in ARGV its queue:<key> ZSET, see queue.lua
--- ARGV[1]     number of buckets that the caller knows of
--- ARGV[2]     the caller's name as a member of the crew
--- ARGV[3]     which of KEYS is the first queue
--- ARGV[4]     epoch in which the links of these URLs were queued, '' for no check: a server that has started since may
---             have forgotten them
--- ARGV[5..]   for each key: key, number of URLs, and for each URL:
---             fence ('0': not checked), place, which of KEYS is its bucket ('' for a repeat), digits of its fingerprint,
---             new state as a digit, and with state 0 its entry at its new place ('' otherwise)
--- Returns     {buckets, queued in all, fates, queued now per key}; a fate is 1 when it was carried out, 0 when it was
---             dropped because the caller does not hold the key; or {-1, buckets} when the number of buckets is wrong and
---             {-2} when the epoch is over, and nothing was done. Carried out a second time it changes nothing.
+-- KEYS[1..10]  the shard's own, see shard.lua
+-- ARGV[1]      the caller's name as a member of the crew
+-- ARGV[2]      epoch in which the links of these URLs were queued, '' for no check: a server that has started since may
+--              have forgotten them
+-- ARGV[3]      how long a queue has to be for its length to be told
+-- ARGV[4..]    for each key: key, fence of its record ('0': not checked; '' for no record), its record as in crew.lua, number
+--              of URLs, and for each URL two: fence ('0': not checked), and in one string its place (14 bytes), its mark (8
+--              bytes), its new state (a digit; '-' for a repeat, which has none) and, where it goes back into the queue, its
+--              entry at the new place
+-- Returns      {queued in all, fates, keys and lengths of long queues, keys whose records were dropped}; a fate is 1 when it
+--              was carried out, 0 when it was dropped because the caller does not hold the key; or {-1} when the epoch is
+--              over, and nothing was done. Carried out a second time it changes nothing.
 
-if not knows_buckets(ARGV[1]) then
-    return { -1, tonumber(redis.call('HGET', TOTALS, 'buckets') or '1') }
+if ARGV[2] ~= '' and ARGV[2] ~= (call('HGET', TOTALS, 'epoch') or '0') then
+    return { -1 }
 end
 
-if ARGV[4] ~= '' and ARGV[4] ~= (redis.call('HGET', TOTALS, 'epoch') or '0') then
-    return { -2 }
+local NAMES = { [0] = 'queued', 'done', 'failed', 'refused' }
+local PRUNED, REPEAT = 3, 45
+
+-- `args`: where what is said of each key begins in ARGV.
+local me, long, keys, args = ARGV[1], tonumber(ARGV[3]), {}, {}
+local at = 4
+while at <= #ARGV do
+    keys[#keys + 1] = ARGV[at]
+    args[#keys] = at
+    at = at + 4 + 2 * ARGV[at + 3]
 end
 
-local STATES = { [0] = 'queued', 'done', 'failed', 'refused' }
-local me, zset_at, arg = ARGV[2], tonumber(ARGV[3]), 5
-local fates, lengths = {}, {}
+local hosts, held, segments = values(HOSTS, keys), values(HELD, keys), {}
+for number = 1, #keys do
+    local key = keys[number]
+    local known = hosts[number] and unpacked('<I4', hosts[number], 5) or 0
+    for arg = args[number] + 5, args[number] + 3 + 2 * ARGV[args[number] + 3], 2 do
+        segments[arg] = byte(ARGV[arg], 23) ~= REPEAT and seen.ask(key, known, ARGV[arg], 15)
+    end
+end
+seen.fetch()
 
--- How many URLs more (or fewer) the queue has for it.
-local function carry_out(rows, place, bucket, number, state, again)
-    local removed = queue.remove(rows, place)
-    local gain = removed and -1 or 0
-    local before
-    if bucket ~= '' then
-        bucket = KEYS[tonumber(bucket)]
-        before = state_of(bucket, number)
-        if not removed and before and before ~= 3 then
-            -- Not pruned while it was fetched, so this was carried out before.
-            return 0
+-- The new state of a URL. Returns whether it was new in the seen test, nil when the URL was settled before.
+local function turn(segment, text, removed)
+    local mark, state = sub(text, 15, 22), byte(text, 23) - 48
+    local found = seen.find(segment, mark)
+    local before = found and seen.state(segment, found)
+    if not removed and before and before ~= PRUNED or seen.is_new(segment, mark) then
+        -- Not pruned while it was fetched, so this was carried out before.
+        return nil
+    end
+    if not before then
+        -- The server forgot its last second.
+        seen.add(segment, mark .. STATES[state])
+    elseif before ~= state then
+        seen.turn(segment, found, state)
+    end
+    if before ~= state then
+        if before and before > 0 then
+            count(NAMES[before], -1)
         end
-        if before ~= state then
-            if before then
-                redis.call('SREM', bucket, number .. before)
-            else
-                -- The server forgot its last second.
-                count('seen', 1)
-            end
-            redis.call('SADD', bucket, number .. state)
-            if before and before > 0 then
-                count(STATES[before], -1)
-            end
-            if state > 0 then
-                count(STATES[state], 1)
-            end
+        if state > 0 then
+            count(NAMES[state], 1)
         end
     end
-    if again ~= '' and queue.insert(rows, again) then
-        gain = gain + 1
-    end
-    return gain
+    return not before
 end
 
-while arg <= #ARGV do
-    local key, number = ARGV[arg], tonumber(ARGV[arg + 1])
-    arg = arg + 2
-    local host, held = read(key) or first_met(0), redis.call('HGET', HELD, key)
-    if not held then
-        displace(key, host)
+-- Settle a URL. Returns how many more the queue has, and how many more are known.
+local function settle(rows, arg)
+    local text = ARGV[arg]
+    local removed, new = queue.remove(rows, sub(text, 1, 14)), false
+    if segments[arg] then
+        new = turn(segments[arg], text, removed)
+        if new == nil then
+            return removed and -1 or 0, 0
+        end
     end
-    local rows, gain = queue.open(key, KEYS[zset_at]), 0
-    for _ = 1, number do
-        local allowed = may_write(held, ARGV[arg], me)
+    local again = #text > 23 and queue.insert(rows, sub(text, 24))
+    return (removed and -1 or 0) + (again and 1 or 0), new and 1 or 0
+end
+
+local fates, lost, lengths, written = {}, {}, {}, {}
+
+-- Settle those URLs of a key that are the caller's to settle. Returns the beginning of its record.
+local function settle_all(number, value, holder)
+    local queued, known, chunks, last = unpacked(COUNTS, value)
+    local rows = queue.open(keys[number], chunks, last, nil)
+    local more, new, first = 0, 0, args[number]
+    for arg = first + 5, first + 3 + 2 * ARGV[first + 3], 2 do
+        if may_write(holder, ARGV[arg - 1], me) then
+            local gained, met = settle(rows, arg)
+            more, new = more + gained, new + met
+        end
+    end
+    local rank = queue.rank(rows)
+    queue.close(rows)
+    seen.grow(keys[number], known, known + new)
+    count('queued', more)
+    count('seen', new)
+    if holder then
+        count('held_urls', more)
+    end
+    return pack(COUNTS, queued + more, known + new, rows.chunks, rows.last, rank)
+end
+
+-- Whether some of the URLs that begin at `arg` may be settled; what is their fate.
+local function judge(arg, urls, holder)
+    local any = false
+    for url = arg, arg + 2 * (urls - 1), 2 do
+        local allowed = may_write(holder, ARGV[url], me)
         fates[#fates + 1] = allowed and '1' or '0'
-        if allowed then
-            gain = gain + carry_out(
-                rows, ARGV[arg + 1], ARGV[arg + 2], ARGV[arg + 3], tonumber(ARGV[arg + 4]), ARGV[arg + 5]
-            )
-        end
-        arg = arg + 6
+        any = any or allowed
     end
-    host.queued = host.queued + gain
-    host.level = queue.level(rows)
-    queue.save(rows)
-    count('queued', gain)
-    if held then
-        count('held_urls', gain)
-    else
-        place(key, host)
-    end
-    write(key, host)
-    lengths[#lengths + 1] = host.queued
-    zset_at = zset_at + 1
+    return any
 end
 
+for number = 1, #keys do
+    local key = keys[number]
+    local arg, holder, value = args[number], held[number], hosts[number]
+    local fence, urls = ARGV[arg + 1], tonumber(ARGV[arg + 3])
+    local records = fence ~= '' and may_write(holder, fence, me)
+    local settles = judge(arg + 4, urls, holder)
+    if fence ~= '' and not records then
+        lost[#lost + 1] = key
+    end
+    if records or settles then
+        if not value then
+            value = fresh(0)
+            count('hosts', 1)
+        end
+        if not holder then
+            displace(key, opened(value))
+        end
+        local record = records and ARGV[arg + 2] or sub(value, RECORD_AT)
+        value = (settles and settle_all(number, value, holder) or sub(value, 1, RECORD_AT - 1)) .. record
+        if not holder then
+            place(key, opened(value))
+        end
+        written[#written + 1] = key
+        written[#written + 1] = value
+    end
+    local queued = value and unpacked('<I4', value) or 0
+    if queued >= long then
+        lengths[#lengths + 1] = key
+        lengths[#lengths + 1] = queued
+    end
+end
+
+carry_out_on('HSET', HOSTS, written)
+seen.save()
 settle_totals()
-return {
-    tonumber(redis.call('HGET', TOTALS, 'buckets') or '1'), tonumber(redis.call('HGET', TOTALS, 'queued') or '0'),
-    table.concat(fates), lengths,
-}
+return { tonumber(call('HGET', TOTALS, 'queued') or '0'), table.concat(fates), lengths, lost }

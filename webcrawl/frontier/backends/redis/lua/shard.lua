@@ -1,26 +1,36 @@
 -- What the operations have in common: a shard's own keys, the records of its hosts, who is idle and who is held.
 -- Put before each operation that says so; every operation gets these keys first.
 --
--- KEYS[1] hosts    HASH  politeness key -> header (see HEADER) and the rest of its record, opaque here
--- KEYS[2] idle     ZSET  lexical, scores 0: class ('r' rests, 'p' parked), rank (6 bytes), due (8 bytes, microseconds), key
--- KEYS[3] held     HASH  active key -> fence and member, as "57 host-123-ab"
--- KEYS[4] stirred  HASH  active key -> first place where another member queued something, and the number of this news
---                        (6 bytes, big-endian)
--- KEYS[5] queues   HASH  politeness key -> last place (14 bytes) and its entries while they are few; see queue.lua
--- KEYS[6] totals   HASH  name -> integer; see TOTALS in packing.py
--- KEYS[7] given_up SET   keys that are given up
--- KEYS[8] members  ZSET  member of the crew -> when its leases in this shard end (epoch seconds)
+-- KEYS[1]  hosts    HASH  politeness key -> header (see HEADER) and the rest of its record, opaque here
+-- KEYS[2]  idle     ZSET  lexical, scores 0: class ('r' rests, 'p' parked), rank (6 bytes), due (8 bytes, microseconds), key
+-- KEYS[3]  held     HASH  active key -> fence and member, see crew.lua
+-- KEYS[4]  stirred  HASH  active key -> first place where another member queued something, and the number of this news
+--                         (6 bytes, big-endian)
+-- KEYS[5]  queues   HASH  politeness key -> the end of its queue; see queue.lua
+-- KEYS[6]  totals   HASH  name -> integer; see TOTALS in packing.py
+-- KEYS[7]  given_up SET   keys that are given up
+-- KEYS[8]  members  ZSET  member of the crew -> when its leases in this shard end (epoch seconds)
+-- KEYS[9]  seen     HASH  politeness key and number -> marks of known URLs, with the state of each; see seen.lua
+-- KEYS[10] chunks   ZSET  lexical, scores 0: politeness key and entries of its queue; see queue.lua
 --
 -- rank: 2^47 less the level, big-endian. place: rank and position (8 bytes, big-endian, 2^63 more than it is).
+--
+-- What is done for every page counts here. Any step costs as much as some ten of compiled code, a call of a function some
+-- hundred, the making of a string as many as it has bytes, a call of the server a thousand. So what can be asked together is,
+-- and long strings are not taken apart without need.
 
 local HOSTS, IDLE, HELD, STIRRED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local QUEUES, TOTALS, GIVEN_UP, MEMBERS = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local SEEN, CHUNKS = KEYS[9], KEYS[10]
+local byte, sub, find, call = string.byte, string.sub, string.find, redis.call
+local pack, unpacked = struct.pack, struct.unpack
 
--- queued URLs, level it is idle at, next_fetch_at, blocked_until, delay_seconds, parked, given up
-local HEADER = '<dddddBB'
-local NONE = struct.pack(HEADER, 0, 0, 0, 0, 0, 0, 0)
+-- URLs that are queued and that are known; chunks of its queue, the last place ever in it, rank of the first; then of its
+-- record next_fetch_at, blocked_until, delay_seconds, parked, given up.
+local HEADER = '<I4I4I4c14c6dddBB'
+local COUNTS, RECORD_AT, GIVEN_UP_AT = '<I4I4I4c14c6', 33, 58
 local LEVELS = 140737488355328
-local FIRST_PLACE = string.rep('\0', 14)
+local FIRST_PLACE, NO_RANK = string.rep('\0', 14), pack('>I6', LEVELS)
 local UNPACKED = 4000
 
 local gains = {}
@@ -33,7 +43,7 @@ end
 local function settle_totals()
     for name, by in pairs(gains) do
         if by ~= 0 then
-            redis.call('HINCRBY', TOTALS, name, string.format('%d', by))
+            call('HINCRBY', TOTALS, name, string.format('%d', by))
         end
     end
 end
@@ -43,89 +53,97 @@ local function clock(given)
     if given ~= '' then
         return tonumber(given)
     end
-    local time = redis.call('TIME')
+    local time = call('TIME')
     return tonumber(time[1]) + tonumber(time[2]) / 1000000
 end
 
+-- The values of fields, in their order; false where there is none.
+local function values(hash, fields)
+    if #fields <= UNPACKED then
+        return #fields > 0 and call('HMGET', hash, unpack(fields)) or {}
+    end
+    local found = {}
+    for from = 1, #fields, UNPACKED do
+        local some = call('HMGET', hash, unpack(fields, from, math.min(from + UNPACKED - 1, #fields)))
+        for at = 1, #some do
+            found[from + at - 1] = some[at]
+        end
+    end
+    return found
+end
+
+-- Carry out a command with any number of arguments behind its key: fields and values, scores and members.
+local function carry_out_on(command, key, args)
+    for from = 1, #args, UNPACKED do
+        call(command, key, unpack(args, from, math.min(from + UNPACKED - 1, #args)))
+    end
+end
+
+-- A value of `hosts` that is met for the first time.
+local function fresh(delay)
+    return pack(HEADER, 0, 0, 0, FIRST_PLACE, NO_RANK, 0, 0, delay, 0, 0)
+end
+
 local function opened(value)
-    local host, after = {}, nil
-    host.queued, host.level, host.next_at, host.blocked, host.delay, host.parked, host.given_up, after =
-        struct.unpack(HEADER, value)
-    host.rest = string.sub(value, after)
-    return host
+    local queued, known, chunks, last, rank, next_at, blocked, delay, parked, given_up, after = unpacked(HEADER, value)
+    return {
+        queued = queued, known = known, chunks = chunks, last = last, rank = rank, next_at = next_at, blocked = blocked,
+        delay = delay, parked = parked, given_up = given_up, rest = sub(value, after),
+    }
 end
 
 local function read(key)
-    local value = redis.call('HGET', HOSTS, key)
+    local value = call('HGET', HOSTS, key)
     return value and opened(value)
 end
 
 local function closed(host)
-    return struct.pack(
-        HEADER, host.queued, host.level, host.next_at, host.blocked, host.delay, host.parked, host.given_up
+    return pack(
+        HEADER, host.queued, host.known, host.chunks, host.last, host.rank, host.next_at, host.blocked, host.delay,
+        host.parked, host.given_up
     ) .. host.rest
 end
 
 local function write(key, host)
-    redis.call('HSET', HOSTS, key, closed(host))
+    call('HSET', HOSTS, key, closed(host))
 end
 
 -- The record of a key that is met for the first time.
 local function first_met(delay)
     count('hosts', 1)
-    local host = opened(NONE)
-    host.delay = delay
-    return host
+    return opened(fresh(delay))
 end
+
+-- The number of the news that this operation has for holders of keys.
+local news
 
 -- Tell the holder of a key that others changed its queue, at `place` or behind it. It is said until it is known to have
 -- been heard; the number tells what was said from what has come since.
 local function stir(key, place)
-    local known = redis.call('HGET', STIRRED, key)
+    local known = call('HGET', STIRRED, key)
     if known and known < place then
-        place = string.sub(known, 1, 14)
+        place = sub(known, 1, 14)
     end
-    redis.call('HSET', STIRRED, key, place .. struct.pack('>I6', redis.call('HINCRBY', TOTALS, 'stirs', 1)))
-end
-
-local function is_idle(host, held)
-    return host.queued > 0 and host.given_up == 0 and not held
+    news = news or pack('>I6', call('HINCRBY', TOTALS, 'stirs', 1))
+    call('HSET', STIRRED, key, place .. news)
 end
 
 local function due_bytes(at)
-    return struct.pack('>I8', math.max(0, math.ceil(at * 1000000)))
+    return pack('>I8', math.max(0, math.ceil(at * 1000000)))
 end
 
 local function rank_bytes(level)
-    return struct.pack('>I6', LEVELS - level)
-end
-
-local function level_at(place)
-    return LEVELS - struct.unpack('>I6', place)
+    return pack('>I6', LEVELS - level)
 end
 
 local function idle_member(key, host)
-    return (host.parked == 1 and 'p' or 'r') .. rank_bytes(host.level)
-        .. due_bytes(math.max(host.next_at, host.blocked)) .. key
+    return (host.parked == 1 and 'p' or 'r') .. host.rank .. due_bytes(math.max(host.next_at, host.blocked)) .. key
 end
 
 local function index(key, host)
-    redis.call('ZADD', IDLE, 0, idle_member(key, host))
+    call('ZADD', IDLE, 0, idle_member(key, host))
 end
 
 local function unindex(key, host)
-    redis.call('ZREM', IDLE, idle_member(key, host))
-end
-
--- What idle keys there are: for each class and level the member that is due first.
-local function tops(class)
-    local found, from = {}, '[' .. class
-    while true do
-        local member = redis.call('ZRANGEBYLEX', IDLE, from, '(' .. class .. '\255', 'LIMIT', 0, 1)[1]
-        if not member then
-            return found
-        end
-        found[#found + 1] = member
-        from = '(' .. string.sub(member, 1, 7) .. '\255'
-    end
+    call('ZREM', IDLE, idle_member(key, host))
 end

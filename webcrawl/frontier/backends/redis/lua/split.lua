@@ -1,12 +1,13 @@
 -- Linear hashing: a bucket is split into two. Put before each operation that says so.
 --
--- Members are decimal digits and one more for the state; see seen.lua.
+-- Members are the decimal digits of a fingerprint and a 0 behind them, as in buckets.py: integers of 64 bits, of which Redis
+-- keeps up to 512 in 8 bytes each.
 
 -- Move to `new` what belongs into the bucket with this number, of `size` when all of them are split.
 local function split(old, new, number, size)
     local stay, go = {}, {}
     for _, member in ipairs(redis.call('SMEMBERS', old)) do
-        -- The last nine digits before the state, as in packing.py.
+        -- The last nine digits before the state, as in buckets.py.
         local digits = string.sub(string.gsub(member, '^-', ''), -10, -2)
         local side = tonumber(digits) % size == number and go or stay
         side[#side + 1] = member

@@ -1,7 +1,7 @@
 -- wake: keys wait for no robots.txt any longer
 -- uses: shard crew
 --
--- KEYS[1..8]  the shard's own, see shard.lua
+-- KEYS[1..10]  the shard's own, see shard.lua
 -- ARGV        the keys; none for all that are idle and wait for one
 
 local keys = ARGV

@@ -1,0 +1,39 @@
+-- release: keys are let go of, with the last words on them
+-- uses: shard crew
+--
+-- KEYS[1..10]  the shard's own, see shard.lua
+-- ARGV[1]      the caller's name as a member of the crew
+-- ARGV[2]      'release', or 'again': release as was done before, if the server has forgotten it and nothing newer is known
+-- ARGV[3..]    for each key: key, fence ('0': not checked), its record as in crew.lua
+-- Returns      the keys for which nothing was done, since the caller does not hold them
+
+local me, again, lost = ARGV[1], ARGV[2] == 'again', {}
+
+for arg = 3, #ARGV, 3 do
+    local key = ARGV[arg]
+    local held = redis.call('HGET', HELD, key)
+    if may_write(held, ARGV[arg + 1], me) then
+        local host = read(key) or first_met(0)
+        if not held then
+            displace(key, host)
+        end
+        if not again or host.next_at <= unpacked('<d', ARGV[arg + 2]) then
+            take_record(host, ARGV[arg + 2])
+        end
+        if held then
+            if redis.call('HDEL', STIRRED, key) == 1 then
+                -- What came from others meanwhile may be the robots.txt it waits for.
+                host.blocked = 0
+            end
+            put_down(key, host)
+        else
+            place(key, host)
+            write(key, host)
+        end
+    else
+        lost[#lost + 1] = key
+    end
+end
+
+settle_totals()
+return lost
