@@ -76,9 +76,14 @@ class JobdirUnusable(StartRefused):
 class StorageFull(CrawlError):  # noqa: N818 - states what happened
     """There is no room left. Nothing was changed, and the same write may be tried again."""
 
+    shown = "disk full"
+    """What a display says meanwhile."""
+
 
 class StorageAway(StorageFull):
     """The storage cannot be reached now. Whether the step was carried out is not known; it may be tried again."""
+
+    shown = "storage away"
 
 
 class StorageLost(CrawlError):  # noqa: N818 - states what happened

@@ -26,13 +26,14 @@ class Patience:
     def __init__(self) -> None:
         self._waiting = 0
         self._away = 0
+        self._full = StorageFull.shown
 
     @property
     def stalled(self) -> str | None:
         """Why nothing can be made durable at the moment, in words; None when all is well."""
         if self._away:
-            return "storage away"
-        return "disk full" if self._waiting else None
+            return StorageAway.shown
+        return self._full if self._waiting else None
 
     @property
     def away(self) -> bool:
@@ -61,6 +62,8 @@ class Patience:
                 self._go_on(waits)
 
     def _wait(self, before: StorageFull | None, error: StorageFull) -> StorageFull:
+        if not isinstance(error, StorageAway):
+            self._full = error.shown
         if before is None:
             self._waiting += 1
             self._away += isinstance(error, StorageAway)

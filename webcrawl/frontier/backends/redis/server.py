@@ -286,7 +286,9 @@ def translate(error: BaseException) -> Exception:
     if isinstance(error, StorageFull | StorageLost):
         return error
     if isinstance(error, exceptions.OutOfMemoryError) or word in _FULL_WORDS or "-OOM" in str(error):
-        return StorageFull(f"Redis has no room: {error}")
+        full = StorageFull(f"Redis has no room: {error}")
+        full.shown = "Redis full"
+        return full
     if isinstance(error, _DENIED):
         return StorageLost(f"Redis does not let us in any more: {error}")
     if isinstance(error, _AWAY) or word in _AWAY_WORDS:
