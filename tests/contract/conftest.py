@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.contract.driven import KINDS, Driven, DrivenSqlite, make
 from tests.contract.driven_redis import DrivenRedis
+from tests.redis_server import RedisCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from tests.redis_server import RedisServer
 
@@ -27,17 +28,23 @@ def runner() -> Iterator[asyncio.Runner]:
         yield runner
 
 
+CLUSTER_SHARDS = 5
+"""Enough for each of three nodes to have one, whatever the crawl is called."""
+
 _names = (f"crawl{number}" for number in itertools.count())
 
 
 def _maker(
-    kind: str, runner: asyncio.Runner, directory: Path, server: RedisServer | None = None
+    kind: str, runner: asyncio.Runner, directory: Path, server: RedisServer | RedisCluster | None = None
 ) -> Iterator[MakeBackend]:
     made: list[Driven] = []
 
     def make_one(*, opened: bool = True, **options: Any) -> Driven:
-        if server is not None:
-            one: Driven = DrivenRedis(runner, server.url, next(_names), **options)
+        if isinstance(server, RedisCluster):
+            shards = {"shards": CLUSTER_SHARDS, **options}
+            one: Driven = DrivenRedis(runner, server.url, next(_names), server.client(), **shards)
+        elif server is not None:
+            one = DrivenRedis(runner, server.url, next(_names), **options)
         else:
             one = make(kind, runner, directory / str(len(made)), **options)
         made.append(one)
@@ -50,12 +57,18 @@ def _maker(
         one.dispose()
 
 
-@pytest.fixture(params=[*KINDS, "redis"])
+def on_cluster(runner: asyncio.Runner, cluster: RedisCluster) -> Iterator[MakeBackend]:
+    """Makes open backends on a cluster."""
+    yield from _maker("redis", runner, Path(), cluster)
+
+
+@pytest.fixture(params=[*KINDS, "redis", pytest.param("redis-cluster", marks=pytest.mark.soak)])
 def make_backend(
     request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path: Path
 ) -> Iterator[MakeBackend]:
     """Makes open backends of each kind with the options given."""
-    server = request.getfixturevalue("redis_server") if request.param == "redis" else None
+    servers = {"redis": "redis_server", "redis-cluster": "redis_cluster"}
+    server = request.getfixturevalue(servers[request.param]) if request.param in servers else None
     yield from _maker(request.param, runner, tmp_path, server)
 
 

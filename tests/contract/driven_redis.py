@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
+    from redis import RedisCluster
+
     from webcrawl.frontier.backend import Activated, Batch, Committed
 
 LEASE_SECONDS = 1e6
@@ -63,6 +65,7 @@ class DrivenRedis(Driven):
         runner: asyncio.Runner,
         url: str,
         spider: str,
+        client: Redis | RedisCluster | None = None,
         *,
         shards: int = 1,
         owner_of: Callable[[str], str] | None = None,
@@ -75,7 +78,7 @@ class DrivenRedis(Driven):
         )
         self._owner_of = owner_of or (lambda origin: host_of(f"{origin}/"))
         self.clock = GivenClock()
-        self.client = Redis.from_url(url)
+        self.client = client or Redis.from_url(url)
         self._left: list[RedisBackend] = []
         self.backend: RedisBackend = self.made()
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from redis import exceptions
-from redis.asyncio import Redis, RedisCluster
+from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from webcrawl.errors import StartRefused, StorageAway, StorageFull, StorageLost
+from webcrawl.frontier.backends.redis.cluster import Nodes
 from webcrawl.frontier.backends.redis.greeting import refuse_unfit, until_loaded
 from webcrawl.frontier.backends.redis.scripts import script
 
@@ -58,7 +59,7 @@ _AWAY = (
     exceptions.BusyLoadingError,
     exceptions.ReadOnlyError,
     exceptions.ClusterError,
-    exceptions.ClusterDownError,
+    exceptions.RedisClusterException,
     exceptions.TryAgainError,
     exceptions.MovedError,
     OSError,
@@ -91,7 +92,7 @@ class Server:
         self._recovering = asyncio.Lock()
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._client: Redis | None = None
-        self._cluster: RedisCluster | None = None
+        self._cluster: Nodes | None = None
         self.crawl = ""
         """What tells this crawl from others on the same server; letters and digits."""
 
@@ -130,7 +131,7 @@ class Server:
         if info.get("redis_mode") == "cluster" or info.get("cluster_enabled"):
             await self._client.aclose()
             self._client = None
-            self._cluster = _cluster(self._params)
+            self._cluster = Nodes(self._params)
         await until_loaded(self.address, self._persistence)
 
     async def _persistence(self) -> list[dict[str, Any]]:
@@ -138,9 +139,7 @@ class Server:
         if self._client is not None:
             return [dict(await self._client.info("persistence"))]
         assert self._cluster is not None
-        await self._cluster.initialize()
-        nodes = self._cluster.get_primaries()
-        return [dict(await self._cluster.info("persistence", target_nodes=node)) for node in nodes]
+        return [await self._cluster.info("persistence", name) for name in await self._cluster.names()]
 
     async def close(self) -> None:
         with suppress(*_AWAY, exceptions.RedisError):
@@ -182,7 +181,7 @@ class Server:
 
     async def _sent(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         if self._cluster is not None:
-            return await self._scattered(self._cluster, commands)
+            return await self._cluster.send(commands)
         if self._client is None:
             raise StorageLost("Redis was closed")
         async with self._client.pipeline(transaction=False) as pipeline:
@@ -195,89 +194,78 @@ class Server:
         if self._cluster is None:
             [info] = await self.commands([("INFO", "memory")])
             return [_memory("", info)] * len(keys)
-        cluster = self._cluster
-        nodes = [cluster.get_node_from_key(key.decode()) for key in keys]
         found: dict[str, Memory] = {}
         try:
-            for node in nodes:
-                if node is None:
-                    raise exceptions.ClusterDownError("a slot has no server")
-                if node.name not in found:
-                    info = await cluster.info("memory", target_nodes=node)
-                    found[node.name] = _memory(node.name, info)
+            names = [await self._cluster.name_of(key) for key in keys]
+            for name in names:
+                if name not in found:
+                    found[name] = _memory(name, await self._cluster.info("memory", name))
         except (*_AWAY, exceptions.RedisError) as error:
             raise translate(error) from error
-        return [found[node.name] for node in nodes if node is not None]
+        return [found[name] for name in names]
 
     async def scan(self, pattern: bytes) -> AsyncIterator[list[bytes]]:
         """The names of all keys that match a glob pattern, some at a time; one may come twice."""
-        nodes = [None] if self._cluster is None else self._cluster.get_primaries()
-        for node in nodes:
+        for name in await self._names():
             cursor = 0
             while True:
-                cursor, names = await self._scan_on(node, cursor, pattern)
-                yield names
+                cursor, found = await self._scan_on(name, cursor, pattern)
+                yield found
                 if not cursor:
                     break
 
-    async def _scan_on(self, node: Any, cursor: int, pattern: bytes) -> tuple[int, list[bytes]]:
+    async def _names(self) -> list[str]:
+        """The nodes of a cluster that have keys."""
         try:
-            if self._cluster is not None:
-                sent: Any = self._cluster.scan(cursor, pattern, _SCANNED, target_nodes=node)
-                cursors, names = await sent
-                return int(cursors[node.name]), names
-            if self._client is None:
-                raise StorageLost("Redis was closed")
-            cursor, names = await cast("Awaitable[Any]", self._client.scan(cursor, pattern, _SCANNED))
+            return [""] if self._cluster is None else await self._cluster.names()
         except (*_AWAY, exceptions.RedisError) as error:
             raise translate(error) from error
-        return int(cursor), names
 
-    @staticmethod
-    async def _scattered(cluster: RedisCluster, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-        sent = [cast("Awaitable[Any]", cluster.execute_command(*command)) for command in commands]
-        return list(await asyncio.gather(*sent, return_exceptions=True))
+    async def _scan_on(self, name: str, cursor: int, pattern: bytes) -> tuple[int, list[bytes]]:
+        try:
+            if self._cluster is not None:
+                return await self._cluster.scan(name, cursor, pattern, _SCANNED)
+            if self._client is None:
+                raise StorageLost("Redis was closed")
+            cursor, found = await cast("Awaitable[Any]", self._client.scan(cursor, pattern, _SCANNED))
+        except (*_AWAY, exceptions.RedisError) as error:
+            raise translate(error) from error
+        return int(cursor), found
 
     async def _recover(self) -> None:
         """A server does not know our scripts: it has started. First make sure of the leases, then make it work."""
         async with self._recovering:
-            text = script("recover").text
             try:
-                if self._client is not None:
-                    run_id = str((await self._client.info("server"))["run_id"])
-                    for keys, args in self._recover_calls(run_id):
-                        await _send(self._client, "EVAL", text, len(keys), *keys, *args)
-                    for name in OPERATIONS:
-                        await _send(self._client, "EVAL", script(name, self.crawl).text, 0)
-                elif self._cluster is not None:
-                    await self._recover_cluster(self._cluster, text)
+                _raise_first(await self._sent(await self._recoveries()))
+                known = [("EVAL", script(name, self.crawl).text, 0) for name in OPERATIONS]
+                _raise_first(await (self._cluster.everywhere(known) if self._cluster else self._sent(known)))
             except (*_AWAY, exceptions.RedisError) as error:
                 raise translate(error) from error
 
-    async def _recover_cluster(self, cluster: RedisCluster, text: str) -> None:
-        runs: dict[str, str] = {}
-        for keys, _ in self._recover_calls(""):
-            node = cluster.get_node_from_key(keys[0].decode())
-            if node is None:
-                raise exceptions.ClusterDownError("a slot has no server")
-            if node.name not in runs:
-                runs[node.name] = str((await cluster.info("server", target_nodes=node))["run_id"])
-            [(_, args)] = [one for one in self._recover_calls(runs[node.name]) if list(one[0]) == list(keys)]
-            await cluster.execute_command("EVAL", text, len(keys), *keys, *args)
-        for name in OPERATIONS:
-            text = script(name, self.crawl).text
-            await cluster.execute_command("EVAL", text, 0, target_nodes=RedisCluster.PRIMARIES)
+    async def _recoveries(self) -> list[tuple[Any, ...]]:
+        """The calls of ``recover``, each with the ``run_id`` of the server that has its keys."""
+        text = script("recover").text
+        if self._client is not None:
+            run_id = str((await self._client.info("server"))["run_id"])
+            runs = [run_id] * len(self._recover_calls(run_id))
+        else:
+            runs = await self._runs([keys[0] for keys, _ in self._recover_calls("")])
+        calls = [self._recover_calls(run_id)[number] for number, run_id in enumerate(runs)]
+        return [("EVAL", text, len(keys), *keys, *args) for keys, args in calls]
+
+    async def _runs(self, keys: Sequence[bytes]) -> list[str]:
+        """For each key the ``run_id`` of the node that has it."""
+        if self._cluster is None:
+            raise StorageLost("Redis was closed")
+        names = [await self._cluster.name_of(key) for key in keys]
+        runs = {name: await self._cluster.info("server", name) for name in dict.fromkeys(names)}
+        return [str(runs[name]["run_id"]) for name in names]
 
 
 def _memory(server: str, info: Mapping[str, Any]) -> Memory:
     # What waits to be written to the append-only file and to replicas does not count against maxmemory.
     used = int(info["used_memory"]) - int(info.get("mem_not_counted_for_evict", 0))
     return Memory(server, used, int(info.get("maxmemory", 0)))
-
-
-async def _send(client: Redis, *words: Any) -> Any:
-    send: Callable[..., Awaitable[Any]] = client.execute_command
-    return await send(*words)
 
 
 def translate(error: BaseException) -> Exception:
@@ -313,13 +301,3 @@ def _own(params: Mapping[str, Any]) -> dict[str, Any]:
 def _client(params: Mapping[str, Any]) -> Redis:
     rest = {name: value for name, value in params.items() if name != "url"}
     return Redis.from_url(params["url"], **rest) if params.get("url") else Redis(**rest)
-
-
-def _cluster(params: Mapping[str, Any]) -> RedisCluster:
-    rest = {
-        name: value
-        for name, value in params.items()
-        if name not in ("url", "db", "retry", "health_check_interval")
-    }
-    rest["retry"] = Retry(NoBackoff(), 2)
-    return RedisCluster.from_url(params["url"], **rest) if params.get("url") else RedisCluster(**rest)

@@ -1,0 +1,134 @@
+"""The nodes of a Redis Cluster: who has which key, and getting to know them anew when something goes wrong.
+
+The client of redis-py finds the node of each key and follows keys that move. What it does after a failure is not
+relied on: it would send again what may have been carried out, and commands that are under way at the same time close
+each other's connections. So nothing is sent twice here, and after a failure a new client takes the old one's place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from redis import exceptions
+from redis.asyncio import RedisCluster
+from redis.asyncio.cluster import ClusterNode
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+EXCHANGE_SECONDS = 10.0
+"""How long an exchange may take in all; a node that is frozen answers nothing."""
+NODE_SECONDS = 4.0
+"""How long one node is waited for at most, whatever ``socket_timeout`` says: another one may know more."""
+
+_OWN = ("url", "db", "retry", "health_check_interval", "socket_timeout", "socket_connect_timeout")
+
+_GONE = (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.ClusterError, OSError)
+_FAILED = (*_GONE, exceptions.RedisClusterException)
+
+
+class Nodes:
+    """A Redis Cluster. Methods raise what redis-py raises."""
+
+    def __init__(self, params: Mapping[str, Any]) -> None:
+        """``params``: those of ``redis.Redis``, with ``url`` in place of host, port and db where one is given."""
+        self._params = params
+        self._known: list[tuple[str, int]] = []
+        self._client = self._made()
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+    async def send(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Send commands, each of which names its key; the answers in their order, errors among them."""
+        async with self._talking() as client:
+            async with client.pipeline() as pipeline:
+                for command in commands:
+                    pipeline.execute_command(*command)
+                answers: list[Any] = await pipeline.execute(raise_on_error=False)
+            for answer in answers:
+                if isinstance(answer, (*_GONE, AttributeError)):
+                    raise answer
+        return answers
+
+    async def everywhere(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Have commands carried out by each node that has keys; all answers, errors among them."""
+        async with self._talking() as client:
+            await client.initialize()
+            async with client.pipeline() as pipeline:
+                for node in client.get_primaries():
+                    for command in commands:
+                        pipeline.execute_command(*command, target_nodes=node)
+                answers: list[Any] = await pipeline.execute(raise_on_error=False)
+        return answers
+
+    async def name_of(self, key: bytes) -> str:
+        """The node that has ``key``."""
+        async with self._talking() as client:
+            await client.initialize()
+            node = client.get_node_from_key(key.decode())
+            if node is None:
+                raise exceptions.ClusterDownError("a slot has no server")
+            return str(node.name)
+
+    async def names(self) -> list[str]:
+        """The nodes that have keys."""
+        async with self._talking() as client:
+            await client.initialize()
+            return [str(node.name) for node in client.get_primaries()]
+
+    async def info(self, section: str, name: str) -> dict[str, Any]:
+        """What a node says of itself."""
+        async with self._talking() as client:
+            await client.initialize()
+            answer = await client.info(section, target_nodes=_node(client, name))
+            return dict(answer)
+
+    async def scan(self, name: str, cursor: int, pattern: bytes, count: int) -> tuple[int, list[bytes]]:
+        """A step of SCAN on one node."""
+        async with self._talking() as client:
+            await client.initialize()
+            sent: Any = client.scan(cursor, pattern, count, target_nodes=_node(client, name))
+            cursors, found = await sent
+            return int(cursors[name]), found
+
+    @asynccontextmanager
+    async def _talking(self) -> AsyncIterator[RedisCluster]:
+        client = self._client
+        try:
+            async with asyncio.timeout(EXCHANGE_SECONDS):
+                yield client
+        except _FAILED:
+            await self._meet_anew(client)
+            raise
+        except AttributeError as error:
+            # What redis-py makes of a connection that was closed under it.
+            await self._meet_anew(client)
+            raise exceptions.ConnectionError(f"the connection to a node was closed ({error})") from error
+
+    async def _meet_anew(self, client: RedisCluster) -> None:
+        """Any node that was ever met may be the one that is left."""
+        if client is self._client:
+            self._known = [(str(node.host), int(node.port)) for node in client.get_nodes()] or self._known
+            self._client = self._made()
+        with suppress(*_FAILED, exceptions.RedisError, AttributeError):
+            await client.aclose()
+
+    def _made(self) -> RedisCluster:
+        rest = {name: value for name, value in self._params.items() if name not in _OWN}
+        for name in ("socket_timeout", "socket_connect_timeout"):
+            rest[name] = min(self._params.get(name) or NODE_SECONDS, NODE_SECONDS)
+        rest["retry"] = Retry(NoBackoff(), 0)
+        rest["startup_nodes"] = [ClusterNode(host, port) for host, port in self._known]
+        if url := self._params.get("url"):
+            return RedisCluster.from_url(url, **rest)
+        return RedisCluster(**rest)
+
+
+def _node(client: RedisCluster, name: str) -> ClusterNode:
+    node = client.get_node(node_name=name)
+    if node is None:
+        raise exceptions.ClusterDownError("a node has left the cluster")
+    return node
