@@ -140,6 +140,16 @@ class RedisServer:
         return self
 
     @property
+    def written_bytes(self) -> int:
+        """How long the append-only file is, with all that was answered: under load the server writes it later."""
+        _until(lambda: not int(self.call("INFO", "persistence")["aof_buffer_length"]), "all is written")
+        return self.append_only_file.stat().st_size
+
+    def forget_behind(self, size_bytes: int) -> Self:
+        """Cut the append-only file to the length that it had when it was so long; see ``forget``."""
+        return self.forget(max(0, self.append_only_file.stat().st_size - size_bytes))
+
+    @property
     def append_only_file(self) -> Path:
         """The file that is being appended to: one until Redis 6, a folder of a base and an increment from 7 on."""
         increments = sorted((self.folder / "appendonlydir").glob("*.incr.aof"))

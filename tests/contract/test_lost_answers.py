@@ -77,7 +77,7 @@ def test_a_release_whose_answer_was_lost_is_said_again_without_harm(crawl: Crawl
     one.commit(found(*pages("a", 2)))
     record = one.activate_one().record
     record.next_fetch_at = NOW + 50
-    lose_the_answer(one, "record")
+    lose_the_answer(one, "release")
     with pytest.raises(StorageAway):
         one.release(record)
     assert other.active_keys(now=LATER) == ["a"]
@@ -143,8 +143,8 @@ def test_keys_that_were_lost_are_told_even_if_the_pulse_fails_later(crawl: Crawl
 # -- and what a server has forgotten that was killed ---------------------------------------------------------
 
 
-def restart(server: RedisServer, forgotten_bytes: int, *members: DrivenRedis) -> None:
-    server.kill().forget(forgotten_bytes).start()
+def restart(server: RedisServer, kept_bytes: int, *members: DrivenRedis) -> None:
+    server.kill().forget_behind(kept_bytes).start()
     for member in members:
         with pytest.raises(StorageAway):
             member.counts()
@@ -157,10 +157,10 @@ def test_last_words_on_a_key_that_the_server_forgot_are_said_again(
     one, other = crawl(), crawl()
     one.commit(found(*pages("a", 2)))
     record = one.activate_one().record
-    before = redis_server.append_only_file.stat().st_size
+    before = redis_server.written_bytes
     record.next_fetch_at, record.delay_seconds, record.parked = NOW + 5000, 7.0, True
     one.release(record)
-    restart(redis_server, redis_server.append_only_file.stat().st_size - before, one, other)
+    restart(redis_server, before, one, other)
     stored = one.hosts()["a"]
     assert not stored.active
     assert stored.record.next_fetch_at == NOW + 5000
@@ -173,11 +173,11 @@ def test_a_lease_and_a_release_that_were_both_forgotten_leave_the_last_words(
 ) -> None:
     one = crawl()
     one.commit(found(*pages("a", 2)))
-    before = redis_server.append_only_file.stat().st_size
+    before = redis_server.written_bytes
     record = one.activate_one().record
     record.next_fetch_at = NOW + 500
     one.release(record)
-    restart(redis_server, redis_server.append_only_file.stat().st_size - before, one)
+    restart(redis_server, before, one)
     stored = one.hosts()["a"]
     assert not stored.active
     assert stored.record.next_fetch_at == NOW + 500
@@ -191,13 +191,13 @@ def test_whoever_held_a_key_later_keeps_it_when_the_server_forgot_that_it_change
     one, other = crawl(), crawl()
     one.commit(found(*pages("a", 2)))
     record = one.activate_one().record
-    before = redis_server.append_only_file.stat().st_size
+    before = redis_server.written_bytes
     record.next_fetch_at = NOW + 1
     one.release(record)
     assert other.active_keys(now=NOW + 2) == ["a"]
     one.clock.now = NOW + 2
     members = (other, one) if newer_first else (one, other)
-    restart(redis_server, redis_server.append_only_file.stat().st_size - before, *members)
+    restart(redis_server, before, *members)
     assert list(other.backend._shards[0].mine) == ["a"]
     assert not one.backend._shards[0].mine
     assert other.client.hget(other.names()[0].held, "a").endswith(other.backend._member.encode())
@@ -211,7 +211,7 @@ def test_of_two_last_words_the_later_ones_hold(
 ) -> None:
     one, other = crawl(), crawl()
     one.commit(found(*pages("a", 2)))
-    before = redis_server.append_only_file.stat().st_size
+    before = redis_server.written_bytes
     record = one.activate_one().record
     record.next_fetch_at = NOW + 1
     one.release(record)
@@ -220,7 +220,7 @@ def test_of_two_last_words_the_later_ones_hold(
     other.release(record)
     one.clock.now = NOW + 2
     members = (other, one) if newer_first else (one, other)
-    restart(redis_server, redis_server.append_only_file.stat().st_size - before, *members)
+    restart(redis_server, before, *members)
     assert one.hosts()["a"].record.next_fetch_at == NOW + 900
     one.check_books()
 
@@ -230,7 +230,7 @@ def test_a_crawl_that_was_forgotten_in_its_first_second_is_founded_again(
 ) -> None:
     one = crawl()
     before = one.client.hgetall("broad:meta")
-    restart(redis_server, redis_server.append_only_file.stat().st_size, one)
+    restart(redis_server, 0, one)
     assert one.client.hgetall("broad:meta") == before
 
 
@@ -238,7 +238,7 @@ def test_a_crawl_that_others_began_anew_with_other_settings_is_left(
     redis_server: RedisServer, crawl: Crawl, runner: asyncio.Runner
 ) -> None:
     one = crawl()
-    redis_server.kill().forget(redis_server.append_only_file.stat().st_size).start()
+    redis_server.kill().forget_behind(0).start()
     identity = {"POLITENESS_KEY": "domain"}
     options, owner_of, clock = one._options, one._owner_of, one.clock
     other = RedisBackend({"url": redis_server.url}, options, identity, owner_of, clock)
@@ -254,9 +254,9 @@ def test_nobody_takes_a_crawl_for_finished_that_the_server_forgot(
     redis_server: RedisServer, crawl: Crawl
 ) -> None:
     one = crawl()
-    before = redis_server.append_only_file.stat().st_size
+    before = redis_server.written_bytes
     one.commit(found(*pages("a", 2)))
-    redis_server.kill().forget(redis_server.append_only_file.stat().st_size - before).start()
+    redis_server.kill().forget_behind(before).start()
     for _ in range(2):
         with pytest.raises(StorageAway):
             one.idle()
@@ -269,7 +269,7 @@ def test_nothing_is_finished_while_others_may_have_leases_that_were_forgotten(
     redis_server: RedisServer, crawl: Crawl
 ) -> None:
     one = crawl()
-    restart(redis_server, 0, one)
+    restart(redis_server, redis_server.written_bytes, one)
     assert one.idle().busy
     one.clock.now += LEASE_SECONDS
     assert not one.idle().busy

@@ -40,8 +40,9 @@ def crawl(redis_server: RedisServer, runner: asyncio.Runner) -> Iterator[Crawl]:
         driven.dispose()
 
 
-def restart(server: RedisServer, crawl: DrivenRedis, forgotten_bytes: int = 0) -> None:
-    server.kill().forget(forgotten_bytes).start()
+def restart(server: RedisServer, crawl: DrivenRedis, kept_bytes: int | None = None) -> None:
+    kept = server.written_bytes if kept_bytes is None else kept_bytes
+    server.kill().forget_behind(kept).start()
     with suppress(StorageAway):
         # The first one meets the connection that is gone.
         crawl.counts()
@@ -78,9 +79,9 @@ def test_a_lease_that_the_server_forgot_is_given_to_nobody_else(
 ) -> None:
     one, other = crawl(), crawl()
     one.commit(found(*pages("a", 2)))
-    before = redis_server.append_only_file.stat().st_size
+    before = redis_server.written_bytes
     assert one.active_keys() == ["a"]
-    restart(redis_server, other, redis_server.append_only_file.stat().st_size - before)
+    restart(redis_server, other, before)
     assert not other.client.hgetall(other.names()[0].held)
     with pytest.raises(StorageAway):
         other.active_keys(now=NOW + 5)
@@ -94,9 +95,9 @@ def test_what_a_server_forgot_is_queued_again_by_whoever_queued_it(
     one, other = crawl(), crawl()
     kept, forgotten = pages("a", 2), pages("b", 2)
     one.commit(found(*kept))
-    before = redis_server.append_only_file.stat().st_size
+    before = redis_server.written_bytes
     one.commit(found(*forgotten))
-    restart(redis_server, other, redis_server.append_only_file.stat().st_size - before)
+    restart(redis_server, other, before)
     other.run(other.backend.pulse({}))
     assert one.queued() == kept
     with suppress(StorageAway):
@@ -113,9 +114,9 @@ def test_nothing_is_settled_while_its_links_may_be_forgotten(redis_server: Redis
     [link] = pages("b", 1)
     one.commit(found(first, second))
     assert one.active_keys() == ["a"]
-    before = redis_server.append_only_file.stat().st_size
+    before = redis_server.written_bytes
     one.commit(Batch(discovered=[link], settled=settled(first).settled))
-    restart(redis_server, other, redis_server.append_only_file.stat().st_size - before)
+    restart(redis_server, other, before)
     batch = Batch(discovered=[link], settled=settled(second).settled)
     for _ in range(2):
         with pytest.raises(StorageAway):
