@@ -48,12 +48,17 @@ def shared_backend(
         delay_seconds=configuration.politeness_min_delay,
         worker=configuration.worker_name,
     )
-    parameters = connection_parameters(crawler.settings, configuration.lease_seconds / 4)
+    parameters = connection_parameters(crawler.settings, _patience(configuration.lease_seconds))
     agreed = identity(configuration, crawler)
     backend = RedisBackend(
         parameters, options, agreed, lambda origin: key.of_url(f"{origin}/"), clock, learnt
     )
     return backend, clock
+
+
+def _patience(lease_seconds: float) -> float:
+    """How long an answer of Redis is waited for: by a quarter of a lease, but let a busy machine have two seconds."""
+    return max(lease_seconds / 4, min(2.0, lease_seconds * 2 / 3))
 
 
 def connection_parameters(
