@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from webcrawl.frontier.backend import Settled
+from webcrawl.frontier.backend import Room, Settled
 from webcrawl.frontier.backends.redis.packing import (
     encoded,
     pack_entry,
@@ -180,10 +180,11 @@ def robots_calls(
     member: str,
     most: int,
 ) -> list[Call]:
-    """Store answers of robots.txt with the keys that own their origins; ``most`` may be kept in a shard."""
+    """Store answers of robots.txt with the keys that own their origins; ``most`` may be kept in a shard, and no more
+    than there are on a server that is full."""
     calls: list[Call] = []
     for portion in portions(answers, lambda answer: owner_of(answer.origin), shard_of):
-        args: list[Any] = [most, member]
+        args: list[Any] = [0 if portion.shard.room.room is Room.FULL else most, member]
         for key, kept in portion.keys.items():
             for answer in kept:
                 args += (encoded(answer.origin), encoded(key), repr(answer.expires_at), pack_robots(answer))
