@@ -229,6 +229,22 @@ def test_a_long_queue_is_found_and_cut_among_many_short_ones(crew: Any, books: D
     books.check_books()
 
 
+def test_a_queue_that_others_made_short_is_not_cut_again_and_again(crew: Any, books: DrivenRedis) -> None:
+    crawl = crew(1, 0)
+    worker = crawl.workers[0]
+    crawl.limit(1 << 40)
+    crawl.look()
+    crawl.run(worker.add(found(*pages("giant", 12_000), *pages("short", 3))))
+    worker.backend._budget._long = {"short": 50_000}
+    crawl.limit(int(crawl.used_bytes() / 0.99))
+    crawl.look()
+    for _ in range(12):
+        crawl.run(worker.add(Batch()))
+    hosts = books.hosts()
+    assert hosts["short"].queued == 3
+    assert hosts["giant"].queued < 12_000
+
+
 def test_on_a_full_server_a_new_robots_txt_takes_the_place_of_the_one_that_expires_first(crew: Any) -> None:
     crawl = crew(1, 0)
     worker, origins = crawl.workers[0], [f"http://origin-{number}" for number in range(400)]

@@ -257,7 +257,7 @@ class Writer:
             gone.update((entry.key, place_of(entry)) for entry in over)
             left: dict[str, int] = {}
             await self._settle((), pruned(over), left, set())
-            self._budget.note(left)
+            self._budget.note({key: left.get(key, 0) for key in full})
             full = [key for key in full if left.get(key, 0) > most[key]]
         return gone
 
