@@ -91,6 +91,13 @@ def _redis_disk(size: Size) -> list[Figure]:
             BYTES,
             "at most: it is written anew when it is twice as large as after the last time",
         ),
+        Figure(
+            "appended",
+            "written to it in all",
+            size.pages * costs.APPENDED_BYTES,
+            BYTES,
+            f"{units.size(costs.APPENDED_BYTES)} a page with ten new links, besides writing it anew",
+        ),
     ]
 
 
