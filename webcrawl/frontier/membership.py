@@ -6,13 +6,14 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 
 from webcrawl.frontier.backend import Command, Pulse, SharedBackend
 from webcrawl.frontier.hold import uptime
 from webcrawl.frontier.patience import Patience
 
 logger = logging.getLogger(__name__)
+
+CANCELLED_AGAIN_SECONDS = 0.1
 
 _TOLD = {
     Command.PAUSE: "The crawl was paused by its operator: nothing new is fetched until `scrapy frontier resume`",
@@ -57,9 +58,10 @@ class Membership:
 
     async def end(self) -> None:
         if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+            while not self._task.done():
+                # Again and again: Python 3.11 loses a cancellation that meets the end of what redis-py waits for.
+                self._task.cancel()
+                await asyncio.wait([self._task], timeout=CANCELLED_AGAIN_SECONDS)
             self._task = None
 
     async def _run(self) -> None:

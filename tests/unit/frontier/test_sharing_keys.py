@@ -159,6 +159,32 @@ def test_what_no_time_cures_is_told():
     assert (late, broken) == ([True, True], [error])
 
 
+def test_a_worker_leaves_though_its_sign_of_life_was_answered_when_it_was_cancelled():
+    """As ``asyncio.wait_for`` of Python 3.11 has it: what has ended is returned, and the cancellation lost."""
+
+    class Answered(Backend):
+        async def pulse(self, figures: Mapping[str, float]) -> Pulse:
+            began.set()
+            try:
+                await asyncio.sleep(1000)
+            except asyncio.CancelledError:
+                if not lost:
+                    lost.append(True)
+                    return Pulse()
+                raise
+            raise AssertionError
+
+    async def come_and_go() -> None:
+        member = Membership(Answered(1000), Patience(), dict, heard.append, heard.append)
+        member.begin()
+        await began.wait()
+        await asyncio.wait_for(member.end(), 10)
+
+    began, lost, heard = asyncio.Event(), [], []
+    asyncio.run(come_and_go())
+    assert (lost, heard) == ([True], [Pulse()])
+
+
 def test_the_operator_s_word_is_said_once(caplog):
     with caplog.at_level(logging.WARNING):
         asyncio.run(live(Backend(1000, Pulse(), Pulse(Command.PAUSE), Pulse(Command.PAUSE), Pulse()), 4))
