@@ -133,7 +133,7 @@ class Crew:
 
 @pytest.fixture
 def limited(serve_redis: ServeRedis) -> RedisServer:
-    return serve_redis({"maxmemory": 11 * MIB, "maxmemory-policy": "noeviction", "appendonly": "no"})
+    return serve_redis({"maxmemory": 8 * MIB, "maxmemory-policy": "noeviction", "appendonly": "no"})
 
 
 @pytest.fixture
@@ -159,16 +159,16 @@ def books(runner: asyncio.Runner, limited: RedisServer) -> Iterator[DrivenRedis]
 def test_several_workers_in_an_endless_web_stay_below_the_limit_and_go_on(
     crew: Any, books: DrivenRedis
 ) -> None:
-    crawl = crew(3, 10 * MIB)
+    crawl = crew(3, 7 * MIB)
     crawl.crawl_until(Room.SCARCE, Room.FULL)
     taken, turned_away = crawl.sum("queued"), crawl.sum("turned_away")
     assert taken > 20_000
-    for _ in range(6):
+    for _ in range(4):
         before = crawl.sum("pages")
         crawl.crawl(3)
         assert crawl.sum("pages") > before
-    assert crawl.sum("turned_away") > turned_away + 5_000
-    assert crawl.most_used_bytes < 11 * MIB
+    assert crawl.sum("turned_away") > turned_away + 3_000
+    assert crawl.most_used_bytes < 8 * MIB
     books.check_books()
 
 
@@ -222,7 +222,7 @@ def test_a_long_queue_is_found_and_cut_among_many_short_ones(crew: Any, books: D
         crawl.run(crawl.workers[0].add(Batch()))
     hosts = books.hosts()
     assert hosts["giant"].queued == 12_000 - crawl.sum("crowded_out")
-    assert hosts["giant"].queued < 9_000
+    assert hosts["giant"].queued < 10_000
     assert all(hosts[f"host-{number}"].queued == 1 for number in range(HOSTS))
     left = [one.position for one in books.queued() if one.key == "giant"]
     assert left == sorted(left)
@@ -238,8 +238,10 @@ def test_a_queue_that_others_made_short_is_not_cut_again_and_again(crew: Any, bo
     worker.backend._budget._long = {"short": 50_000}
     crawl.limit(int(crawl.used_bytes() / 0.99))
     crawl.look()
-    for _ in range(12):
+    for _ in range(100):
         crawl.run(worker.add(Batch()))
+        if worker.crowded_out:
+            break
     hosts = books.hosts()
     assert hosts["short"].queued == 3
     assert hosts["giant"].queued < 12_000
@@ -283,12 +285,11 @@ def test_in_a_cluster_a_full_node_turns_away_and_the_others_take(
     runner: asyncio.Runner, redis_cluster: RedisCluster
 ) -> None:
     used = max(int(server.call("INFO", "memory")["used_memory"]) for server in redis_cluster.servers)
-    worker = Worker(redis_cluster.url, 1, used + 3 * MIB)
+    worker = Worker(redis_cluster.url, 1, used + 2 * MIB)
     runner.run(worker.backend.open(NOW))
-    long = pages("giant", 60_000)
-    giant = (long[first : first + 200] for first in range(0, len(long), 200))
+    giant = (entry(f"http://giant/section/of-some-length/{number}") for number in itertools.count())
     while worker.filling is None or worker.filling.room is not Room.FULL:
-        runner.run(worker.add(found(*next(giant))))
+        runner.run(worker.add(found(*itertools.islice(giant, 300))))
         runner.run(worker.look())
     elsewhere = [entry(f"http://host-{number}/x", depth=1, via="http://giant/") for number in range(60)]
     before = worker.queued
