@@ -163,7 +163,8 @@ def test_the_books_are_checked_and_mended(books: Books, frontier: Frontier) -> N
     ]
     mended = frontier("check", "--mend", REDIS_URL=url)
     assert mended.returncode == 0
-    assert "did not agree and was mended:\n      1  URL is queued, but not known" in mended.stdout
+    assert "2 things did not agree and were mended:" in mended.stdout
+    assert "  1  URL is queued, but not known" in mended.stdout
     assert "Everything agrees" in mended.stdout
 
 
