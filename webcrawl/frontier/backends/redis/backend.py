@@ -53,7 +53,7 @@ logger = logging.getLogger(__name__)
 
 PULSE_SECONDS = 1.0
 
-SHARDS, SHARDS_OF_CLUSTER = 4, 16
+SHARDS, SHARDS_OF_CLUSTER = 2, 16
 """On one server a commit costs less the fewer parts it is for; a cluster shares them out among its nodes."""
 ACTIVATED_AT_ONCE = 200
 """Keys in one call of ``lease`` and ``load``."""

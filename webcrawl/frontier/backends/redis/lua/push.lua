@@ -13,7 +13,7 @@
 --              fates: a digit for each entry, 0 known already, 1 queued, 2 queued beside another of the same fingerprint;
 --              places: pairs of number of an entry and its place
 
-local me, delay, long = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local ending, delay, long = ' ' .. ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local keys, number = {}, 0
 for arg = 4, #ARGV, 3 do
     number = number + 1
@@ -39,15 +39,16 @@ local fates, news, open = {}, {}, {}
 -- Which of the marks of a key are known, by their numbers; nil when none is. The others are added.
 local function known_of(number, marks)
     local segment, first, found = only[number], firsts[number], nil
+    local texts, added = seen.texts, seen.added
     for entry = 1, (#marks - 5) / 9 do
         local of, mark = segment or segments[first + entry], sub(marks, 9 * entry - 3, 9 * entry + 4)
-        local text = seen.texts[of]
+        local text = texts[of]
         local hit = text and find(text, mark, 1, true)
         if hit and (hit % 9 == 1 or seen.find(of, mark)) then
             found = found or {}
             found[entry] = true
         elseif not segment then
-            seen.add(of, mark .. '\0')
+            added[of] = (added[of] or '') .. mark .. '\0'
         end
     end
     if segment and not found then
@@ -191,25 +192,8 @@ for at = 1, #open do
 end
 local tails = values(QUEUES, names)
 
--- Queue what is new of a key. Returns how many more there are, the first place of them, chunks and the last place.
-local function enqueue_all(number, key, chunks, last, tail)
-    local marks = ARGV[3 * number + 2]
-    if byte(marks) == 112 then
-        local text, reached = text_of(number, marks)
-        local first = sub(text, 1, 14)
-        if first > last then
-            local longer = tail and tail .. text or text
-            if #longer + #key + 2 <= CHUNK then
-                stored[#stored + 1] = key
-                stored[#stored + 1] = longer
-                return news[number], first, chunks, reached
-            end
-            local rows = queue.open(key, chunks, last, tail)
-            queue.append(rows, text, reached)
-            queue.close(rows)
-            return news[number], first, rows.chunks, reached
-        end
-    end
+-- Queue what is new of a key, not all of it behind what is there. Returns as `enqueue_all`.
+local function enqueue_apart(number, key, chunks, last, tail)
     local rows = queue.open(key, chunks, last, tail)
     local more, first = enqueue_each(rows, number, earlier[number])
     if more > 0 then
@@ -218,20 +202,47 @@ local function enqueue_all(number, key, chunks, last, tail)
     return more, first, rows.chunks, rows.last
 end
 
+-- Queue what is new of a key. Returns how many more there are, the first place of them, chunks and the last place.
+local function enqueue_all(number, key, chunks, last, tail)
+    local marks = ARGV[3 * number + 2]
+    if byte(marks) ~= 112 then
+        return enqueue_apart(number, key, chunks, last, tail)
+    end
+    local text, reached = text_of(number, marks)
+    local first = sub(text, 1, 14)
+    if first <= last then
+        return enqueue_apart(number, key, chunks, last, tail)
+    end
+    local length = (tail and #tail or 0) + #text + #key + 2
+    if length <= CHUNK then
+        text = tail and tail .. text or text
+    else
+        local filled
+        filled, text = fill_chunks(prefix_of(key), tail or '', text, 1)
+        chunks = chunks + filled
+    end
+    stored[#stored + 1] = key
+    stored[#stored + 1] = text
+    return news[number], first, chunks, reached
+end
+
 for at = 1, #open do
     local number = open[at]
     local key, value, holder = keys[number], hosts[number], held[number]
+    local new = news[number]
     if not value then
         value = fresh(delay)
     end
     local queued, known, chunks, last, rank = unpacked(COUNTS, value)
     local more, first, chunks_now, last_now = enqueue_all(number, key, chunks, last, tails[at])
     if more > 0 then
-        local reached = sub(first, 1, 6)
-        local highest = queued > 0 and rank < reached and rank or reached
+        local highest = sub(first, 1, 6)
+        if queued > 0 and rank < highest then
+            highest = rank
+        end
         if holder then
             held_more = held_more + more
-            if sub(holder, find(holder, ' ', 1, true) + 1) ~= me then
+            if sub(holder, -#ending) ~= ending then
                 stir(key, first)
             end
         elseif byte(value, GIVEN_UP_AT) == 1 then
@@ -242,8 +253,7 @@ for at = 1, #open do
         if not hosts[number] then
             count('hosts', 1)
         end
-        local new = news[number]
-        if new > 0 then
+        if known + new > FULL then
             seen.grow(key, known, known + new)
         end
         queued_more, known_more = queued_more + more, known_more + new

@@ -11,6 +11,10 @@
 local CHUNK = 1020
 local BEHIND_ALL = string.rep('\255', 15)
 
+local function prefix_of(key)
+    return pack('>I2', #key) .. key
+end
+
 local function entry_end(text, at)
     local a, b, c, d = byte(text, at + 14, at + 17)
     return at + 18 + ((a * 256 + b) * 256 + c) * 256 + d
@@ -41,7 +45,7 @@ end
 local queue = {}
 
 function queue.open(key, chunks, last, tail)
-    local prefix = pack('>I2', #key) .. key
+    local prefix = prefix_of(key)
     return {
         key = key, prefix = prefix, begin = #prefix + 1, chunks = chunks, last = last, tail = tail or tail == false and '',
         changed = false, part = false,
@@ -65,20 +69,21 @@ function queue.chunk_of(rows, place)
     return call('ZREVRANGEBYLEX', CHUNKS, '(' .. rows.prefix .. place .. '\255', '[' .. rows.prefix, 'LIMIT', 0, 1)[1]
 end
 
--- Members of `chunks` with the entries of `text` from `at` on; a single entry may be too long for one.
-local function add_chunks(rows, text, at)
-    local args, from = {}, at
+-- Put chunks of entries where they belong: `before`, which has ended with one, and then `text` from `at` on. An entry may be
+-- too long for a chunk. Returns how many chunks that were, and what is left, which does not fill one.
+local function fill_chunks(prefix, before, text, at)
+    local args, next, from, room = {}, 0, at, CHUNK - #prefix - #before
     while at <= #text do
-        local after = entry_end(text, at)
-        if at > from and after - from + #rows.prefix > CHUNK then
-            args[#args + 1], args[#args + 2] = 0, rows.prefix .. sub(text, from, at - 1)
-            from = at
+        local a, b, c, d = byte(text, at + 14, at + 17)
+        local after = at + 18 + ((a * 256 + b) * 256 + c) * 256 + d
+        if after - from > room and (at > from or before ~= '') then
+            args[next + 1], args[next + 2] = 0, prefix .. before .. sub(text, from, at - 1)
+            next, from, before, room = next + 2, at, '', CHUNK - #prefix
         end
         at = after
     end
-    args[#args + 1], args[#args + 2] = 0, rows.prefix .. sub(text, from)
-    rows.chunks = rows.chunks + #args / 2
     carry_out_on('ZADD', CHUNKS, args)
+    return next / 2, before .. sub(text, from)
 end
 
 -- Write what became of the chunk in hand.
@@ -94,8 +99,9 @@ local function put_back(rows)
     elseif #part.text <= CHUNK then
         call('ZADD', CHUNKS, 0, part.text)
     else
-        rows.chunks = rows.chunks - 1
-        add_chunks(rows, part.text, rows.begin)
+        local number, left = fill_chunks(rows.prefix, '', part.text, rows.begin)
+        call('ZADD', CHUNKS, 0, rows.prefix .. left)
+        rows.chunks = rows.chunks + number
     end
 end
 
@@ -184,31 +190,14 @@ function queue.rank(rows)
     return queue.tail(rows) ~= '' and sub(rows.tail, 1, 6) or NO_RANK
 end
 
--- Put chunks where they belong; what is left is the tail.
-local function cut(rows)
-    local tail = rows.tail
-    if not rows.changed or #tail + #rows.prefix <= CHUNK then
-        return
-    end
-    -- What does not fill a chunk stays.
-    local at, from = 1, 1
-    while at <= #tail do
-        local after = entry_end(tail, at)
-        if at > from and after - from + #rows.prefix > CHUNK then
-            from = at
-        end
-        at = after
-    end
-    if from > 1 then
-        add_chunks(rows, sub(tail, 1, from - 1), 1)
-        rows.tail = sub(tail, from)
-    end
-end
-
 -- Write what became of a queue, but for `chunks` and `last`.
 function queue.close(rows)
     put_back(rows)
-    cut(rows)
+    if rows.changed and #rows.tail + #rows.prefix > CHUNK then
+        local number
+        number, rows.tail = fill_chunks(rows.prefix, '', rows.tail, 1)
+        rows.chunks = rows.chunks + number
+    end
     if rows.changed and rows.tail == '' then
         call('HDEL', QUEUES, rows.key)
     elseif rows.changed then

@@ -27,6 +27,10 @@ end
 
 -- In which of `segments` the mark is that begins at `at`.
 local function segment_of(text, at, segments)
+    if segments <= 256 then
+        -- A power of two.
+        return byte(text, at + 7) % segments
+    end
     local high, middle, low = byte(text, at + 5, at + 7)
     local hashed = high * 65536 + middle * 256 + low
     local _, bits = math.frexp(segments)
@@ -63,7 +67,7 @@ end
 function seen.ask_all(key, known, text, at, found)
     local segments, numbers, next = segments_of(known), {}, #found
     for begin = at, #text, 9 do
-        local segment = segment_of(text, begin, segments)
+        local segment = segments <= 256 and byte(text, begin + 7) % segments or segment_of(text, begin, segments)
         local number = numbers[segment]
         if not number then
             number = ask(key, segment)
