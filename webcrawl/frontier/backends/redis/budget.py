@@ -65,9 +65,14 @@ class Budget:
             return self._budget_bytes
         return min(self._budget_bytes or int(OF_THE_SERVER * memory.max_bytes), memory.max_bytes)
 
-    async def taken(self, entries: list[UrlEntry]) -> list[UrlEntry]:
+    @property
+    def is_given(self) -> bool:
+        """Whether any server has a budget."""
+        return any(shard.room.filling is not None for shard in self._shards)
+
+    async def taken(self, entries: Sequence[UrlEntry]) -> Sequence[UrlEntry]:
         """Those of new URLs for which there is room."""
-        if all(shard.room.filling is None for shard in self._shards):
+        if not self.is_given:
             return entries
         if self._is_short(entries):
             # Others may have added less than they were allowed to.

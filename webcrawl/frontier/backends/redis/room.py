@@ -23,9 +23,9 @@ what the server needs for what is just being sent."""
 
 OFFERS_REMEMBERED = 1000
 
-COST_BYTES = 250
-"""What a new URL takes at most, beside the bytes of its own: its place in a queue and in the seen test, a part of a
-new host. On the safe side; how much memory is used is looked up, not added up."""
+COST_BYTES = 400
+"""What a new URL takes at most, beside the bytes of its own: a place in a queue and in the seen test, and a new host.
+On the safe side; how much memory is used is looked up, not added up, and looked up again when this seems used up."""
 
 FREED_BYTES = 100
 """What pruning a URL gives back, about: it stays known."""

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _COUNTED = ("queued", "done", "failed", "refused", "hosts", "given_up_hosts", "given_up_urls")
 _RELIEVED_AT_ONCE = 16
+_TAKEN_IN_AT_ONCE = 1000
 
 
 class Writer:
@@ -111,9 +112,7 @@ class Writer:
         lengths: dict[str, int] = {}
         # Before it is asked what is known: by an epoch that is over nothing is settled.
         epochs = [shard.epoch for shard in self._shards]
-        found = self._unknown(batch.discovered)
-        taken = await self._budget.taken(found)
-        queued = await self._push(taken, lengths)
+        queued, turned_away = await self._take_in(self._unknown(batch.discovered), lengths)
         if batch.robots:
             most = max(self._options.robots_max // len(self._shards), 1)
             calls = robots_calls(batch.robots, self._owner_of, self._shard_of, self._member, most)
@@ -127,7 +126,6 @@ class Writer:
             queued = [entry for entry in queued if (entry.key, place_of(entry)) not in gone]
         total = sum(shard.queued for shard in self._shards)
         hosts = sum(shard.hosts for shard in self._shards)
-        turned_away = len(found) - len(taken)
         return Committed(queued, len(pruned), total, hosts, sorted(lost), turned_away, len(crowded_out))
 
     async def make_room(self) -> None:
@@ -136,6 +134,21 @@ class Writer:
         for _ in range(_RELIEVED_AT_ONCE):
             if not await self._relieve():
                 return
+
+    async def _take_in(
+        self, found: Sequence[UrlEntry], lengths: dict[str, int]
+    ) -> tuple[list[UrlEntry], int]:
+        """Queue that of ``found`` for which there is room: what was queued, and how many were turned away."""
+        queued: list[UrlEntry] = []
+        turned_away = 0
+        # With a budget some at a time: how much room each part took is known only behind it.
+        step = _TAKEN_IN_AT_ONCE if self._budget.is_given else max(len(found), 1)
+        for first in range(0, len(found), step):
+            part = found[first : first + step]
+            taken = await self._budget.taken(part)
+            queued += await self._push(taken, lengths)
+            turned_away += len(part) - len(taken)
+        return queued, turned_away
 
     # -- one step each -------------------------------------------------------------------------------------
 
