@@ -122,6 +122,7 @@ class Frontier:
 
     def add(self, entries: Sequence[UrlEntry]) -> None:
         """Queue those of ``entries`` that were never seen. They are durable some moments later."""
+        self._policies.order.tell(self._clock())
         self._committer.add(Change(discovered=[self.place(entry) for entry in entries]))
 
     def place(self, entry: UrlEntry) -> UrlEntry:
@@ -256,6 +257,7 @@ class Frontier:
         if lease.hold.is_over():
             outcome = outcome.after_hold()
         active = self._holding(lease)
+        self._policies.order.tell(self._clock())
         change = Change(discovered=[self.place(found) for found in outcome.discovered], entry=outcome.entry)
         change.then = lambda: self._settled(lease)
         if active is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections.abc import Callable
 from typing import Literal
@@ -43,7 +42,12 @@ class Order:
         self._random = random.Random(seed)
         # A microsecond clock outruns any rate at which positions are given, so a restart starts above them
         # all.
-        self._positions = itertools.count(int(now * 1_000_000))
+        self._position = int(now * 1_000_000)
+
+    def tell(self, now: float) -> None:
+        """It is ``now`` (epoch seconds): what is placed from here on comes behind what any process placed before, as
+        far as their clocks agree."""
+        self._position = max(self._position, int(now * 1_000_000))
 
     def place(self, entry: UrlEntry) -> UrlEntry:
         """Set ``level`` and ``position`` of ``entry`` and return it."""
@@ -58,5 +62,6 @@ class Order:
         if self._name == "random":
             entry.position = self._random.randrange(_POSITIONS)
         else:
-            entry.position = next(self._positions)
+            self._position += 1
+            entry.position = self._position
         return entry

@@ -34,6 +34,15 @@ def test_positions_after_a_restart_are_behind_all_before_it() -> None:
     assert after.place(entry("http://a/")).position > last
 
 
+def test_what_one_process_places_later_than_another_comes_behind_it() -> None:
+    one, other = Order("breadth_first", None, NOW), Order("breadth_first", None, NOW + 5)
+    first = other.place(entry("http://a/1")).position
+    one.tell(NOW + 6)
+    second = one.place(entry("http://a/2")).position
+    one.tell(NOW + 5.9)
+    assert first < second < one.place(entry("http://a/3")).position
+
+
 def test_priority_puts_front_pages_before_inner_ones() -> None:
     entries = placed(
         Order("priority", None, NOW),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from webcrawl.frontier.backend import Room, Settled
 from webcrawl.frontier.backends.redis.packing import (
     encoded,
+    pack_entries,
     pack_entry,
     pack_record,
     pack_robots,
@@ -64,29 +66,32 @@ def push_call(portion: Portion, member: str, delay_seconds: float, long: int) ->
     """Queue the entries of ``portion``; the lengths of queues are told that have ``long`` URLs or more."""
     args: list[Any] = [member, repr(delay_seconds), long]
     for key, entries in portion.keys.items():
-        entries.sort(key=place_of)
-        _keep_apart(entries)
-        packed = [pack_entry(entry) for entry in entries]
-        args += (encoded(key), _marks(entries, packed), b"".join(packed))
+        if len(entries) > 1:
+            entries.sort(key=place_of)
+            _keep_apart(entries)
+        packed = pack_entries(key, entries)
+        text = b"".join(packed)
+        args += (encoded(key), _marks(entries, len(text) - len(packed[-1]) + 1), text)
     return portion.shard.names.fixed, args
 
 
-_PLAIN, _REPEATED, _NEVER_SEEN = b"\0", b"\1", b"\2"
+_PLAIN, _REPEATED, _NEVER_SEEN = 0, 1, 2
 
 
-def _marks(entries: Sequence[UrlEntry], packed: Sequence[bytes]) -> bytes:
-    """What ``lua/push.lua`` asks of the seen test."""
-    last = sum(map(len, packed)) - len(packed[-1]) + 1
-    kinds = [_kind(entry) for entry in entries]
-    units = [mark_bytes(entry.fingerprint) + kind for entry, kind in zip(entries, kinds, strict=True)]
-    plain = all(kind is _PLAIN for kind in kinds) and len(set(units)) == len(units)
-    return (b"p" if plain else b"m") + last.to_bytes(4, "big") + b"".join(units)
+def _marks(entries: Sequence[UrlEntry], last_at: int) -> bytes:
+    """What ``lua/push.lua`` asks of the seen test. ``last_at``: where the last entry begins."""
+    units: list[int] = []
+    for entry in entries:
+        units += (entry.fingerprint, _kind(entry) if entry.repeat else _PLAIN)
+    plain = not any(units[1::2]) and len(set(units[::2])) == len(entries)
+    return struct.pack(_UNITS[len(entries)], b"p" if plain else b"m", last_at, *units)
 
 
-def _kind(entry: UrlEntry) -> bytes:
-    if entry.kind == Kind.ROBOTS:
-        return _NEVER_SEEN
-    return _REPEATED if entry.repeat else _PLAIN
+_UNITS = [">cI" + "qB" * number for number in range(AT_ONCE + 1)]
+
+
+def _kind(entry: UrlEntry) -> int:
+    return _NEVER_SEEN if entry.kind == Kind.ROBOTS else _REPEATED
 
 
 def _keep_apart(entries: Sequence[UrlEntry]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 GENERATION = 150_000
 
 
@@ -17,18 +19,20 @@ class Known:
         self._young: set[int] = set()
         self._old: set[int] = set()
 
-    def __contains__(self, fingerprint: int) -> bool:
-        if fingerprint in self._young:
-            return True
-        if fingerprint in self._old:
-            self.add(fingerprint)
-            return True
-        return False
+    def among(self, fingerprints: Iterable[int]) -> set[int]:
+        """Those of ``fingerprints`` that are known."""
+        asked = set(fingerprints)
+        known = asked & self._young
+        if old := asked & self._old:
+            self.update(old)
+            known |= old
+        return known
 
-    def add(self, fingerprint: int) -> None:
+    def update(self, fingerprints: Iterable[int]) -> None:
+        """These are known."""
         if len(self._young) >= self._generation:
             self._old, self._young = self._young, set()
-        self._young.add(fingerprint)
+        self._young.update(fingerprints)
 
     def clear(self) -> None:
         self._young.clear()

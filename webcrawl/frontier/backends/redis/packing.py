@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -37,6 +37,8 @@ _ANSWERED, _CRAWL_DELAY, _ERROR = 1, 2, 4
 _MICROSECONDS = 1_000_000
 _ENTRY = struct.Struct(">HIQIcBq")
 """Place (two parts of its rank, its position), length of what follows, repeat, flags, fingerprint."""
+_PLAIN = struct.Struct(">HIQIcBqBBB")
+"""The same, with depth, code of the prefix and length of the rest of the URL."""
 _BODY = 18
 _VIA, _KIND, _COUNTS, _PAYLOAD = 1, 2, 4, 8
 
@@ -116,7 +118,11 @@ def encoded(text: str) -> bytes:
 
 
 def _shared(one: bytes, other: bytes) -> int:
-    """How many bytes two texts begin with that are the same."""
+    """How many bytes two texts begin with that are the same, or some fewer."""
+    length = one.rfind(b"/") + 1
+    if one[:length] == other[:length]:
+        # Of what follows the last slash not much can be the same.
+        return length
     length = min(len(one), len(other))
     if one[:length] == other[:length]:
         return length
@@ -125,15 +131,69 @@ def _shared(one: bytes, other: bytes) -> int:
     return length - (difference.bit_length() + 7) // 8
 
 
+def pack_entries(key: str, entries: Iterable[UrlEntry]) -> list[bytes]:
+    """Entries of one key as ``lua/queue.lua`` describes them. The key is not in them: it is known from the queue.
+
+    Done for every link that may be new, so what most of them are like is packed in one step.
+    """
+    prefixes = _prefixes(encoded(key))
+    packed = []
+    via_text, via = None, b""
+    for entry in entries:
+        if entry.via is None or entry.kind != "page" or entry.redirects or entry.attempts or entry.payload:
+            packed.append(_pack_rare(entry, prefixes))
+            continue
+        url = entry.url.encode("utf-8", "surrogatepass")
+        if entry.via is not via_text:
+            via_text = entry.via
+            via = via_text.encode("utf-8", "surrogatepass")
+        for code, prefix in enumerate(prefixes):  # noqa: B007 - the one it ends with
+            if url.startswith(prefix):
+                break
+        rest = url[len(prefix) :]
+        shared = _shared(url, via)
+        size, more = len(rest), len(via) - shared
+        if size > 0x7F or shared > 0x7F or more > 0x7F or entry.depth > 0x7F:
+            packed.append(_pack_rare(entry, prefixes))
+            continue
+        rank, length = _RANKS - entry.level, size + more + 15
+        repeat = b"1" if entry.repeat else b"0"
+        packed.append(
+            b"%b%b%c%c%b"
+            % (
+                _PLAIN.pack(
+                    rank >> 32,
+                    rank & 0xFFFFFFFF,
+                    entry.position + _POSITIONS,
+                    length,
+                    repeat,
+                    _VIA,
+                    entry.fingerprint,
+                    entry.depth,
+                    code,
+                    size,
+                ),
+                rest,
+                shared,
+                more,
+                via[shared:],
+            )
+        )
+    return packed
+
+
 def pack_entry(entry: UrlEntry) -> bytes:
-    """An entry as ``lua/queue.lua`` describes it. The key is not in it: it is known from the queue."""
+    """A single entry."""
+    [packed] = pack_entries(entry.key, [entry])
+    return packed
+
+
+def _pack_rare(entry: UrlEntry, prefixes: tuple[bytes, ...]) -> bytes:
     url = encoded(entry.url)
-    for code, prefix in enumerate(_prefixes(encoded(entry.key))):  # noqa: B007 - the one it ends with
-        if url.startswith(prefix):
-            break
+    code, prefix = next((code, one) for code, one in enumerate(prefixes) if url.startswith(one))
     rest = url[len(prefix) :]
     flags = 0
-    parts = [b"", _varint(entry.depth), _SMALL[code], _varint(len(rest)), rest]
+    parts = [_varint(entry.depth), _SMALL[code], _varint(len(rest)), rest]
     if entry.via is not None:
         flags |= _VIA
         via = encoded(entry.via)
@@ -151,10 +211,11 @@ def pack_entry(entry: UrlEntry) -> bytes:
         parts.append(encoded(entry.payload))
     # What is never seen is always a repeat; see lua/push.lua.
     repeat = b"2" if entry.kind == Kind.ROBOTS else b"1" if entry.repeat else b"0"
-    length = _ENTRY.size - _BODY + sum(map(len, parts))
+    body = b"".join(parts)
     rank, position = _RANKS - entry.level, max(entry.position + _POSITIONS, 0)
-    parts[0] = _ENTRY.pack(rank >> 32, rank & 0xFFFFFFFF, position, length, repeat, flags, entry.fingerprint)
-    return b"".join(parts)
+    length = _ENTRY.size - _BODY + len(body)
+    head = _ENTRY.pack(rank >> 32, rank & 0xFFFFFFFF, position, length, repeat, flags, entry.fingerprint)
+    return head + body
 
 
 def unpack_entries(data: bytes, key: str) -> Iterator[UrlEntry]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.errors import StorageAway
@@ -155,19 +155,19 @@ class Writer:
     def _unknown(self, entries: Sequence[UrlEntry]) -> list[UrlEntry]:
         """Those of which we have not heard that the server knows them."""
         news: list[UrlEntry] = []
+        known = self._known.among(entry.fingerprint for entry in entries)
         for entry in entries:
             if entry.kind == Kind.ROBOTS:
                 # A hop of a robots.txt redirect is no URL of the crawl: it is never seen, whatever it points to.
                 entry.repeat = True
-            elif entry.fingerprint in self._known and not entry.repeat:
+            elif entry.fingerprint in known and not entry.repeat:
                 continue
             news.append(entry)
         return news
 
     async def _push(self, news: Sequence[UrlEntry], lengths: dict[str, int]) -> list[UrlEntry]:
         """Queue what is new; what was really queued, in the order it came."""
-        known = self._known
-        queued: set[int] = set()
+        known_before: set[int] = set()
         made = portions(news, lambda entry: entry.key, self._shard_of)
         delay, long = self._options.delay_seconds, self._long
         calls = [push_call(portion, self._member, delay, long) for portion in made]
@@ -176,16 +176,15 @@ class Writer:
             members: list[UrlEntry] = list(portion.in_order())
             for at, place in zip(moves[::2], moves[1::2], strict=True):
                 members[at - 1].position = place_from(place)[1]
-            changed = set()
+            self._known.update(entry.fingerprint for entry in members if entry.kind != Kind.ROBOTS)
             for entry, fate in zip(members, fates.decode(), strict=True):
-                if entry.kind != Kind.ROBOTS:
-                    known.add(entry.fingerprint)
-                if fate != "0":
+                if fate == "0":
+                    known_before.add(id(entry))
+                else:
                     entry.repeat = fate == "2"
-                    queued.add(id(entry))
-                    changed.add(entry.key)
+            changed = portion.keys if b"0" not in fates else _changed(members, known_before)
             lengths.update(_lengths(changed, told))
-        new = [entry for entry in news if id(entry) in queued]
+        new = [entry for entry in news if id(entry) not in known_before] if known_before else list(news)
         self._remember(new)
         return new
 
@@ -291,6 +290,11 @@ class Writer:
             counts.parked_hosts += parked
             shard.queued, shard.hosts = numbers[0], numbers[4]
         return counts
+
+
+def _changed(entries: Iterable[UrlEntry], known_before: Container[int]) -> set[str]:
+    """The keys of those entries whose id is not in ``known_before``."""
+    return {entry.key for entry in entries if id(entry) not in known_before}
 
 
 def _lengths(keys: Iterable[str], told: Sequence[Any]) -> dict[str, int]:
