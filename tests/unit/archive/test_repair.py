@@ -70,7 +70,9 @@ def test_a_file_cut_at_any_byte_keeps_exactly_its_whole_records(
             closed.unlink()
 
 
-@pytest.mark.parametrize("tail", [b"\0" * 5000, noise(5000), gzip.compress(b"no record", mtime=0), b"plain text"])
+@pytest.mark.parametrize(
+    "tail", [b"\0" * 5000, noise(5000), gzip.compress(b"no record", mtime=0), b"plain text"]
+)
 def test_what_is_no_record_is_cut_off(tmp_path: Path, tail: bytes) -> None:
     path = open_warc(tmp_path, b"one")
     data = path.read_bytes()
