@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench import crawls, planning, scale
+from tests.bench import crawls, planning, scale, shared
 
 
 def main() -> int:
@@ -30,6 +30,9 @@ PARTS = {
     "callbacks": crawls.callbacks,
     "queue": scale.a_million_queued,
     "start": scale.ten_million_queued,
+    "redis": shared.beside_sqlite,
+    "workers": shared.several_workers,
+    "million": shared.a_million_in_redis,
     "sizes": planning.sizes,
 }
 

@@ -43,7 +43,8 @@ class Figures:
 class Meter:
     """Writes METER_FILE when METER_SECONDS have passed since METER_WARM_UP pages were there, and stops the crawl.
 
-    Figures are of the time after the warm-up.
+    Figures are of the time after the warm-up. With METER_GO, a file, it says that it is warm by METER_FILE.warm and
+    begins when that file is there: so several crawls are measured at the same time.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -51,6 +52,8 @@ class Meter:
         self._file = Path(crawler.settings["METER_FILE"])
         self._warm_up = int(crawler.settings["METER_WARM_UP"] or 500)
         self._seconds = float(crawler.settings["METER_SECONDS"] or 20)
+        go = crawler.settings["METER_GO"]
+        self._go = Path(go) if go else None
         self._pages = 0
         self._first_at = 0.0
         self._start: tuple[float, float] | None = None
@@ -67,11 +70,17 @@ class Meter:
     def _response(self, **_: Any) -> None:
         self._pages += 1
         self._first_at = self._first_at or time.time()
-        if self._start is None and self._pages >= self._warm_up:
+        if self._start is None and self._pages >= self._warm_up and self._may_begin():
             self._start = (time.perf_counter(), time.process_time())
             self._pages = 0
         elif self._start is not None and time.perf_counter() - self._start[0] >= self._seconds:
             self._finish(*self._start)
+
+    def _may_begin(self) -> bool:
+        if self._go is None:
+            return True
+        self._file.with_suffix(".warm").touch()
+        return self._go.exists()
 
     def _time_callbacks(self) -> None:
         """Take the time of every callback that asyncio's own loop runs."""

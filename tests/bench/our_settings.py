@@ -4,4 +4,4 @@ from webcrawl.settings import *  # noqa: F403
 from webcrawl.settings import EXTENSIONS
 
 EXTENSIONS = {**EXTENSIONS, "tests.bench.meter.Meter": 0}
-METER_FILE = METER_WARM_UP = METER_SECONDS = None
+METER_FILE = METER_WARM_UP = METER_SECONDS = METER_GO = None
