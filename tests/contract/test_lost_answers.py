@@ -273,3 +273,16 @@ def test_nothing_is_finished_while_others_may_have_leases_that_were_forgotten(
     assert one.idle().busy
     one.clock.now += LEASE_SECONDS
     assert not one.idle().busy
+
+
+def test_what_was_let_go_of_stays_so_when_others_are_given_back(crawl: Crawl) -> None:
+    one = crawl()
+    one.commit(found(*pages("a", 2), *pages("b", 2)))
+    [first] = one.activate(1)
+    one.release(first.record)
+    lose_the_answer(one, "lease")
+    with pytest.raises(StorageAway):
+        one.activate(2)
+    pulse(one)
+    assert not any(host.active for host in one.hosts().values())
+    one.check_books()

@@ -173,9 +173,9 @@ class RedisBackend:
             pass
         await self._server.call("wake", fixed)
 
-    def _recover_calls(self, run_id: str) -> list[Call]:
+    def _recover_calls(self) -> list[Call]:
         given = leases.given_time(self._clock)
-        args = [given, run_id, self._options.lease_seconds]
+        args = [given, self._options.lease_seconds]
         return [(shard.names.fixed, args) for shard in self._shards]
 
     async def _set_clock(self) -> None:

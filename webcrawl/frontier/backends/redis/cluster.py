@@ -41,27 +41,24 @@ class Nodes:
     async def aclose(self) -> None:
         await self._client.aclose()
 
-    async def send(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Send commands, each of which names its key; the answers in their order, errors among them."""
+    async def send(
+        self, commands: Sequence[tuple[Any, ...]], everywhere: Sequence[tuple[Any, ...]] = ()
+    ) -> list[Any]:
+        """Send commands, each of which names its key, and then others to every node with keys, in this order and on
+        one connection of each. The answers in their order, errors among them.
+        """
         async with self._talking() as client:
+            await client.initialize()
             async with client.pipeline() as pipeline:
                 for command in commands:
                     pipeline.execute_command(*command)
+                for node in client.get_primaries():
+                    for command in everywhere:
+                        pipeline.execute_command(*command, target_nodes=node)
                 answers: list[Any] = await pipeline.execute(raise_on_error=False)
             for answer in answers:
                 if isinstance(answer, (*_GONE, AttributeError)):
                     raise answer
-        return answers
-
-    async def everywhere(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Have commands carried out by each node that has keys; all answers, errors among them."""
-        async with self._talking() as client:
-            await client.initialize()
-            async with client.pipeline() as pipeline:
-                for node in client.get_primaries():
-                    for command in commands:
-                        pipeline.execute_command(*command, target_nodes=node)
-                answers: list[Any] = await pipeline.execute(raise_on_error=False)
         return answers
 
     async def name_of(self, key: bytes) -> str:

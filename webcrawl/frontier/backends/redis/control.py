@@ -28,7 +28,7 @@ class Control:
         """``params``: as scrapy-redis gives them to redis-py. ``lease_seconds``: who has been silent for so long is
         not at work any more."""
         self.spider = spider
-        self.server = Server(params, lambda run_id: [])
+        self.server = Server(params, list)
         self.shards: list[ShardNames] = []
         self._names = CrawlNames(spider)
         self._clock = ServerClock()

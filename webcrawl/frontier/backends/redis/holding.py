@@ -206,10 +206,10 @@ class Holding:
         first = self._first_args()
         calls: list[Call] = []
         for shard in shards:
-            held = {**{key: record.fence for key, (_, record) in shard.let_go.items()}, **shard.mine}
-            calls.append(
-                (shard.names.fixed, [*first, *(part for key in held for part in (_encode(key), held[key]))])
-            )
+            pairs = [part for key, fence in shard.mine.items() for part in (_encode(key), fence)]
+            for key, (_, record) in shard.let_go.items():
+                pairs += (_encode(key), record.fence)
+            calls.append((shard.names.fixed, [*first, shard.epoch, len(shard.mine), *pairs]))
         epochs = []
         for shard, (epoch, gone, more) in zip(shards, await self._server.call("join", calls), strict=True):
             epochs.append(epoch)

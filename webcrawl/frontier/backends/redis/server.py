@@ -82,10 +82,10 @@ class Memory:
 class Server:
     """One Redis, or one Redis Cluster. Every method may raise StorageAway, StorageFull or StorageLost."""
 
-    def __init__(self, params: Mapping[str, Any], recover: Callable[[str], Sequence[Call]]) -> None:
+    def __init__(self, params: Mapping[str, Any], recover: Callable[[], Sequence[Call]]) -> None:
         """``params``: those of ``redis.Redis``, with ``url`` in place of host, port and db where one is given.
 
-        ``recover(run_id)``: the calls of ``recover`` for every shard.
+        ``recover()``: the calls of ``recover`` for every shard.
         """
         self._params = _own(params)
         self._recover_calls = recover
@@ -234,32 +234,19 @@ class Server:
 
     async def _recover(self) -> None:
         """A server does not know our scripts: it has started. First make sure of the leases, then make it work."""
+        text = script("recover").text
+        first = [("EVAL", text, len(keys), *keys, *args) for keys, args in self._recover_calls()]
+        known = [("EVAL", script(name, self.crawl).text, 0) for name in OPERATIONS]
         async with self._recovering:
             try:
-                _raise_first(await self._sent(await self._recoveries()))
-                known = [("EVAL", script(name, self.crawl).text, 0) for name in OPERATIONS]
-                _raise_first(await (self._cluster.everywhere(known) if self._cluster else self._sent(known)))
+                # On one connection, that is to one server: another one may take its place at any moment.
+                if self._cluster is not None:
+                    answers = await self._cluster.send(first, known)
+                else:
+                    answers = await self._sent([*first, *known])
             except (*_AWAY, exceptions.RedisError) as error:
                 raise translate(error) from error
-
-    async def _recoveries(self) -> list[tuple[Any, ...]]:
-        """The calls of ``recover``, each with the ``run_id`` of the server that has its keys."""
-        text = script("recover").text
-        if self._client is not None:
-            run_id = str((await self._client.info("server"))["run_id"])
-            runs = [run_id] * len(self._recover_calls(run_id))
-        else:
-            runs = await self._runs([keys[0] for keys, _ in self._recover_calls("")])
-        calls = [self._recover_calls(run_id)[number] for number, run_id in enumerate(runs)]
-        return [("EVAL", text, len(keys), *keys, *args) for keys, args in calls]
-
-    async def _runs(self, keys: Sequence[bytes]) -> list[str]:
-        """For each key the ``run_id`` of the node that has it."""
-        if self._cluster is None:
-            raise StorageLost("Redis was closed")
-        names = [await self._cluster.name_of(key) for key in keys]
-        runs = {name: await self._cluster.info("server", name) for name in dict.fromkeys(names)}
-        return [str(runs[name]["run_id"]) for name in names]
+            _raise_first(answers)
 
 
 def _memory(server: str, info: Mapping[str, Any]) -> Memory:

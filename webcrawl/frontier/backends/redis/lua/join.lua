@@ -6,17 +6,22 @@
 -- ARGV[2]     the same moment by the clock in which the hosts' times are kept
 -- ARGV[3]     the caller's name as a member of the crew
 -- ARGV[4]     how many seconds its leases last from now on
--- ARGV[5..]   pairs of key and fence: what it holds, as far as it knows. Keys that nobody holds are its own again, and so
---             are those that somebody holds under a lower number: the server may have forgotten its last second. What it
---             holds beside them it knows nothing of, since the answer was lost in which it was told.
+-- ARGV[5]     epoch that it knows
+-- ARGV[6]     how many of the following it holds, as far as it knows. The others it has let go of a moment ago: they count
+--             only in a new epoch, in which it has to say again what it said of them.
+-- ARGV[7..]   pairs of key and fence. Keys that nobody holds are its own again, and so are those that somebody holds under
+--             a lower number: the server may have forgotten its last second. What it holds beside them it knows nothing
+--             of, since the answer was lost in which it was told.
 -- Returns     {epoch, keys that are held by others, 1 when more is left of what it knows nothing of}
 
 local now, me = clock(ARGV[1]), ARGV[3]
 bury(now, tonumber(ARGV[2]))
 redis.call('ZADD', MEMBERS, now + tonumber(ARGV[4]), me)
 
+local epoch = redis.call('HGET', TOTALS, 'epoch') or '0'
+local last = epoch == ARGV[5] and 6 + 2 * tonumber(ARGV[6]) or #ARGV
 local lost, known = {}, {}
-for arg = 5, #ARGV, 2 do
+for arg = 7, last, 2 do
     local key, mine = ARGV[arg], token(ARGV[arg + 1], me)
     local held = redis.call('HGET', HELD, key)
     known[key] = not held or fence_of(held) <= tonumber(ARGV[arg + 1])
@@ -37,4 +42,4 @@ end
 -- What it knows nothing of rests as if it had been contacted just now.
 local more = put_down_all_of(me, tonumber(ARGV[2]), known)
 settle_totals()
-return { tonumber(redis.call('HGET', TOTALS, 'epoch') or '0'), lost, more and 1 or 0 }
+return { tonumber(epoch), lost, more and 1 or 0 }

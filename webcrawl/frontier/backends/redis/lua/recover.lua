@@ -7,18 +7,20 @@
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
 -- ARGV[1]     epoch seconds, '' for the server's clock
--- ARGV[2]     run_id of the server: hexadecimal digits, other ones each time it starts
--- ARGV[3]     how many seconds leases last
+-- ARGV[2]     how many seconds leases last
 -- Returns     1 when something was done, 0 when it had been done before
 
-if redis.call('HGET', TOTALS, 'run') == ARGV[2] then
+-- Hexadecimal digits, other ones each time a server starts. It is asked for here and nowhere else: what somebody was told
+-- a moment ago may have been told by the server that was killed since.
+local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
+if redis.call('HGET', TOTALS, 'run') == run then
     return 0
 end
-redis.call('HSET', TOTALS, 'run', ARGV[2])
+redis.call('HSET', TOTALS, 'run', run)
 -- Not a count: the server may forget that too.
-redis.call('HSET', TOTALS, 'epoch', string.format('%d', tonumber(string.sub(ARGV[2], 1, 12), 16)))
+redis.call('HSET', TOTALS, 'epoch', string.format('%d', tonumber(string.sub(run, 1, 12), 16)))
 redis.call('HINCRBY', TOTALS, 'fence', 1000000)
 if redis.call('EXISTS', MEMBERS) == 1 or redis.call('EXISTS', HELD) == 1 then
-    redis.call('HSET', TOTALS, 'quiet_until', string.format('%.6f', clock(ARGV[1]) + tonumber(ARGV[3])))
+    redis.call('HSET', TOTALS, 'quiet_until', string.format('%.6f', clock(ARGV[1]) + tonumber(ARGV[2])))
 end
 return 1
