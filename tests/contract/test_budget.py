@@ -180,7 +180,7 @@ def test_what_was_taken_too_much_is_pruned_and_with_room_again_all_is_taken(
     used = crawl.used_bytes()
     # Nine tenths of it are the budget, and that is used up now.
     crawl.limit(int(used / 0.9))
-    crawl.crawl(1)
+    crawl.look()
     assert crawl.room() is Room.FULL
     crawl.crawl_until(Room.SCARCE)
     # Some are pruned by both at once, or fetched all the same since they were leased already.

@@ -381,10 +381,8 @@ class Frontier:
 
     def _lose(self, keys: set[str]) -> None:
         """Leases ended behind our back, as after a freeze or a cut: others may go on with these keys."""
-        in_flight = sum(lease.entry.key in keys for lease in self._unsettled.values())
-        logger.warning(
-            "Leases on %d hosts have ended; %d URLs in flight will be fetched again", len(keys), in_flight
-        )
+        again = sum(lease.entry.key in keys for lease in self._unsettled.values())
+        logger.warning("Leases on %d hosts have ended; %d URLs in flight are fetched again", len(keys), again)
         for key in keys:
             self._keys.lose(key)
 
