@@ -130,8 +130,9 @@ class Keys:
             ).fetchall()
             chosen += [(row[0], self._record(*row[1:])) for row in rows]
         self._cursor.executemany(
-            "UPDATE hosts SET active = 1, idle = 0, parked = 0 WHERE id = ?",
-            [(host_id,) for host_id, _ in chosen],
+            # Its own time again, in case it was blocked until then: a crash would leave what stands here.
+            "UPDATE hosts SET active = 1, idle = 0, parked = 0, next_fetch_at = ? WHERE id = ?",
+            [(record.next_fetch_at, host_id) for host_id, record in chosen],
         )
         return chosen
 
