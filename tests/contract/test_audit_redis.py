@@ -116,7 +116,7 @@ def held_and_unknown(books: Books) -> None:
 
 
 def stirred_and_unknown(books: Books) -> None:
-    books.client.hset(books.names.fixed[3], "nobody.test", b"\0" * 20)
+    books.client.hset(books.names.fixed[3], "nobody.test", b"\0" * 65)
 
 
 def stirred_by_garbage(books: Books) -> None:

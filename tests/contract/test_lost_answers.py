@@ -43,8 +43,8 @@ def lose_the_answer(driven: DrivenRedis, operation: str) -> None:
     server = driven.backend._server
     call = server.call
 
-    async def calling(name: str, calls: Any) -> list[Any]:
-        answers = await call(name, calls)
+    async def calling(name: str, calls: Any, **more: Any) -> list[Any]:
+        answers = await call(name, calls, **more)
         if name == operation:
             server.call = call
             raise StorageAway("the connection broke")

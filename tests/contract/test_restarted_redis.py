@@ -137,8 +137,8 @@ def test_keys_whose_lease_was_lost_on_the_way_are_leased_again(
     one.commit(found(*pages("a", 2)))
     call = one.backend._server.call
 
-    async def cut_off(name: str, calls: Any) -> Any:
-        answers = await call(name, calls)
+    async def cut_off(name: str, calls: Any, **more: Any) -> Any:
+        answers = await call(name, calls, **more)
         if name == lost:
             raise StorageAway("the answer did not arrive")
         return answers

@@ -27,11 +27,10 @@ from webcrawl.frontier.backends.redis.budget import Budget
 from webcrawl.frontier.backends.redis.clock import FIRST_READINGS, ServerClock
 from webcrawl.frontier.backends.redis.crew import Crew
 from webcrawl.frontier.backends.redis.holding import FORGETS_SECONDS, Holding
+from webcrawl.frontier.backends.redis.loading import Loader
 from webcrawl.frontier.backends.redis.names import CrawlNames, ShardNames, shard_of
 from webcrawl.frontier.backends.redis.packing import (
     PROTOCOL,
-    place_bytes,
-    unpack_entries,
     unpack_robots,
 )
 from webcrawl.frontier.backends.redis.seed_lists import SeedLists
@@ -44,7 +43,7 @@ from webcrawl.frontier.backends.redis.writing import Writer
 from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.hold import uptime
 from webcrawl.frontier.queue_head import Place
-from webcrawl.frontier.records import State, web_origin
+from webcrawl.frontier.records import State
 from webcrawl.hosts.record import HostRecord, RobotsRecord
 
 _T = TypeVar("_T")
@@ -118,6 +117,7 @@ class RedisBackend:
             self._server, options, self._member, owner_of, self._shards, self._shard_of, clock, self._budget
         )
         self._seeded = SeededNames(self._server, self._names.seeded, learnt)
+        self._loader = Loader(self._server, self._shard_of, self._seeded)
         self._holding = Holding(
             self._server,
             self._shards,
@@ -197,7 +197,7 @@ class RedisBackend:
                     asked.setdefault(at, []).extend((level, part))
         leased = await self._holding.lease([(shards[at], levels) for at, levels in asked.items()], now)
         try:
-            loaded = await self._loaded([(record.key, None, HEAD) for _, record in leased])
+            loaded = await self._loader.load_all([(record.key, None, HEAD) for _, record in leased])
         except BaseException:
             self._holding.forsake(leased)
             raise
@@ -207,43 +207,7 @@ class RedisBackend:
         ]
 
     async def load(self, key: str, after: Place | None, count: int) -> Loaded:
-        [loaded] = await self._loaded([(key, after, count)])
-        return loaded
-
-    async def _loaded(self, wanted: Sequence[tuple[str, Place | None, int]]) -> list[Loaded]:
-        """Stretches of queues; then, in one more turn, the robots.txt answers of what is in them, and the hosts that
-        may be contacted since the operator named them."""
-        if not wanted:
-            return []
-        calls: list[Call] = []
-        for key, after, count in wanted:
-            place = b"" if after is None else place_bytes(after)
-            args = [key.encode("utf-8", "surrogatepass"), place, count]
-            calls.append((self._shard_of(key).names.fixed, args))
-        answers = await self._server.call("load", calls)
-        loaded = []
-        for (key, _, _), (entries, more) in zip(wanted, answers, strict=True):
-            loaded.append(Loaded(list(unpack_entries(entries, key)), bool(more), []))
-        await self._add_robots([key for key, _, _ in wanted], loaded)
-        return loaded
-
-    async def _add_robots(self, keys: Sequence[str], loaded: Sequence[Loaded]) -> None:
-        asked: list[tuple[Loaded, list[str]]] = []
-        commands = []
-        for key, one in zip(keys, loaded, strict=True):
-            origins = sorted({origin for entry in one.entries if (origin := web_origin(entry.url))})
-            if origins:
-                asked.append((one, origins))
-                fields = [origin.encode("utf-8", "surrogatepass") for origin in origins]
-                commands.append(("HMGET", self._shard_of(key).names.robots, *fields))
-        if not commands:
-            return
-        news = self._seeded.question()
-        *answers, hosts = await self._server.commands([*commands, news])
-        self._seeded.answer(news, hosts)
-        for (one, origins), values in zip(asked, answers, strict=True):
-            found = [(origin, value) for origin, value in zip(origins, values, strict=True) if value]
-            one.robots = [unpack_robots(origin, value) for origin, value in found]
+        return await self._loader.load(key, after, count)
 
     async def commit(self, batch: Batch) -> Committed:
         return await self._with_room(self._writer.commit(batch))
@@ -342,6 +306,10 @@ class RedisBackend:
         filling = await self._budget.look(self._crew.rank, self._crew.size)
         news = self._holding.take_news()
         news.stirred.update(self._writer.take_uncertain())
+        for key in news.stirred:
+            self._shard_of(key).forget_robots(key)
+        for shard in self._shards:
+            shard.tidy()
         return Pulse(command, news.lost, news.stirred, share, filling)
 
     # -- shards --------------------------------------------------------------------------------------------

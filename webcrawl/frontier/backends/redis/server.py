@@ -148,20 +148,29 @@ class Server:
                     await client.aclose()
         self._client = self._cluster = None
 
-    async def call(self, name: str, calls: Sequence[Call]) -> list[Any]:
-        """Call one operation with each of ``calls``; the answers in their order."""
+    async def call(
+        self, name: str, calls: Sequence[Call], *, then: tuple[Any, ...] | None = None
+    ) -> list[Any]:
+        """Call one operation with each of ``calls``; the answers in their order. ``then``: a command that is carried
+        out behind them; its answer comes last."""
         sha = script(name, self.crawl).sha
-        answers = await self.commands(
-            [("EVALSHA", sha, len(keys), *keys, *args) for keys, args in calls], failing=False
-        )
+        asked = [("EVALSHA", sha, len(keys), *keys, *args) for keys, args in calls]
+        together = [*asked, then] if then is not None and self._cluster is None else asked
+        answers = await self.commands(together, failing=False)
         for _ in range(LOADED_LATER):
             unknown = [at for at, one in enumerate(answers) if isinstance(one, exceptions.NoScriptError)]
             if not unknown:
                 break
             await self._recover()
-            again = [("EVALSHA", sha, len(calls[at][0]), *calls[at][0], *calls[at][1]) for at in unknown]
-            for at, answer in zip(unknown, await self.commands(again, failing=False), strict=True):
+            for at, answer in zip(
+                unknown, await self.commands([asked[at] for at in unknown], failing=False), strict=True
+            ):
                 answers[at] = answer
+            if len(answers) > len(asked):
+                del answers[-1]
+        if then is not None and len(answers) == len(asked):
+            # In a cluster another node may carry it out, so it waits for the answers.
+            answers += await self.commands([then], failing=False)
         _raise_first(answers)
         return answers
 

@@ -117,6 +117,9 @@ class Writer:
             most = max(self._options.robots_max // len(self._shards), 1)
             calls = robots_calls(batch.robots, self._owner_of, self._shard_of, self._member, most)
             await self._server.call("robots", calls)
+            for answer in batch.robots:
+                owner = self._owner_of(answer.origin)
+                self._shard_of(owner).forget_robots(owner)
         lost: set[str] = set()
         queued += await self._settle(batch.hosts, batch.settled, lengths, lost, epochs, self._long)
         self._budget.note(lengths)

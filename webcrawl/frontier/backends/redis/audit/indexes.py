@@ -7,7 +7,7 @@ from webcrawl.frontier.backends.redis.audit.flaws import Flaws, Repair, Stage
 from webcrawl.frontier.backends.redis.audit.queues import PLACE_BYTES, Sums
 from webcrawl.frontier.backends.redis.audit.reading import AT_ONCE, Reader
 
-NUMBER_BYTES = 6
+NUMBER_BYTES = 51
 """What follows the place in a mark for the holder of a key."""
 
 _KEY_AT = 15

@@ -6,12 +6,10 @@
 
 local TAKEN_OVER_AT_ONCE = 500
 
--- Wider than what Redis keeps in lists that are searched from the beginning: fence, filled up with noughts, and member.
-local TOKEN = 65
-
+-- Fence, filled up with noughts, and member.
 local function token(fence, member)
     local text = fence .. ' ' .. member
-    return string.rep('0', TOKEN - #text) .. text
+    return string.rep('0', WIDE - #text) .. text
 end
 
 local function holder_of(held)

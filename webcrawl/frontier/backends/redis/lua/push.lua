@@ -180,7 +180,7 @@ local function reindex(key, value, rank)
     index(key, host)
 end
 
-local names, lengths, written, stored = {}, {}, {}, {}
+local names, lengths, written, stored, stirred, places = {}, {}, {}, {}, {}, {}
 local queued_more, known_more, held_more = 0, 0, 0
 local earlier, next = {}, 0
 for number = 1, #keys do
@@ -243,7 +243,8 @@ for at = 1, #open do
         if holder then
             held_more = held_more + more
             if sub(holder, -#ending) ~= ending then
-                stir(key, first)
+                stirred[#stirred + 1] = key
+                places[#places + 1] = first
             end
         elseif byte(value, GIVEN_UP_AT) == 1 then
             count('given_up_urls', more)
@@ -267,6 +268,7 @@ for at = 1, #open do
     end
 end
 
+stir(stirred, places)
 carry_out_on('HSET', HOSTS, written)
 carry_out_on('HSET', QUEUES, stored)
 seen.save()

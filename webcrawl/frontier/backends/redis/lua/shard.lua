@@ -5,7 +5,6 @@
 -- KEYS[2]  idle     ZSET  lexical, scores 0: class ('r' rests, 'p' parked), rank (6 bytes), due (8 bytes, microseconds), key
 -- KEYS[3]  held     HASH  active key -> fence and member, see crew.lua
 -- KEYS[4]  stirred  HASH  active key -> first place where another member queued something, and the number of this news
---                         (6 bytes, big-endian)
 -- KEYS[5]  queues   HASH  politeness key -> the end of its queue; see queue.lua
 -- KEYS[6]  totals   HASH  name -> integer; see TOTALS in packing.py
 -- KEYS[7]  given_up SET   keys that are given up
@@ -32,6 +31,8 @@ local COUNTS, RECORD_AT, GIVEN_UP_AT = '<I4I4I4c14c6', 33, 58
 local LEVELS = 140737488355328
 local FIRST_PLACE, NO_RANK = string.rep('\0', 14), pack('>I6', LEVELS)
 local UNPACKED = 4000
+-- Short values Redis keeps in a list, up to 512 of them, that it searches from the beginning. One so wide makes it a table.
+local WIDE = 65
 
 local gains = {}
 
@@ -114,18 +115,22 @@ local function first_met(delay)
     return opened(fresh(delay))
 end
 
--- The number of the news that this operation has for holders of keys.
-local news
-
--- Tell the holder of a key that others changed its queue, at `place` or behind it. It is said until it is known to have
--- been heard; the number tells what was said from what has come since.
-local function stir(key, place)
-    local known = call('HGET', STIRRED, key)
-    if known and known < place then
-        place = sub(known, 1, 14)
+-- Tell the holders of keys that others changed their queues, each at its place or behind it. It is said until it is known
+-- to have been heard; the number tells what was said from what has come since.
+local function stir(keys, places)
+    if #keys == 0 then
+        return
     end
-    news = news or pack('>I6', call('HINCRBY', TOTALS, 'stirs', 1))
-    call('HSET', STIRRED, key, place .. news)
+    local number, args = string.format('%0' .. WIDE - 14 .. 'd', call('HINCRBY', TOTALS, 'stirs', 1)), {}
+    local before = values(STIRRED, keys)
+    for at = 1, #keys do
+        local place = places[at]
+        if before[at] and before[at] < place then
+            place = sub(before[at], 1, 14)
+        end
+        args[#args + 1], args[#args + 2] = keys[at], place .. number
+    end
+    carry_out_on('HSET', STIRRED, args)
 end
 
 local function due_bytes(at)

@@ -15,7 +15,7 @@ for _, key in ipairs(keys) do
     local host = read(key)
     if host and redis.call('HEXISTS', HELD, key) == 1 then
         -- Its holder may be about to let go of it, for the very reason that is gone now.
-        stir(key, FIRST_PLACE)
+        stir({ key }, { FIRST_PLACE })
     elseif host and host.blocked > 0 then
         displace(key, host)
         host.blocked = 0
