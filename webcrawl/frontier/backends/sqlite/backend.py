@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Literal, ParamSpec, TypeVar
 
 from webcrawl.errors import StorageFull, StorageLost
-from webcrawl.frontier.backend import HEAD, Activated, Batch, Committed, Counts, Idle, Loaded, Settled
+from webcrawl.frontier.backend import HEAD, Activated, Batch, Committed, Counts, Idle, Loaded
+from webcrawl.frontier.backends.sqlite.commits import Commits
 from webcrawl.frontier.backends.sqlite.keys import Keys
 from webcrawl.frontier.backends.sqlite.opening import open_database, translate_opening
 from webcrawl.frontier.backends.sqlite.queues import Queues
 from webcrawl.frontier.backends.sqlite.seen import BloomSeen, ExactSeen, SeenTest
 from webcrawl.frontier.draw import Draw
-from webcrawl.frontier.queue_head import Place, place_of
-from webcrawl.frontier.records import Kind, State, UrlEntry
+from webcrawl.frontier.queue_head import Place
+from webcrawl.frontier.records import State
 from webcrawl.hosts.record import HostRecord
 
 _P = ParamSpec("_P")
@@ -128,6 +129,7 @@ class SqliteBackend:
             if options.seen == "exact"
             else BloomSeen(self._connection, self._directory, options.seen_capacity, options.seen_error_rate)
         )
+        self._commits = Commits(self._keys, self._queues, self._seen, self._totals, options.queue_max)
         with self._transaction():
             self._keys.rest_after_crash(now)
             self._keys.revive()
@@ -142,7 +144,7 @@ class SqliteBackend:
 
     def _let_go(self) -> None:
         """Close the connection, and what would keep it open behind its back: its cursors."""
-        for name in ("_keys", "_queues", "_seen"):
+        for name in ("_commits", "_keys", "_queues", "_seen"):
             self.__dict__.pop(name, None)
         self._connection.close()
 
@@ -190,92 +192,15 @@ class SqliteBackend:
         before = dict(self._totals)
         try:
             with self._transaction():
-                committed = self._carry_out(batch)
+                committed = self._commits.carry_out(batch)
+                self._connection.execute(
+                    f"UPDATE totals SET {', '.join(f'{name} = ?' for name in _TOTALS)}",
+                    [self._totals[name] for name in _TOTALS],
+                )
         except BaseException:
-            self._totals = before
+            self._totals.update(before)
             raise
         return committed
-
-    def _carry_out(self, batch: Batch) -> Committed:
-        gains: dict[int, tuple[int, int]] = {}
-        rows: list[tuple[int, UrlEntry]] = []
-        for settled in batch.settled:
-            self._settle(settled, gains, rows)
-        left = list(gains)
-        for entry in batch.discovered:
-            host_id = self._keys.id_of(entry.key)
-            if self._admit(host_id, entry):
-                rows.append((host_id, entry))
-        for host_id, entry in rows:
-            count, level = gains.get(host_id, (0, entry.level))
-            gains[host_id] = (count + 1, max(level, entry.level))
-        self._queues.push(rows)
-        self._keys.queued(gains)
-        self._keys.left(left)
-        self._totals["queued"] += sum(count for count, _ in gains.values())
-        self._keys.store(batch.hosts)
-        self._totals["robots"] += self._queues.store_robots(batch.robots, self._totals["robots"])
-        pruned = self._prune({host_id for host_id, _ in rows})
-        self._totals["hosts"] += self._keys.added
-        self._connection.execute(
-            f"UPDATE totals SET {', '.join(f'{name} = ?' for name in _TOTALS)}",
-            [self._totals[name] for name in _TOTALS],
-        )
-        if pruned:
-            rows = [(host_id, entry) for host_id, entry in rows if (host_id, place_of(entry)) not in pruned]
-        totals = self._totals
-        return Committed([entry for _, entry in rows], len(pruned), totals["queued"], totals["hosts"])
-
-    def _settle(
-        self, settled: Settled, gains: dict[int, tuple[int, int]], rows: list[tuple[int, UrlEntry]]
-    ) -> None:
-        entry = settled.entry
-        host_id = self._keys.id_of(entry.key)
-        pruned = False
-        if self._queues.remove(host_id, entry):
-            count, level = gains.get(host_id, (0, entry.level))
-            gains[host_id] = (count - 1, level)
-        elif not entry.repeat:
-            # It was pruned while it was leased: what became of it since is what counts.
-            pruned = True
-            self._totals["refused"] -= 1
-        if settled.again is None:
-            self._end(host_id, entry.fingerprint, entry.repeat, settled.state, settled.rule)
-            return
-        rows.append((host_id, settled.again))
-        if pruned:
-            self._seen.settle(host_id, entry.fingerprint, State.QUEUED, None)
-
-    def _admit(self, host_id: int, entry: UrlEntry) -> bool:
-        if entry.kind == Kind.ROBOTS:
-            # A hop of a robots.txt redirect is no URL of the crawl: it is never seen, whatever it points to.
-            entry.repeat = True
-            return True
-        new = self._seen.add(host_id, entry.fingerprint)
-        if not new and not entry.repeat:
-            return False
-        entry.repeat = not new
-        return True
-
-    def _end(self, host_id: int, fingerprint: int, repeat: bool, state: State, rule: str | None) -> None:
-        if repeat:
-            return
-        self._seen.settle(host_id, fingerprint, state, rule)
-        self._totals[_TOTAL_OF[state]] += 1
-
-    def _prune(self, host_ids: set[int]) -> set[tuple[int, Place]]:
-        """Cut full queues. Returns (host id, place) of what went."""
-        pruned: set[tuple[int, Place]] = set()
-        if not self._options.queue_max:
-            return pruned
-        for host_id in host_ids:
-            gone = self._queues.prune(host_id, self._options.queue_max)
-            for place, fingerprint, repeat in gone:
-                self._end(host_id, fingerprint, repeat, State.REFUSED, "queue-full")
-                pruned.add((host_id, place))
-            self._keys.queued({host_id: (-len(gone), 0)} if gone else {})
-        self._totals["queued"] -= len(pruned)
-        return pruned
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -301,6 +226,3 @@ class SqliteBackend:
                 f"{self._path} was found damaged while the crawl ran ({error}); go on from a checkpoint"
             )
         return StorageLost(f"{self._path}: {error}")
-
-
-_TOTAL_OF = {State.DONE: "done", State.FAILED: "failed", State.REFUSED: "refused"}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 
 from webcrawl.frontier.backend import Counts, Idle
+from webcrawl.frontier.backends.sqlite.rows import Rows
 from webcrawl.frontier.draw import LEVELS_CONSIDERED, Draw
 from webcrawl.hosts.record import HostRecord
 
@@ -18,10 +19,25 @@ _WAKE = (
     "UPDATE hosts SET next_fetch_at = json_extract(record, '$.next_fetch_at') "
     "WHERE parked = 1 AND active = 0 AND json_extract(record, '$.blocked_until') > 0"
 )
+_GAIN = (
+    "WITH gain (host, urls) AS (VALUES {rows}) UPDATE hosts SET queued = queued + gain.urls FROM gain "
+    "WHERE id = gain.host"
+)
+_ENTER = (
+    "WITH new (host, level) AS (VALUES {rows}) UPDATE hosts "
+    "SET level = CASE idle WHEN 1 THEN max(hosts.level, new.level) ELSE new.level END, idle = 1 FROM new "
+    "WHERE id = new.host AND active = 0 AND given_up = 0 AND queued > 0 AND (idle = 0 OR hosts.level < new.level)"
+)
+_STORE = (
+    "WITH new (host, at, delay, parked, given_up, record) AS (VALUES {rows}) UPDATE hosts "
+    "SET next_fetch_at = new.at, delay_seconds = new.delay, parked = new.parked, given_up = new.given_up, "
+    "record = new.record FROM new WHERE id = new.host"
+)
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def dump(record: HostRecord) -> str:
-    return json.dumps({name: getattr(record, name) for name in _FIELDS}, separators=(",", ":"))
+    return _encode({name: getattr(record, name) for name in _FIELDS})
 
 
 def parse(text: str) -> HostRecord:
@@ -33,7 +49,21 @@ class Keys:
     """The table ``hosts``. All methods run on the store's thread inside a transaction."""
 
     def __init__(self, connection: sqlite3.Connection, delay_seconds: float) -> None:
-        self._cursor = connection.cursor()
+        self._cursor = cursor = connection.cursor()
+        self._gain = Rows(cursor, _GAIN, "(?, ?)")
+        self._enter = Rows(cursor, _ENTER, "(?, ?)")
+        self._store = Rows(cursor, _STORE, "(?, ?, ?, ?, ?, ?)")
+        self._left = Rows(
+            cursor,
+            f"UPDATE hosts SET idle = (queued > 0), level = {_LEVEL} WHERE id IN (VALUES {{rows}}) AND idle = 1",
+            "(?)",
+        )
+        self._release = Rows(
+            cursor,
+            f"UPDATE hosts SET active = 0, idle = (queued > 0 AND NOT given_up), level = {_LEVEL} "
+            "WHERE id IN (VALUES {rows})",
+            "(?)",
+        )
         self._delay_seconds = delay_seconds
         self._ids: dict[str, int] = {}
         self.added = 0
@@ -55,6 +85,10 @@ class Keys:
         self._ids[key] = row[0]
         return int(row[0])
 
+    def ids_of(self, keys: Iterable[str]) -> dict[str, int]:
+        """The number of each key; those that are met for the first time get their rows."""
+        return {key: self.id_of(key) for key in dict.fromkeys(keys)}
+
     def known_id(self, key: str) -> int | None:
         row = self._cursor.execute("SELECT id FROM hosts WHERE key = ?", (key,)).fetchone()
         return row[0] if row else None
@@ -64,38 +98,25 @@ class Keys:
         self._ids.clear()
         self.added = 0
 
-    def queued(self, gains: dict[int, tuple[int, int]]) -> None:
-        """``gains``: host id -> (URLs more in its queue, the highest level among them)."""
-        self._cursor.executemany(
-            "UPDATE hosts SET queued = queued + ? WHERE id = ?",
-            [(count, host_id) for host_id, (count, _) in gains.items()],
-        )
-        self._cursor.executemany(
-            "UPDATE hosts SET level = CASE idle WHEN 1 THEN max(level, ?2) ELSE ?2 END, idle = 1 "
-            "WHERE id = ?1 AND active = 0 AND given_up = 0 AND queued > 0 AND (idle = 0 OR level < ?2)",
-            [(host_id, level) for host_id, (count, level) in gains.items() if count > 0],
-        )
+    def queued(self, gains: Mapping[int, int], levels: Mapping[int, int]) -> None:
+        """``gains``: host id -> URLs more in its queue; ``levels``: -> the highest level of those that came."""
+        self._gain.run([value for gain in gains.items() for value in gain])
+        self._enter.run([value for host_id, level in levels.items() for value in (host_id, level)])
 
-    def left(self, host_ids: Sequence[int]) -> None:
+    def left(self, host_ids: Iterable[int]) -> None:
         """URLs left the queues of these keys; what is known of those that are idle may have changed with it."""
-        self._cursor.executemany(
-            f"UPDATE hosts SET idle = (queued > 0), level = {_LEVEL} WHERE id = ? AND idle = 1",
-            [(host_id,) for host_id in host_ids],
-        )
+        self._left.run(list(host_ids))
 
     def store(self, records: Sequence[HostRecord]) -> None:
-        self._cursor.executemany(
-            "UPDATE hosts SET next_fetch_at = ?, delay_seconds = ?, parked = ?, given_up = ?, record = ? "
-            "WHERE id = ?",
-            [(*self._columns(record), self.id_of(record.key)) for record in records],
+        ids = self.ids_of([record.key for record in records])
+        latest = {ids[record.key]: record for record in records}
+        self._store.run(
+            [value for host_id, record in latest.items() for value in (host_id, *self._columns(record))]
         )
 
     def release(self, records: Sequence[HostRecord]) -> None:
         self.store(records)
-        self._cursor.executemany(
-            f"UPDATE hosts SET active = 0, idle = (queued > 0 AND NOT given_up), level = {_LEVEL} WHERE id = ?",
-            [(self.id_of(record.key),) for record in records],
-        )
+        self._release.run(list({self.id_of(record.key) for record in records}))
 
     def wake(self, keys: Sequence[str]) -> None:
         """Let idle keys wait for no robots.txt any longer: their time is that of their own clock again."""

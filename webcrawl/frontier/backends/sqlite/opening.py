@@ -21,7 +21,9 @@ def open_database(path: Path, cache_bytes: int, identity: Mapping[str, str]) -> 
     :raises JobdirUnusable: it cannot be opened, or an ``identity`` differs
     """
     try:
-        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
+        connection = sqlite3.connect(
+            path, isolation_level=None, check_same_thread=False, timeout=30, cached_statements=256
+        )
         try:
             # First the look, then the pragmas: what is refused stays as it is.
             new = is_new(connection, path, identity)

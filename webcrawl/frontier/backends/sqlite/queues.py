@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from webcrawl.frontier.backend import Loaded
+from webcrawl.frontier.backends.sqlite.rows import Rows, Value
 from webcrawl.frontier.queue_head import Place
-from webcrawl.frontier.records import UrlEntry, web_origin
+from webcrawl.frontier.records import Kind, UrlEntry, web_origin
 from webcrawl.hosts.record import RobotsRecord
 
+_PAGE = Kind.PAGE.value
 _FIRST: Place = (-(1 << 63), -(1 << 63))
 
 
@@ -17,38 +20,52 @@ class Queues:
     """The tables ``queue`` and ``robots``. All methods run on the store's thread inside a transaction."""
 
     def __init__(self, connection: sqlite3.Connection, robots_max: int) -> None:
-        self._cursor = connection.cursor()
+        self._cursor = cursor = connection.cursor()
+        self._push = Rows(cursor, "INSERT INTO queue VALUES {rows}", f"({', '.join('?' * 12)})")
+        self._push_plain = Rows(
+            cursor, "INSERT INTO queue VALUES {rows}", f"(?, ?, ?, ?, ?, ?, ?, '{_PAGE}', 0, 0, 0, NULL)"
+        )
+        self._vacant = Rows(
+            cursor,
+            "WITH place (nth, host, rank, position) AS (VALUES {rows}) SELECT group_concat(nth) FROM place "
+            "WHERE NOT EXISTS (SELECT 1 FROM queue WHERE host_id = place.host AND queue.rank = place.rank "
+            "AND queue.position = place.position)",
+            "({nth}, ?, ?, ?)",
+        )
+        self._remove = Rows(
+            cursor,
+            "WITH place (host, rank, position) AS (VALUES {rows}) DELETE FROM queue "
+            "WHERE (host_id, rank, position) IN (SELECT host, rank, position FROM place)",
+            "(?, ?, ?)",
+        )
         self._robots_max = robots_max
 
     def push(self, rows: Iterable[tuple[int, UrlEntry]]) -> None:
-        self._cursor.executemany(
-            "INSERT INTO queue VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (
-                    host_id,
-                    -entry.level,
-                    entry.position,
-                    entry.fingerprint,
-                    entry.url,
-                    entry.depth,
-                    entry.via,
-                    entry.kind,
-                    entry.redirects,
-                    entry.attempts,
-                    entry.repeat,
-                    entry.payload,
-                )
-                for host_id, entry in rows
-            ],
-        )
+        plain: list[Value] = []
+        other: list[Value] = []
+        for host_id, entry in rows:
+            place = (host_id, -entry.level, entry.position)
+            values = (*place, entry.fingerprint, entry.url, entry.depth, entry.via)
+            if (
+                entry.payload is None
+                and entry.kind == _PAGE
+                and not (entry.redirects or entry.attempts or entry.repeat)
+            ):
+                plain += values
+            else:
+                other += values
+                other += (str(entry.kind), entry.redirects, entry.attempts, int(entry.repeat), entry.payload)
+        self._push_plain.run(plain)
+        self._push.run(other)
 
-    def remove(self, host_id: int, entry: UrlEntry) -> bool:
-        """True when the entry was still queued (it may have been pruned meanwhile)."""
-        self._cursor.execute(
-            "DELETE FROM queue WHERE host_id = ? AND rank = ? AND position = ?",
-            (host_id, -entry.level, entry.position),
-        )
-        return self._cursor.rowcount == 1
+    def remove(self, places: Sequence[tuple[int, int, int]]) -> set[tuple[int, int, int]]:
+        """Take out what stands at (host id, rank, position). Returns where there was an entry (it may have been
+        pruned meanwhile)."""
+        values = list(chain.from_iterable(places))
+        queued = set(places)
+        queued.difference_update([places[number] for number in self._vacant.numbers(values)])
+        self._remove.run(values)
+        return queued
 
     def load(self, host_id: int, key: str, after: Place | None, count: int) -> Loaded:
         rank, position = after or _FIRST
@@ -90,10 +107,7 @@ class Queues:
             "ORDER BY rank DESC, position DESC LIMIT ?",
             (host_id, row[0] - queue_max),
         ).fetchall()
-        self._cursor.executemany(
-            "DELETE FROM queue WHERE host_id = ? AND rank = ? AND position = ?",
-            [(host_id, rank, position) for rank, position, _, _ in rows],
-        )
+        self._remove.run([value for rank, position, _, _ in rows for value in (host_id, rank, position)])
         return [((rank, position), fingerprint, bool(repeat)) for rank, position, fingerprint, repeat in rows]
 
     def store_robots(self, records: Sequence[RobotsRecord], stored: int) -> int:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
 from webcrawl.errors import JobdirDamaged
+from webcrawl.frontier.backends.sqlite.rows import Rows
 from webcrawl.frontier.records import State
 from webcrawl.frontier.seen import Seen
 
@@ -15,14 +18,21 @@ JOURNAL_MAX = 500_000
 """Additions after which the filter's file is written anew: what a restart has to add again at most."""
 
 
+Mark = tuple[int, int]
+"""The number of a URL's key, and its fingerprint."""
+
+Ends = dict[Mark, tuple[State, str | None]]
+"""What became of URLs, and by which rule."""
+
+
 class SeenTest(Protocol):
     """Called on the store's thread, inside a transaction unless said otherwise."""
 
-    def add(self, host_id: int, fingerprint: int) -> bool:
-        """Add a URL; True when it was new."""
+    def add(self, marks: Sequence[Mark]) -> set[Mark]:
+        """Add URLs; returns those that were new."""
         ...
 
-    def settle(self, host_id: int, fingerprint: int, state: State, rule: str | None) -> None: ...
+    def settle(self, ends: Ends) -> None: ...
 
     def state_of(self, host_id: int, fingerprint: int) -> State | None: ...
 
@@ -43,18 +53,33 @@ class ExactSeen:
     """The table ``seen``: no errors, and the state of every URL."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self._cursor = connection.cursor()
-
-    def add(self, host_id: int, fingerprint: int) -> bool:
-        self._cursor.execute(
-            "INSERT OR IGNORE INTO seen (host_id, fingerprint) VALUES (?, ?)", (host_id, fingerprint)
+        self._cursor = cursor = connection.cursor()
+        self._known = Rows(
+            cursor,
+            "WITH mark (nth, host, fingerprint) AS (VALUES {rows}) SELECT group_concat(nth) FROM mark "
+            "WHERE EXISTS (SELECT 1 FROM seen WHERE host_id = mark.host AND seen.fingerprint = mark.fingerprint)",
+            "({nth}, ?, ?)",
         )
-        return self._cursor.rowcount == 1
+        self._add = Rows(cursor, "INSERT INTO seen (host_id, fingerprint) VALUES {rows}", "(?, ?)")
+        self._settle = Rows(
+            cursor,
+            "WITH one (host, fingerprint, state, rule) AS (VALUES {rows}) UPDATE seen "
+            "SET state = one.state, rule = one.rule FROM one "
+            "WHERE host_id = one.host AND seen.fingerprint = one.fingerprint",
+            "(?, ?, ?, ?)",
+        )
 
-    def settle(self, host_id: int, fingerprint: int, state: State, rule: str | None) -> None:
-        self._cursor.execute(
-            "UPDATE seen SET state = ?, rule = ? WHERE host_id = ? AND fingerprint = ?",
-            (int(state), rule, host_id, fingerprint),
+    def add(self, marks: Sequence[Mark]) -> set[Mark]:
+        # Dictionaries keep the order: links of one page lie close together in the table.
+        unique = list(dict.fromkeys(marks))
+        known = {unique[number] for number in self._known.numbers(list(chain.from_iterable(unique)))}
+        new = [mark for mark in unique if mark not in known] if known else unique
+        self._add.run(list(chain.from_iterable(new)))
+        return set(new)
+
+    def settle(self, ends: Ends) -> None:
+        self._settle.run(
+            [value for mark, (state, rule) in ends.items() for value in (*mark, int(state), rule)]
         )
 
     def state_of(self, host_id: int, fingerprint: int) -> State | None:
@@ -85,6 +110,7 @@ class BloomSeen:
     ) -> None:
         self._connection = connection
         self._cursor = connection.cursor()
+        self._to_journal = Rows(self._cursor, "INSERT INTO seen_journal VALUES {rows}", "(?)")
         self._directory = directory
         row = self._cursor.execute("SELECT value FROM meta WHERE name = 'bloom_generation'").fetchone()
         self._generation = int(row[0]) if row else 0
@@ -97,16 +123,20 @@ class BloomSeen:
         self._added: set[int] = set()
         self._undone: set[int] = set()
 
-    def add(self, host_id: int, fingerprint: int) -> bool:
+    def add(self, marks: Sequence[Mark]) -> set[Mark]:
+        new = {mark for mark in dict.fromkeys(marks) if self._is_new(mark[1])}
+        self._to_journal.run([fingerprint for _, fingerprint in new])
+        return new
+
+    def _is_new(self, fingerprint: int) -> bool:
         if fingerprint in self._added:
             return False
         if not self._seen.add(fingerprint) and fingerprint not in self._undone:
             return False
         self._added.add(fingerprint)
-        self._cursor.execute("INSERT INTO seen_journal VALUES (?)", (fingerprint,))
         return True
 
-    def settle(self, host_id: int, fingerprint: int, state: State, rule: str | None) -> None:
+    def settle(self, ends: Ends) -> None:
         pass
 
     def state_of(self, host_id: int, fingerprint: int) -> State | None:

@@ -1,0 +1,136 @@
+"""What one commit changes in the tables, a table at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from webcrawl.frontier.backend import Batch, Committed, Settled
+from webcrawl.frontier.backends.sqlite.keys import Keys
+from webcrawl.frontier.backends.sqlite.queues import Queues
+from webcrawl.frontier.backends.sqlite.seen import Ends, Mark, SeenTest
+from webcrawl.frontier.queue_head import Place, place_of
+from webcrawl.frontier.records import Kind, State, UrlEntry
+
+Row = tuple[int, UrlEntry]
+"""The number of a key, and what goes into its queue."""
+
+_ROBOTS = Kind.ROBOTS.value
+
+
+class Commits:
+    """Carries out batches. All methods run on the store's thread inside a transaction."""
+
+    def __init__(
+        self, keys: Keys, queues: Queues, seen: SeenTest, totals: dict[str, int], queue_max: int
+    ) -> None:
+        """``totals``: the row of the table of that name; what is changed there is for the caller to store."""
+        self._keys = keys
+        self._queues = queues
+        self._seen = seen
+        self._totals = totals
+        self._queue_max = queue_max
+
+    def carry_out(self, batch: Batch) -> Committed:
+        totals = self._totals
+        ids = self._keys.ids_of(
+            [one.entry.key for one in batch.settled]
+            + [one.key for one in batch.discovered]
+            + [one.key for one in batch.hosts]
+        )
+        left: dict[int, int] = {}
+        rows = self._settle(batch.settled, ids, left)
+        rows += self._admitted(batch.discovered, ids)
+        self._queues.push(rows)
+        totals["queued"] += len(rows) - sum(left.values())
+        self._keys.queued(*_gains(rows, left))
+        self._keys.left(left)
+        self._keys.store(batch.hosts)
+        totals["robots"] += self._queues.store_robots(batch.robots, totals["robots"])
+        pruned = self._prune(rows)
+        totals["hosts"] += self._keys.added
+        if pruned:
+            rows = [(host_id, entry) for host_id, entry in rows if (host_id, place_of(entry)) not in pruned]
+        return Committed([entry for _, entry in rows], len(pruned), totals["queued"], totals["hosts"])
+
+    def _settle(self, settled: Sequence[Settled], ids: Mapping[str, int], left: dict[int, int]) -> list[Row]:
+        """Take what was settled out of its queue; counts in ``left`` how many each key lost. Returns what is
+        queued again."""
+        rows: list[Row] = []
+        ends: Ends = {}
+        queued = self._queues.remove([(ids[one.entry.key], *place_of(one.entry)) for one in settled])
+        for one in settled:
+            entry = one.entry
+            host_id = ids[entry.key]
+            place = (host_id, *place_of(entry))
+            was_queued = place in queued
+            if was_queued:
+                queued.discard(place)
+                left[host_id] = left.get(host_id, 0) + 1
+            elif not entry.repeat:
+                # It was pruned while it was leased: what became of it since is what counts.
+                self._totals["refused"] -= 1
+            if one.again is not None:
+                rows.append((host_id, one.again))
+                if not was_queued and not entry.repeat:
+                    ends[host_id, entry.fingerprint] = State.QUEUED, None
+            elif not entry.repeat:
+                self._end(ends, (host_id, entry.fingerprint), one.state, one.rule)
+        self._seen.settle(ends)
+        return rows
+
+    def _admitted(self, discovered: Sequence[UrlEntry], ids: Mapping[str, int]) -> list[Row]:
+        """What is to be queued of what was discovered."""
+        # A hop of a robots.txt redirect is no URL of the crawl: it is never seen, whatever it points to.
+        new = self._seen.add(
+            [(ids[entry.key], entry.fingerprint) for entry in discovered if entry.kind != _ROBOTS]
+        )
+        rows: list[Row] = []
+        for entry in discovered:
+            host_id = ids[entry.key]
+            mark = (host_id, entry.fingerprint)
+            if mark in new and entry.kind != _ROBOTS:
+                new.discard(mark)
+                entry.repeat = False
+            elif entry.repeat or entry.kind == _ROBOTS:
+                entry.repeat = True
+            else:
+                continue
+            rows.append((host_id, entry))
+        return rows
+
+    def _end(self, ends: Ends, mark: Mark, state: State, rule: str | None) -> None:
+        ends[mark] = state, rule
+        self._totals[_TOTAL_OF[state]] += 1
+
+    def _prune(self, rows: Sequence[Row]) -> set[tuple[int, Place]]:
+        """Cut full queues. Returns (host id, place) of what went."""
+        pruned: set[tuple[int, Place]] = set()
+        if not self._queue_max:
+            return pruned
+        ends: Ends = {}
+        gains: dict[int, int] = {}
+        for host_id in {host_id for host_id, _ in rows}:
+            for place, fingerprint, repeat in self._queues.prune(host_id, self._queue_max):
+                gains[host_id] = gains.get(host_id, 0) - 1
+                pruned.add((host_id, place))
+                if not repeat:
+                    self._end(ends, (host_id, fingerprint), State.REFUSED, "queue-full")
+        self._seen.settle(ends)
+        self._keys.queued(gains, {})
+        self._totals["queued"] -= len(pruned)
+        return pruned
+
+
+def _gains(rows: Sequence[Row], left: Mapping[int, int]) -> tuple[dict[int, int], dict[int, int]]:
+    """By key: how many URLs more it has, and the highest level among those that came."""
+    gains = {host_id: -count for host_id, count in left.items()}
+    levels: dict[int, int] = {}
+    for host_id, entry in rows:
+        gains[host_id] = gains.get(host_id, 0) + 1
+        level = levels.get(host_id)
+        if level is None or level < entry.level:
+            levels[host_id] = entry.level
+    return gains, levels
+
+
+_TOTAL_OF = {State.DONE: "done", State.FAILED: "failed", State.REFUSED: "refused"}
