@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 from webcrawl.errors import JobdirLocked, JobdirUnusable
+
+AFTERMATH_SECONDS = 20.0
+"""How long a folder is waited for whose crawl is gone, while it is still locked."""
+LOOK_AGAIN_SECONDS = 0.05
 
 
 class Jobdir:
@@ -26,7 +32,7 @@ class Jobdir:
         except OSError as error:
             raise JobdirUnusable(f"JOBDIR {self.path} cannot be used: {error.strerror or error}") from error
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(lock)
         except BlockingIOError:
             lock.seek(0)
             holder = lock.read().strip() or "another process"
@@ -70,8 +76,41 @@ class Jobdir:
         if self._lock is not None:
             os.utime(self.path / "lock")
 
+    def descriptors(self) -> tuple[int, ...]:
+        """The file whose lock this is, to be handed to processes that work here too; nothing when it is not held."""
+        return () if self._lock is None else (self._lock.fileno(),)
+
     def leave(self) -> None:
         """Give the lock back; nothing happens when it is not held."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+
+
+def _lock(file: IO[str]) -> None:
+    """Lock the file, or raise BlockingIOError. Of a crawl that was killed, what kept its archive needs a moment."""
+    for _ in range(int(AFTERMATH_SECONDS / LOOK_AGAIN_SECONDS)):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if _holder_lives(file):
+                raise
+            time.sleep(LOOK_AGAIN_SECONDS)
+        else:
+            return
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _holder_lives(file: IO[str]) -> bool:
+    """Whether the process that the file names is there, as far as that can be told."""
+    file.seek(0)
+    found = re.fullmatch(r"process (\d+)", file.read().strip())
+    if found is None:
+        return True
+    try:
+        os.kill(int(found[1]), 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 from scrapy.utils.misc import load_object
 
 from webcrawl import __version__
-from webcrawl.archive.store import Archive
+from webcrawl.archive.remote import RemoteArchive
 from webcrawl.configuration import Configuration
 from webcrawl.contact import is_contact, is_public
 from webcrawl.downloadhandlers.network import private_addresses
@@ -108,6 +108,7 @@ def _build(crawler: Crawler) -> Machine:
     rules = RulesCache(ROBOTS_PARSED, configuration.product_token)
     policies = _policies(configuration, key, intake, rules, time.time())
     directory = jobdir_path(crawler)
+    jobdir = None if directory is None else Jobdir(directory)
     seeded = SeededHosts(private)
     backend, clock = _backend_and_clock(configuration, crawler, key, directory, seeded)
     return Machine(
@@ -117,9 +118,9 @@ def _build(crawler: Crawler) -> Machine:
         intake,
         policies,
         rules,
-        None if directory is None else Jobdir(directory),
+        jobdir,
         backend,
-        None if directory is None else ArchiveThread(_archive(configuration, directory)),
+        None if jobdir is None else ArchiveThread(_archive(configuration, jobdir)),
         private,
         exclusions,
         seeded,
@@ -210,7 +211,7 @@ def _own_backend(configuration: Configuration, directory: Path | None) -> Backen
     return SqliteBackend(directory, options, identity)
 
 
-def _archive(configuration: Configuration, directory: Path) -> Archive:
+def _archive(configuration: Configuration, jobdir: Jobdir) -> RemoteArchive:
     info = {
         "software": f"webcrawl/{__version__}",
         "robots": "obey (RFC 9309)",
@@ -218,8 +219,9 @@ def _archive(configuration: Configuration, directory: Path) -> Archive:
     }
     if configuration.crawler_contact:
         info["operator"] = configuration.crawler_contact
-    return Archive(
-        directory,
+    return RemoteArchive(
+        jobdir.path,
+        held=jobdir.descriptors,
         worker=configuration.worker_name,
         warc=configuration.warc_enabled,
         roll_bytes=configuration.warc_roll_bytes,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import resource
 import time
 from dataclasses import asdict, dataclass
@@ -14,6 +15,8 @@ from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 
+from tests import processes
+
 
 @dataclass(frozen=True, slots=True)
 class Figures:
@@ -22,7 +25,7 @@ class Figures:
     pages: int
     wall: float
     cpu: float
-    """User and system, all threads."""
+    """User and system, all threads, and the processes that the crawl has started."""
     first_response_at: float
     """Epoch seconds."""
     peak_memory_bytes: int
@@ -71,7 +74,7 @@ class Meter:
         self._pages += 1
         self._first_at = self._first_at or time.time()
         if self._start is None and self._pages >= self._warm_up and self._may_begin():
-            self._start = (time.perf_counter(), time.process_time())
+            self._start = (time.perf_counter(), _cpu_seconds())
             self._pages = 0
         elif self._start is not None and time.perf_counter() - self._start[0] >= self._seconds:
             self._finish(*self._start)
@@ -102,7 +105,7 @@ class Meter:
         figures = Figures(
             self._pages,
             time.perf_counter() - wall,
-            time.process_time() - cpu,
+            _cpu_seconds() - cpu,
             self._first_at,
             _peak_memory_bytes(),
             took[len(took) // 2],
@@ -113,11 +116,30 @@ class Meter:
         deferred_from_coro(self._crawler.engine.close_spider_async(reason="measured"))
 
 
+def _cpu_seconds() -> float:
+    """So far, of this process and of those it started."""
+    ticks = sum(sum(map(int, stat[11:13])) for _, stat in _children())
+    return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
+
+
 def _peak_memory_bytes() -> int:
-    """The most memory that was resident. Linux counts what a process's parent had when it was made into ru_maxrss."""
+    """The most memory that was resident, in this process and those it started, each at its own time.
+
+    Linux counts what a process's parent had when it was made into ru_maxrss.
+    """
+    statuses = [Path("/proc/self/status"), *(path / "status" for path, _ in _children())]
     try:
-        status = Path("/proc/self/status").read_text()
+        return sum(_peak_of(status.read_text()) for status in statuses)
     except OSError:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _peak_of(status: str) -> int:
     [peak] = [line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")]
     return int(peak) * 1024
+
+
+def _children() -> list[tuple[Path, list[str]]]:
+    """The processes that this one started: their folders, and what stands in ``stat`` behind the name."""
+    folders = [Path(f"/proc/{pid}") for pid in processes.children_of(os.getpid())]
+    return [(folder, (folder / "stat").read_text().rpartition(")")[2].split()) for folder in folders]

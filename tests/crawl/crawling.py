@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from warcio.archiveiterator import ArchiveIterator
 
+from tests import processes
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -190,10 +192,16 @@ class Crawl(Jobdir):
         self.seconds = time.monotonic() - self._started
         return self
 
-    def kill(self) -> Crawl:
-        """kill -9."""
+    def kill(self, alone: bool = False) -> Crawl:
+        """kill -9, together with what it started, as when its container is killed; or ``alone``."""
+        started = processes.children_of(self.process.pid)
         self.process.kill()
+        if not alone:
+            for pid in started:
+                processes.kill(pid)
         self.status = self.process.wait(SECONDS)
+        for pid in started:
+            processes.wait_for_end(pid, SECONDS)
         self.seconds = time.monotonic() - self._started
         return self
 

@@ -108,7 +108,7 @@ def test_a_jobdir_that_is_a_file_is_refused(web, crawl, folder):
 
 def test_a_second_process_on_the_same_jobdir_is_refused_and_the_first_goes_on(serve, start, crawl):
     web = serve(hosts=4, pages=40)
-    first = start(web.seeds, POLITENESS_MIN_DELAY=0.1)
+    first = start(web.seeds, POLITENESS_MIN_DELAY=0.5)
     first.until_logged(5)
     (line,) = refusal(crawl(web.seeds, of=first))
     assert first.process.poll() is None

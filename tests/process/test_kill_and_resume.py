@@ -37,7 +37,7 @@ def killed_legs(draw, kills, begin):
         else:
             crawl.until_logged(lines + draw.randrange(1, LINES_A_LEG))
             time.sleep(draw.uniform(0.0, 0.05))
-        yield crawl.kill()
+        yield crawl.kill(alone=draw.random() < 0.5)
 
 
 def in_flight(crawl, asked):

@@ -5,10 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
 
 from webcrawl.archive.capture import Entry
 from webcrawl.archive.repair import RepairReport
-from webcrawl.archive.store import Archive
+
+
+class Archive(Protocol):
+    """``webcrawl.archive.store.Archive``, or one that is kept by a process of its own; calls wait."""
+
+    def open(self) -> RepairReport: ...
+
+    def append(self, entries: Sequence[Entry]) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class ArchiveThread:

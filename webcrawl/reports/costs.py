@@ -137,6 +137,8 @@ APPENDED_BYTES = 10_000
 
 WORKER_BYTES = 112_000_000
 """Resident, when it has just begun."""
+KEEPER_BYTES = 29_000_000
+"""The process that keeps its archive."""
 ACTIVE_HOST_BYTES = 2_700
 """An active host; its robots.txt and the head of its queue besides."""
 HEAD = 16

@@ -1,0 +1,83 @@
+"""The process that keeps an archive: ``python -m webcrawl.archive.keeper``, started by ``RemoteArchive``.
+
+Digests, compression and the writing of lines need no more of the crawl than its bytes, and in a process of their own
+they never keep the event loop waiting for the interpreter. It ends with the crawl, however that ends: what was given
+to it in whole groups is kept and its files are closed; the beginning of another group is not.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import traceback
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.archive.errors import ArchiveError, StorageFull
+from webcrawl.archive.pipe import CLOSE, entry_of, receive, send
+from webcrawl.archive.store import Archive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import BinaryIO
+
+    from webcrawl.archive.capture import Entry
+
+
+def keep(asked: BinaryIO, answers: BinaryIO) -> None:
+    """Serve one crawl, from its options to the end of ``asked``."""
+    options = receive(asked)
+    archive = Archive(Path(options.pop("directory")), **options)
+    _answer(answers, lambda: archive.open().sentences)
+    try:
+        while (entries := _group(asked)) is not None:
+            _answer(answers, partial(archive.append, entries))
+    except EOFError:
+        # The crawl is gone without a word, and so is whoever would read an answer.
+        with suppress(ArchiveError):
+            archive.close()
+    else:
+        _answer(answers, archive.close)
+
+
+def _group(asked: BinaryIO) -> list[Entry] | None:
+    """The next group of entries; None when the crawl ends."""
+    entries: list[Entry] = []
+    while (value := receive(asked)) is not None:
+        if value == CLOSE:
+            return None
+        entries.append(entry_of(value))
+    return entries
+
+
+def _answer(answers: BinaryIO, step: Callable[[], Any]) -> None:
+    """Do a step and say what became of it."""
+    said: tuple[Any, ...]
+    try:
+        done = step()
+        said = ("done",) if done is None else ("done", done)
+    except StorageFull as error:
+        said = ("full", str(error.path), error.reason)
+    except ArchiveError as error:
+        said = ("failed", str(error.path), error.reason)
+    except Exception:
+        said = ("wrong", traceback.format_exc())
+    send(answers, said)
+    answers.flush()
+
+
+def main() -> None:
+    """Keep the archive that standard input asks for."""
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # Those are for the crawl, which ends us when it has ended.
+        signal.signal(each, signal.SIG_IGN)
+    try:
+        keep(sys.stdin.buffer, sys.stdout.buffer)
+    except (BrokenPipeError, EOFError):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
