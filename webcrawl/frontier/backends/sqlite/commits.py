@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 
 from webcrawl.frontier.backend import Batch, Committed, Settled
 from webcrawl.frontier.backends.sqlite.keys import Keys
@@ -14,6 +15,7 @@ from webcrawl.frontier.records import Kind, State, UrlEntry
 Row = tuple[int, UrlEntry]
 """The number of a key, and what goes into its queue."""
 
+_HOST = itemgetter(0)
 _ROBOTS = Kind.ROBOTS.value
 
 
@@ -80,22 +82,24 @@ class Commits:
 
     def _admitted(self, discovered: Sequence[UrlEntry], ids: Mapping[str, int]) -> list[Row]:
         """What is to be queued of what was discovered."""
+        found = [(ids[entry.key], entry) for entry in discovered]
+        # Both tables are clustered by key: what lies together is looked up and written together.
+        found.sort(key=_HOST)
         # A hop of a robots.txt redirect is no URL of the crawl: it is never seen, whatever it points to.
         new = self._seen.add(
-            [(ids[entry.key], entry.fingerprint) for entry in discovered if entry.kind != _ROBOTS]
+            [(host_id, entry.fingerprint) for host_id, entry in found if entry.kind != _ROBOTS]
         )
         rows: list[Row] = []
-        for entry in discovered:
-            host_id = ids[entry.key]
+        for row in found:
+            host_id, entry = row
             mark = (host_id, entry.fingerprint)
             if mark in new and entry.kind != _ROBOTS:
                 new.discard(mark)
                 entry.repeat = False
+                rows.append(row)
             elif entry.repeat or entry.kind == _ROBOTS:
                 entry.repeat = True
-            else:
-                continue
-            rows.append((host_id, entry))
+                rows.append(row)
         return rows
 
     def _end(self, ends: Ends, mark: Mark, state: State, rule: str | None) -> None:

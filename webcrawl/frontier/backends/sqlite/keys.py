@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
+from operator import attrgetter
 
 from webcrawl.frontier.backend import Counts, Idle
 from webcrawl.frontier.backends.sqlite.rows import Rows
@@ -33,11 +34,12 @@ _STORE = (
     "SET next_fetch_at = new.at, delay_seconds = new.delay, parked = new.parked, given_up = new.given_up, "
     "record = new.record FROM new WHERE id = new.host"
 )
+_values = attrgetter(*_FIELDS)
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def dump(record: HostRecord) -> str:
-    return _encode({name: getattr(record, name) for name in _FIELDS})
+    return _encode(dict(zip(_FIELDS, _values(record), strict=True)))
 
 
 def parse(text: str) -> HostRecord:
