@@ -15,9 +15,12 @@ import inspect
 import logging
 from typing import TYPE_CHECKING, Any
 
+from pydispatch.dispatcher import getAllReceivers, liveReceivers
+from pydispatch.robustapply import robustApply
 from scrapy import Request, signals
 from scrapy.core.engine import ExecutionEngine
 from scrapy.http import Response
+from scrapy.pipelines import ItemPipelineManager
 from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.misc import warn_on_generator_with_return_value
 from scrapy.utils.spider import iterate_spider_output
@@ -136,7 +139,33 @@ class DirectEngine(ExecutionEngine):
             if isinstance(given, Request):
                 self.crawl(given)
             elif given is not None:
-                await scraper.start_itemproc_async(given, response=response)
+                await self._take_item(given, response)
+
+    async def _take_item(self, item: Any, response: Response) -> None:
+        """Send an item through the pipelines; where there are none, tell of it at once."""
+        scraper = self.scraper
+        pipelines = scraper.itemproc
+        if type(pipelines) is not ItemPipelineManager or pipelines.methods["process_item"]:
+            await scraper.start_itemproc_async(item, response=response)
+            return
+        spider = self.spider
+        assert spider is not None
+        if words := self.logformatter.scraped(item, response, spider):
+            logger.log(
+                words["level"],
+                words["msg"],
+                *([words["args"]] if words.get("args") else []),
+                extra={"spider": spider, "item": item},
+            )
+        named = {"signal": signals.item_scraped, "sender": self.signals.sender}
+        for receiver in liveReceivers(getAllReceivers(named["sender"], named["signal"])):
+            # One after the other: Scrapy makes a task of each, though nearly all of them have nothing to wait for.
+            try:
+                told = robustApply(receiver, item=item, response=response, spider=spider, **named)
+                if told is not None:
+                    await ensure_awaitable(told)
+            except Exception:
+                logger.exception("Error caught on signal handler: %s", receiver, extra={"spider": spider})
 
     async def _call_spider(
         self, result: Response | Failure, request: Request

@@ -117,6 +117,20 @@ def test_a_pipeline_may_drop_items(kinds):
     assert cases(kinds, "dropped") == []
 
 
+def test_all_who_listen_hear_of_items_and_one_who_fails_is_told(serve, crawl):
+    web = serve(hosts=1, pages=1)
+    crawled = crawl(spider="heard", module=SETTINGS, arguments={"origin": web.web.origin(0)})
+
+    assert crawled.status == 0
+    for number in range(3):
+        assert f"plain: {number} of {number} by heard" in crawled.stderr
+        assert f"waiting: {number}" in crawled.stderr
+    assert "counted: 3" in crawled.stderr
+    kept = (crawled.path / "unanticipated.log").read_text()
+    assert kept.count("RuntimeError: a handler fails") == 3
+    assert kept.count("RuntimeError: another fails later") == 3
+
+
 def test_every_request_is_in_the_log_with_where_it_was_found(kinds):
     web, crawled, _ = kinds
     start = f"{web.web.origin(0)}/x/ok?start"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pydispatch import dispatcher  # type: ignore[import-untyped]
+from pydispatch import dispatcher
 from scrapy.commands import fetch
 
 from webcrawl.commands import looking
