@@ -16,6 +16,14 @@ from tests.fakeweb.witness import violations
 SCRAPY = str(Path(sys.executable).with_name("scrapy"))
 ROOT = Path(__file__).resolve().parents[2]
 HOSTS = 1000
+FRESH = 10
+"""Links of a page that nobody has met before, of its hundred."""
+MUCH_FRESH = 30
+
+
+def bench_web(fresh: int = FRESH) -> Config:
+    """Pages whose other links lead to a few pages a host, which a crawl knows after its first seconds."""
+    return Config(kind="bench", hosts=HOSTS, pages=20, fresh=fresh)
 
 
 def told(figures: Figures) -> str:
@@ -24,8 +32,15 @@ def told(figures: Figures) -> str:
 
 def pages_per_second(folder: Path, seconds: float) -> None:
     """This crawler with everything on, and plain Scrapy, one after the other on the same pages."""
-    print(f"As fast as it goes, {HOSTS} hosts, 29 KB and 100 links a page, {seconds:g} s each:")
-    with serve_in_process(Config(kind="bench", hosts=HOSTS)) as web:
+    for fresh in (FRESH, MUCH_FRESH):
+        _side_by_side(folder / str(fresh), seconds, fresh)
+
+
+def _side_by_side(folder: Path, seconds: float, fresh: int) -> None:
+    print(
+        f"As fast as it goes, {HOSTS} hosts, 29 KB and 100 links a page, {fresh} of them new, {seconds:g} s each:"
+    )
+    with serve_in_process(bench_web(fresh)) as web:
         seeds = seeds_file(folder, web)
         plain = _scrapy(
             folder / "plain", ["plain", "-a", f"seeds={seeds}"], seconds, "tests.bench.plain_settings"
@@ -41,7 +56,7 @@ def pages_per_second(folder: Path, seconds: float) -> None:
 def callbacks(folder: Path, seconds: float) -> None:
     """How long a single callback holds the event loop, on asyncio's own loop since uvloop cannot be asked."""
     print("Callbacks of the event loop, delay 0:")
-    with serve_in_process(Config(kind="bench", hosts=HOSTS)) as web:
+    with serve_in_process(bench_web()) as web:
         seeds = seeds_file(folder, web)
         settings = (
             "POLITENESS_MIN_DELAY=0",
@@ -58,7 +73,7 @@ def with_a_delay(folder: Path, seconds: float) -> None:
     """A delay of one second on every host: how much of what politeness permits is used, and no violation."""
     print(f"With a delay of 1 s on {HOSTS} hosts ({HOSTS} pages/s are permitted):")
     folder.mkdir(parents=True, exist_ok=True)
-    with serve_in_process(Config(kind="bench", hosts=HOSTS), folder / "access.log") as web:
+    with serve_in_process(bench_web(), folder / "access.log") as web:
         seeds = seeds_file(folder, web)
         settings = ("POLITENESS_MIN_DELAY=1", "POLITENESS_FACTOR=0")
         mine = ours(folder / "ours", seeds, seconds, *settings, warm_up=3000)

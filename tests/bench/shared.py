@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from tests.bench.crawls import HOSTS, ROOT, SCRAPY, seeds_file
+from tests.bench.crawls import FRESH, HOSTS, MUCH_FRESH, ROOT, SCRAPY, bench_web, seeds_file
 from tests.bench.meter import Figures
 from tests.bench.planning import about
 from tests.bench.sizes import Web, redis_sizes
-from tests.fakeweb.config import Config
 from tests.fakeweb.process import Served, serve_in_process
 from tests.redis_server import RedisServer
 
@@ -74,14 +73,21 @@ class Measured:
 
 def beside_sqlite(folder: Path, seconds: float) -> None:
     """One worker, its state in SQLite and in Redis in turn."""
-    print(f"One worker on SQLite and on Redis in turn, {HOSTS} hosts, 100 links a page, {seconds:g} s each:")
+    for fresh in (FRESH, MUCH_FRESH):
+        _in_turn(folder / str(fresh), seconds, fresh)
+
+
+def _in_turn(folder: Path, seconds: float, fresh: int) -> None:
+    print(
+        f"One worker on SQLite and on Redis in turn, {fresh} of a page's 100 links new, {seconds:g} s each:"
+    )
     sqlite: list[Measured] = []
     redis: list[Measured] = []
     for number in range(ROUNDS):
-        sqlite.append(_crawled(folder / f"sqlite-{number}", seconds, 1))
+        sqlite.append(_crawled(folder / f"sqlite-{number}", seconds, 1, fresh=fresh))
         print(f"  SQLite {sqlite[-1]}")
         with RedisServer(folder / f"server-{number}") as server:
-            redis.append(_crawled(folder / f"redis-{number}", seconds, 1, server))
+            redis.append(_crawled(folder / f"redis-{number}", seconds, 1, server, fresh))
             print(f"  Redis  {redis[-1]}")
             name = about(server)
     ratio = median(one.cpu_ms for one in redis) / median(one.cpu_ms for one in sqlite)
@@ -125,10 +131,12 @@ def a_million_in_redis(folder: Path, seconds: float) -> None:
 # -- crawls that are measured together -------------------------------------------------------------------------
 
 
-def _crawled(folder: Path, seconds: float, workers: int, server: RedisServer | None = None) -> Measured:
+def _crawled(
+    folder: Path, seconds: float, workers: int, server: RedisServer | None = None, fresh: int = FRESH
+) -> Measured:
     """A crawl from its beginning; when all workers are warm they are measured for so many seconds."""
     folder.mkdir(parents=True)
-    with serve_in_process(Config(kind="bench", hosts=HOSTS)) as web:
+    with serve_in_process(bench_web(fresh)) as web:
         seeds, go = seeds_file(folder, web), folder / "go"
         settings = [f"METER_SECONDS={seconds}", f"METER_GO={go}", f"METER_WARM_UP={WARM_UP // workers}"]
         if server is not None:

@@ -62,6 +62,7 @@ def _add_web(add: Callable[..., argparse.Action]) -> None:
         action="store_true",
         help="the benchmarks' web: 29 KB, 100 links; --pages is per host (100)",
     )
+    add("--fresh", type=int, default=0, metavar="N", help="with --bench: links of a page that are new (0)")
 
 
 def _add_server(add: Callable[..., argparse.Action]) -> None:
@@ -96,6 +97,7 @@ def _config(options: argparse.Namespace) -> Config:
         seed=options.seed,
         hosts=options.hosts or (1000 if options.bench else 20),
         pages=pages or None,
+        fresh=options.fresh,
         links=options.links,
         suffix=options.suffix,
         per_domain=options.per_domain,

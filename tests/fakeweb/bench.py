@@ -1,8 +1,7 @@
 """The web of the benchmarks: 1,000 hosts, 29 KB and 100 links a page, made in some 20 microseconds each.
 
-Four links in five stay on their host. It is a closed space of ``pages`` URLs a host: the fewer pages, the
-sooner most links of a page are known already. With the default of 100, a crawl of 10,000 pages meets 10 new
-URLs a page.
+Four links in five stay on their host. ``fresh`` of a page's links lead to pages that no other page leads to, however
+long a crawl goes on. The others lead into a closed space of ``pages`` URLs a host: the fewer, the sooner they are known.
 
 Plain Scrapy resolves names through the system, which may not know *.localhost; see ``scrapy_names`` for the
 resolver that makes it.
@@ -21,6 +20,8 @@ from tests.fakeweb.robots import ALLOW_ALL
 INSIDE_LINKS = 80
 ACROSS_LINKS = 20
 PAGE_BYTES = 29_000
+FRESH_PAGES = 2_000_000_000
+"""Of a host, outside the closed space: so many that no two links of a crawl meet there."""
 _TEMPLATES = 16
 _TEXT = """
 the of and to in a is that for it as was with be by on not he his but at are this have from or had an
@@ -36,11 +37,13 @@ class BenchWeb:
     """A Site that costs next to nothing to serve; robots.txt allows everything."""
 
     def __init__(
-        self, seed: int = 1, hosts: int = 1000, pages: int = 100, *, suffix: str = "localhost"
+        self, seed: int = 1, hosts: int = 1000, pages: int = 100, fresh: int = 0, *, suffix: str = "localhost"
     ) -> None:
+        """``fresh``: a multiple of five, so that four in five of these links stay on their host too."""
         self.seed = seed
         self.hosts = host_names(hosts, suffix)
         self.pages = pages
+        self.fresh = fresh
         self.ports = Ports()
         self._suffix = suffix
         self._index = {name: index for index, name in enumerate(self.hosts)}
@@ -68,7 +71,7 @@ class BenchWeb:
         number = int(path[3:]) if path.startswith("/p/") and path[3:].isdecimal() else -1
         if path == "/":
             number = 0
-        if host is None or not 0 <= number < self.pages:
+        if host is None or not 0 <= number < self.pages + bool(self.fresh) * FRESH_PAGES:
             return http_answer(404, b"Nothing here.\n", mime="text/plain")
         return Answer(200, self.page(host, number))
 
@@ -78,8 +81,13 @@ class BenchWeb:
         draws = self._draw.unpack(stream)
         pages, hosts = self.pages, len(self.hosts)
         links = [draw % pages for draw in draws]
+        fresh_across = self.fresh // 5
+        for place in range(self.fresh - fresh_across):
+            links[place] = pages + draws[place] % FRESH_PAGES
         for place in range(INSIDE_LINKS, len(links), 2):
             links[place] = draws[place] % hosts
+        for place in range(INSIDE_LINKS + 1, INSIDE_LINKS + 2 * fresh_across, 2):
+            links[place] = pages + draws[place] % FRESH_PAGES
         body = self._templates[(host + number) % _TEMPLATES] % (number, host, *links)
         return (
             b"HTTP/1.1 200 OK\r\nServer: bench\r\nContent-Type: text/html; charset=utf-8\r\n"

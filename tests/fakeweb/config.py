@@ -34,6 +34,8 @@ class Config:
     hosts: int = 20
     pages: int | None = 400
     """Pages of all hosts together; None for an endless web. For the bench web: pages of each host."""
+    fresh: int = 0
+    """For the bench web: how many of a page's hundred links nobody has met before; a multiple of five."""
     links: int = 20
     same_host: float = 0.8
     zipf: float = 1.0

@@ -40,7 +40,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 def build(config: Config) -> Web | BenchWeb:
     """Build the site a configuration describes."""
     if config.kind == "bench":
-        return BenchWeb(config.seed, config.hosts, config.pages or 100, suffix=config.suffix)
+        return BenchWeb(config.seed, config.hosts, config.pages or 100, config.fresh, suffix=config.suffix)
     return Web.from_config(config)
 
 

@@ -71,3 +71,19 @@ def test_what_is_not_on_the_map_is_404_and_robots_txt_allows_all() -> None:
     assert _get(web, "h1000.localhost", "/p/1")[0] == 404
     assert _get(web, "h0000.localhost", "/robots.txt") == (200, b"User-agent: *\nDisallow:\n")
     assert _get(web, "h0000.localhost", "/")[0] == 200
+
+
+def test_so_many_links_as_asked_for_lead_to_pages_of_their_own_four_in_five_on_the_host() -> None:
+    web = BenchWeb(1, 1000, 20, 10)
+    web.bind(Ports(8080))
+    met: set[tuple[str, str]] = set()
+
+    for number in [0, 1, 2, 23, 2_000_000_019]:
+        status, body = _get(web, "h0007.localhost", f"/p/{number}")
+        assert status == 200
+        links = _LINK.findall(body.decode())
+        fresh = {(host, page) for host, page in links if int(page) >= 20}
+        assert (len(links), len(fresh), sum(not host for host, _ in fresh)) == (100, 10, 8)
+        assert not fresh & met
+        met |= fresh
+    assert _get(web, "h0007.localhost", "/p/2000000020")[0] == 404
