@@ -16,13 +16,15 @@ from tests.fakeweb.witness import violations
 SCRAPY = str(Path(sys.executable).with_name("scrapy"))
 ROOT = Path(__file__).resolve().parents[2]
 HOSTS = 1000
+WIDE = Config(kind="bench", hosts=HOSTS, pages=400)
+"""400,000 pages: while few of them are known, most links of a page are new."""
 FRESH = 10
-"""Links of a page that nobody has met before, of its hundred."""
+"""Links of a page that nobody has met before, of its hundred, in the midst of a long crawl."""
 MUCH_FRESH = 30
 
 
-def bench_web(fresh: int = FRESH) -> Config:
-    """Pages whose other links lead to a few pages a host, which a crawl knows after its first seconds."""
+def steady(fresh: int = FRESH) -> Config:
+    """So many links of a page are new however long it goes on; the others are known after the first seconds."""
     return Config(kind="bench", hosts=HOSTS, pages=20, fresh=fresh)
 
 
@@ -32,15 +34,15 @@ def told(figures: Figures) -> str:
 
 def pages_per_second(folder: Path, seconds: float) -> None:
     """This crawler with everything on, and plain Scrapy, one after the other on the same pages."""
+    print(f"As fast as it goes, {HOSTS} hosts, 29 KB and 100 links a page, {seconds:g} s each:")
+    _side_by_side(folder / "wide", seconds, WIDE, "of 400,000 pages, most of them new")
     for fresh in (FRESH, MUCH_FRESH):
-        _side_by_side(folder / str(fresh), seconds, fresh)
+        _side_by_side(folder / str(fresh), seconds, steady(fresh), f"of a page's links {fresh} are new")
 
 
-def _side_by_side(folder: Path, seconds: float, fresh: int) -> None:
-    print(
-        f"As fast as it goes, {HOSTS} hosts, 29 KB and 100 links a page, {fresh} of them new, {seconds:g} s each:"
-    )
-    with serve_in_process(bench_web(fresh)) as web:
+def _side_by_side(folder: Path, seconds: float, config: Config, name: str) -> None:
+    print(f" {name}:")
+    with serve_in_process(config) as web:
         seeds = seeds_file(folder, web)
         plain = _scrapy(
             folder / "plain", ["plain", "-a", f"seeds={seeds}"], seconds, "tests.bench.plain_settings"
@@ -56,7 +58,7 @@ def _side_by_side(folder: Path, seconds: float, fresh: int) -> None:
 def callbacks(folder: Path, seconds: float) -> None:
     """How long a single callback holds the event loop, on asyncio's own loop since uvloop cannot be asked."""
     print("Callbacks of the event loop, delay 0:")
-    with serve_in_process(bench_web()) as web:
+    with serve_in_process(WIDE) as web:
         seeds = seeds_file(folder, web)
         settings = (
             "POLITENESS_MIN_DELAY=0",
@@ -73,7 +75,7 @@ def with_a_delay(folder: Path, seconds: float) -> None:
     """A delay of one second on every host: how much of what politeness permits is used, and no violation."""
     print(f"With a delay of 1 s on {HOSTS} hosts ({HOSTS} pages/s are permitted):")
     folder.mkdir(parents=True, exist_ok=True)
-    with serve_in_process(bench_web(), folder / "access.log") as web:
+    with serve_in_process(WIDE, folder / "access.log") as web:
         seeds = seeds_file(folder, web)
         settings = ("POLITENESS_MIN_DELAY=1", "POLITENESS_FACTOR=0")
         mine = ours(folder / "ours", seeds, seconds, *settings, warm_up=3000)

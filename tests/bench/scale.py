@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.bench.crawls import HOSTS, ours, seeds_file
+from tests.bench.crawls import HOSTS, WIDE, ours, seeds_file
 from tests.fakeweb.process import Served, serve_in_process
 from webcrawl.frontier.backend import Batch
 from webcrawl.frontier.backends.sqlite import SqliteBackend
@@ -22,7 +22,7 @@ _AT_ONCE = 20_000
 def a_million_queued(folder: Path, seconds: float) -> None:
     """A crawl that has a million URLs in its queues: the most memory it takes."""
     print(f"With a million URLs queued on {HOSTS} hosts:")
-    with serve_in_process(bench_web()) as web:
+    with serve_in_process(WIDE) as web:
         _fill(folder / "job", web, 1_000_000)
         figures = ours(
             folder, seeds_file(folder, web), seconds, "POLITENESS_MIN_DELAY=0", "POLITENESS_FACTOR=0"
@@ -35,7 +35,7 @@ def a_million_queued(folder: Path, seconds: float) -> None:
 def ten_million_queued(folder: Path, seconds: float) -> None:
     """A crawl that has ten million URLs in its queues: from the command to the first response."""
     print("With ten million URLs queued:")
-    with serve_in_process(bench_web()) as web:
+    with serve_in_process(WIDE) as web:
         seeds = seeds_file(folder, web)
         fast = ("POLITENESS_MIN_DELAY=0", "POLITENESS_FACTOR=0")
         empty = _start_seconds(folder / "empty", seeds, *fast)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from tests.bench.crawls import FRESH, HOSTS, MUCH_FRESH, ROOT, SCRAPY, bench_web, seeds_file
+from tests.bench.crawls import FRESH, HOSTS, MUCH_FRESH, ROOT, SCRAPY, seeds_file, steady
 from tests.bench.meter import Figures
 from tests.bench.planning import about
 from tests.bench.sizes import Web, redis_sizes
@@ -136,7 +136,7 @@ def _crawled(
 ) -> Measured:
     """A crawl from its beginning; when all workers are warm they are measured for so many seconds."""
     folder.mkdir(parents=True)
-    with serve_in_process(bench_web(fresh)) as web:
+    with serve_in_process(steady(fresh)) as web:
         seeds, go = seeds_file(folder, web), folder / "go"
         settings = [f"METER_SECONDS={seconds}", f"METER_GO={go}", f"METER_WARM_UP={WARM_UP // workers}"]
         if server is not None:

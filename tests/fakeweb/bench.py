@@ -1,7 +1,8 @@
 """The web of the benchmarks: 1,000 hosts, 29 KB and 100 links a page, made in some 20 microseconds each.
 
-Four links in five stay on their host. ``fresh`` of a page's links lead to pages that no other page leads to, however
-long a crawl goes on. The others lead into a closed space of ``pages`` URLs a host: the fewer, the sooner they are known.
+Four links in five stay on their host. ``fresh`` of a page's links lead to pages that no other page leads to,
+however long a crawl goes on. The others lead into a closed space of ``pages`` URLs a host: the fewer, the sooner
+they are known.
 
 Plain Scrapy resolves names through the system, which may not know *.localhost; see ``scrapy_names`` for the
 resolver that makes it.
