@@ -58,6 +58,10 @@ class Proxy:
     headers: dict[str, str]
 
 
+ORIGINS_REMEMBERED = 4_096
+"""Origins of which is remembered what aiohttp is told to connect to them, in some 10 MB."""
+
+
 @dataclass(slots=True)
 class Attempt:
     """What became of opening a connection, also where it failed."""
@@ -100,6 +104,7 @@ class Network:
             local_addr=_bind_address(settings.get("DOWNLOAD_BIND_ADDRESS")),
             socket_factory=self._open_socket,
         )
+        self._asked = functools.lru_cache(ORIGINS_REMEMBERED)(self._connection_request)
         # The one private name of aiohttp that is used; tests/unit/downloadhandlers/test_canary.py watches it.
         self._connector._factory = cast(
             "functools.partial[ResponseHandler]", functools.partial(PageProtocol, self._loop, self._idle)
@@ -118,7 +123,11 @@ class Network:
         _attempt.set(attempt)
         if self._connect_timeout:
             seconds = min(seconds, self._connect_timeout)
-        request = self._connection_request(target, proxy)
+        request = (
+            self._asked(target.scheme, target.host, target.port)
+            if proxy is None
+            else self._connection_request(target.scheme, target.host, target.port, proxy)
+        )
         try:
             connection = await self._connector.connect(request, [], aiohttp.ClientTimeout(connect=seconds))
         except aiohttp.ClientConnectorError as error:
@@ -147,12 +156,14 @@ class Network:
         await self._connector.close()
         await self._resolver.close()
 
-    def _connection_request(self, target: Target, proxy: Proxy | None) -> aiohttp.ClientRequest:
+    def _connection_request(
+        self, scheme: str, host: str, port: int, proxy: Proxy | None = None
+    ) -> aiohttp.ClientRequest:
         """What tells aiohttp's connector where to connect; never sent, but for the CONNECT to a proxy."""
         extra: dict[str, Any] = {}
         if proxy is not None:
             extra = {"proxy": yarl.URL(proxy.url), "proxy_headers": proxy.headers}
-        url = yarl.URL(f"{target.scheme}://{target.host}:{target.port}/", encoded=True)
+        url = yarl.URL(f"{scheme}://{host}:{port}/", encoded=True)
         return aiohttp.ClientRequest("GET", url, loop=self._loop, ssl=self._tls, **extra)
 
     def _check_literal(self, host: str) -> None:

@@ -6,7 +6,7 @@ costs one hash and one look-up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from webcrawl.frontier.records import UrlEntry
@@ -37,10 +37,11 @@ class Recent:
         self._young: set[int] = set()
         self._old: set[int] = set()
 
-    def unmet(self, values: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
+    def unmet(self, values: Mapping[int, str]) -> list[tuple[int, str]]:
         """The pairs whose first is a fingerprint that was not met lately."""
-        young, old = self._young, self._old
-        return [pair for pair in values if pair[0] not in young and pair[0] not in old]
+        # Nearly all were met: sets tell so in one step, where a hundred look-ups take twice as long.
+        unmet = {*values}.difference(self._young, self._old)
+        return [pair for pair in values.items() if pair[0] in unmet]
 
     def add(self, value: int) -> None:
         self._young.add(value)
@@ -74,7 +75,7 @@ class Intake:
         taken = Taken([], [])
         recent, key_of, verdict = self._recent, self._key, self._scope
         marks = fingerprint_all(canonical_all(urls, self._rules))
-        for mark, url in recent.unmet(dict(zip(marks, urls, strict=True)).items()):
+        for mark, url in recent.unmet(dict(zip(marks, urls, strict=True))):
             host = host_of(url)
             key = key_of(host)
             answer = verdict(Candidate(url, host, key, depth))

@@ -27,6 +27,7 @@ _SUSPECTS = {
     "lower_case_path": r"[A-Z]",
     "drop_host_dot": r"^https?://[^/]*\.[:/]",
 }
+_SIGNS = {"escapes": "%", "empty_query": "?"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +52,13 @@ class CanonicalRules:
     """Remove the dot that ends a fully qualified host name."""
     suspect: re.Pattern[str] = field(init=False, repr=False, compare=False)
     """Finds something in every URL that these rules change, and in few others."""
+    signs: tuple[str, ...] | None = field(init=False, repr=False, compare=False)
+    """One of these characters is in every URL that these rules change; None where no characters tell."""
 
     def __post_init__(self) -> None:
         patterns = [pattern for name, pattern in _SUSPECTS.items() if getattr(self, name)]
+        signs = [_SIGNS.get(name) for name in _SUSPECTS if getattr(self, name)]
+        object.__setattr__(self, "signs", None if None in signs else tuple(signs))
         object.__setattr__(self, "suspect", re.compile("|".join(patterns) or r"(?!)"))
 
 
@@ -67,6 +72,11 @@ def canonical(url: str, rules: CanonicalRules = DEFAULT) -> str:
 
 def canonical_all(urls: Sequence[str], rules: CanonicalRules = DEFAULT) -> list[str]:
     """Return the comparable forms of resolved URLs, in their order."""
+    if rules.signs is not None:
+        # A look at all of them at once; a page's links often have neither escapes nor queries.
+        together = "".join(urls)
+        if not any(sign in together for sign in rules.signs):
+            return list(urls)
     suspect = rules.suspect.search
     return [url if suspect(url) is None else _rewrite(url, rules) for url in urls]
 

@@ -31,4 +31,8 @@ def request_fingerprint(method: str, canonical_url: str, body: bytes) -> int:
 
 def fingerprint_all(canonical_urls: Sequence[str]) -> list[int]:
     """Return the fingerprints of comparable URLs, in their order."""
-    return [fingerprint(url) for url in canonical_urls]
+    try:
+        digests = [xxh3_64_intdigest(url.encode()) for url in canonical_urls]
+    except UnicodeEncodeError:
+        return [fingerprint(url) for url in canonical_urls]
+    return [digest if digest < _SIGN else digest - _WRAP for digest in digests]
