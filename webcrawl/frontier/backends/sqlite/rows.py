@@ -29,12 +29,10 @@ class Rows:
         """The statement as it is written for each number of rows."""
         return list(self._texts.values())
 
-    def run(self, values: Sequence[Value]) -> int:
-        """Carry it out on the rows whose values stand one behind the other. Returns how many rows it changed."""
-        changed = 0
+    def run(self, values: Sequence[Value]) -> None:
+        """Carry it out on the rows whose values stand one behind the other."""
         for _, text, part in self._parts(values):
-            changed += self._cursor.execute(text, part).rowcount
-        return changed
+            self._cursor.execute(text, part)
 
     def numbers(self, values: Sequence[Value]) -> list[int]:
         """For a statement that selects the numbers of some of its rows, with commas between: all of them."""
