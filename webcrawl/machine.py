@@ -274,4 +274,5 @@ def limits_of(configuration: Configuration) -> Limits:
         open_max=configuration.concurrent_requests,
         active_max=configuration.frontier_active_max,
         patience_seconds=configuration.frontier_patience_seconds,
+        commit_interval_seconds=configuration.commit_interval_seconds,
     )

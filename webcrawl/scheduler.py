@@ -107,7 +107,6 @@ class Scheduler:
             changed=self.wake,
             broken=self._broken,
             stopped=self._stopped,
-            commit_interval_seconds=machine.configuration.commit_interval_seconds,
         )
 
     @classmethod

@@ -154,7 +154,6 @@ class Worker:
             limits,
             self.clock,
             broken=self.troubles.append,
-            commit_interval_seconds=0.0,
         )
 
     @property

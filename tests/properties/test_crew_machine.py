@@ -115,7 +115,7 @@ class Crawl(RuleBasedStateMachine):
     ) -> None:
         self.time, self.model, self.names = TIME, model, itertools.count(1)
         self.time.now = NOW
-        self.limits = Limits(open_max, active_max, dry_max, blocked_max=100, patience_seconds=40.0)
+        self.limits = Limits(open_max, active_max, dry_max, 100, 40.0, commit_interval_seconds=0.0)
         self.spider = f"crawl{next(self.spiders)}"
         self.options = partial(
             RedisOptions,
@@ -562,6 +562,7 @@ def staged(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, module in list(sys.modules.items()):
         if name.startswith("webcrawl.frontier") and hasattr(module, "uptime"):
             monkeypatch.setattr(module, "uptime", TIME)
+    monkeypatch.setattr("webcrawl.frontier.policies.GROUP_LEAST", 2)
     redis, own = "webcrawl.frontier.backends.redis", server._client
     monkeypatch.setattr(
         f"{redis}.server._client",

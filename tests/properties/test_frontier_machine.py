@@ -85,7 +85,7 @@ class Play(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp())
         self.driven = make(self.kind, self.loop, self.folder, queue_max=queue_max, delay_seconds=5.0)
         self.order, self.model, self.lives = order, model, 0
-        self.limits = Limits(open_max, active_max, dry_max, blocked_max, patience_seconds=40.0)
+        self.limits = Limits(open_max, active_max, dry_max, blocked_max, 40.0, commit_interval_seconds=0.0)
         self.ledger = Ledger(queue_max, lambda entry, rule: self.world.refused(entry, rule))
         self.world = World(self.policies(), self.ledger, open_max)
         self.promised: list[UrlEntry] = []
@@ -124,7 +124,6 @@ class Play(RuleBasedStateMachine):
             self.clock,
             changed=self.woken,
             broken=self.troubles.append,
-            commit_interval_seconds=0.0,
         )
         self.loop.run(self.frontier.open())
         if isinstance(self.driven, DrivenSqlite):
@@ -421,6 +420,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("active_key", "active_keys", "frontier", "backends.memory", "backends.sqlite.backend"):
         monkeypatch.setattr(f"webcrawl.frontier.{module}.HEAD", HEAD)
     monkeypatch.setattr("webcrawl.frontier.patience.RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("webcrawl.frontier.policies.GROUP_LEAST", 2)
 
 
 @pytest.mark.usefixtures("small_steps")

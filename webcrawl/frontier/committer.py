@@ -1,9 +1,9 @@
 """The one place where what happened becomes lasting: archive first, then state, in groups.
 
 Changes are collected while a commit is under way and go together in the next one, so that the cost of a
-commit is shared by what happened during it, and nothing waits longer than that. A full disk stops the
-committer, not the crawl's memory: the group is kept and tried again, and since the frontier counts what is
-not durable as open, no new requests start meanwhile.
+commit is shared by what happened during it. Groups have a limit, or the whole crawl would fetch and store in
+turn. A full disk stops the committer, not the crawl's memory: the group is kept and tried again, and since the
+frontier counts what is not durable as open, no new requests start meanwhile.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Protocol
 from webcrawl.archive.capture import Entry
 from webcrawl.frontier.backend import Backend, Batch, Committed, Settled
 from webcrawl.frontier.patience import Patience
+from webcrawl.frontier.policies import Limits
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.hosts.record import HostRecord, RobotsRecord
 
@@ -50,7 +51,7 @@ class Committer:
         store: Store | None,
         committed: Callable[[Committed], None],
         failed: Callable[[BaseException], None],
-        interval_seconds: float,
+        limits: Limits,
         patience: Patience,
         drained: Callable[[], None] = lambda: None,
     ) -> None:
@@ -59,7 +60,8 @@ class Committer:
         self._store = store
         self._committed = committed
         self._failed = failed
-        self._interval = interval_seconds
+        self._interval = limits.commit_interval_seconds
+        self._group_max = limits.group_max
         self._pending: list[Change] = []
         self._broken = False
         self._task: asyncio.Task[None] | None = None
@@ -92,11 +94,13 @@ class Committer:
         try:
             while self._pending or committing is not None:
                 if self._pending:
-                    group, self._pending = self._pending, []
+                    group, self._pending = self._pending[: self._group_max], self._pending[self._group_max :]
                     await self._archive(group)
                     if committing is not None:
                         await committing
                     committing = asyncio.get_running_loop().create_task(self._commit(group))
+                if len(self._pending) >= self._group_max:
+                    continue
                 if self._pending:
                     await asyncio.sleep(self._interval)
                 elif committing is not None:

@@ -66,7 +66,6 @@ class Frontier:
         changed: Callable[[], None] = lambda: None,
         broken: Callable[[BaseException], None] = lambda error: None,
         stopped: Callable[[], None] = lambda: None,
-        commit_interval_seconds: float = 0.02,
     ) -> None:
         """``clock``: epoch seconds that never run backwards. ``changed`` is called when ``next`` may have an
         answer again, or the crawl may be finished; ``broken`` when state can no longer be kept; ``stopped`` once,
@@ -80,7 +79,7 @@ class Frontier:
         self._stopped = stopped
         self._patience = Patience()
         self._committer = Committer(
-            backend, store, self._on_committed, broken, commit_interval_seconds, self._patience, changed
+            backend, store, self._on_committed, broken, limits, self._patience, changed
         )
         self._keys = ActiveKeys(
             backend, policies, limits, clock, self._committer.drain, changed, broken, self._patience

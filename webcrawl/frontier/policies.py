@@ -55,6 +55,10 @@ class Policies:
     """Called when URLs that were turned away for lack of room may be offered again."""
 
 
+GROUP_LEAST = 32
+"""Changes that always become durable together if they are there: fewer at a time cost too much each."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What bounds the frontier's memory and patience."""
@@ -69,3 +73,11 @@ class Limits:
     """URLs of one key held back because their origin's robots.txt is not to be had, before the key waits."""
     patience_seconds: float = 120.0
     """When nothing is left but parked keys, the crawl waits for the first of them at most so long."""
+    commit_interval_seconds: float = 0.02
+    """How long what has ended waits for more to become durable with it."""
+
+    @property
+    def group_max(self) -> int:
+        """How much becomes durable together at most: while half of what may be open is on its way to the disk, there
+        is room to fetch, and not everything ends at the same moment again."""
+        return max(self.open_max // 2, GROUP_LEAST)

@@ -32,7 +32,7 @@ class SmallCrawl:
     def __init__(self, *, admit: Callable[[UrlEntry], str | None] | None = None, **limits: Any) -> None:
         self.loop, self.clock, self.disk = Loop(), Clock(NOW), Disk()
         self.backend = MemoryBackend(delay_seconds=DELAY)
-        self.limits = Limits(**limits)
+        self.limits = Limits(**limits, commit_interval_seconds=0.0)
         self.admit = admit or (lambda entry: None)
         self.troubles: list[BaseException] = []
         self.changes = 0
@@ -47,7 +47,6 @@ class SmallCrawl:
             self.clock,
             changed=self._changed,
             broken=self.troubles.append,
-            commit_interval_seconds=0.0,
         )
         self.loop.run(frontier.open())
         return frontier

@@ -12,6 +12,7 @@ from webcrawl.errors import StorageFull, StorageLost
 from webcrawl.frontier.backend import Batch, Committed, Settled
 from webcrawl.frontier.committer import Change, Committer
 from webcrawl.frontier.patience import Patience
+from webcrawl.frontier.policies import GROUP_LEAST, Limits
 from webcrawl.frontier.records import State
 from webcrawl.hosts.record import HostRecord
 
@@ -55,7 +56,7 @@ class Script:
 class Bench:
     """A committer on a script."""
 
-    def __init__(self, *, store: bool = True) -> None:
+    def __init__(self, *, store: bool = True, open_max: int = 1000) -> None:
         self.script = Script()
         self.patience = Patience()
         self.queued: list[str] = []
@@ -66,7 +67,7 @@ class Bench:
             self.script if store else None,
             lambda committed: self.queued.extend(urls(committed.queued)),
             self.failures.append,
-            0.0,
+            Limits(open_max, commit_interval_seconds=0.0),
             self.patience,
         )
 
@@ -143,6 +144,21 @@ def test_what_happens_during_a_commit_goes_together_in_the_next_one_in_its_order
         assert len(found) <= 3
         durable = [step for step in bench.script.steps if step.endswith("durable")]
         assert durable == [f"{name} durable" for name in flat]
+
+    play(playing())
+
+
+def test_a_group_has_a_limit_and_full_groups_wait_for_nothing_more() -> None:
+    async def playing() -> None:
+        bench = Bench(open_max=2)
+        bench.committer._interval = 3600.0
+        done = asyncio.Event()
+        for number in range(3 * GROUP_LEAST):
+            bench.add(str(number), entry=page(), then=done.set if number == 3 * GROUP_LEAST - 1 else None)
+        async with asyncio.timeout(5):
+            await done.wait()
+        assert [len(batch.discovered) for batch in bench.script.batches] == [GROUP_LEAST] * 3
+        await bench.committer.drain()
 
     play(playing())
 
