@@ -107,6 +107,22 @@ def test_what_a_server_forgot_is_queued_again_by_whoever_queued_it(
     one.check_books()
 
 
+def test_what_is_told_again_is_told_once_more_when_the_server_forgets_it_only_then(
+    redis_server: RedisServer, crawl: Crawl
+) -> None:
+    one = crawl()
+    kept, forgotten = pages("a", 2), pages("b", 2)
+    one.commit(found(*kept))
+    before = redis_server.written_bytes
+    one.commit(found(*forgotten))
+    for bytes_left in (None, before):
+        # The first start forgets nothing, so nothing is new when it is told again; the second one forgets it.
+        restart(redis_server, one, bytes_left)
+        one.run(one.backend.pulse({}))
+    assert one.queued() == kept + forgotten
+    one.check_books()
+
+
 def test_nothing_is_settled_while_its_links_may_be_forgotten(redis_server: RedisServer, crawl: Crawl) -> None:
     """The second page has the same link as the first, which is known to be known; the server forgot it."""
     one, other = crawl(), crawl()

@@ -70,20 +70,27 @@ class Writer:
         """What was queued lately and may not be on the server's disk, with the time as told by ``uptime``."""
         self._doubtful: list[UrlEntry] = []
         """What was queued shortly before a server started."""
+        self._starts = 0
+        """Of servers that were noticed."""
         self._uncertain: set[str] = set()
         """Keys about which a commit may have queued something without our hearing of it."""
 
     def forget(self) -> None:
         """A server has started: it may have forgotten what it told us last, and what we told it."""
+        self._starts += 1
         self._known.clear()
         self._doubtful += [entry for _, entries in self._recent for entry in entries]
         self._recent.clear()
 
     async def repeat_what_is_doubtful(self) -> None:
         """Queue again what may have been forgotten; what is still known is not."""
-        if doubtful := len(self._doubtful):
-            await self._push(self._doubtful[:doubtful], {})
-            del self._doubtful[:doubtful]
+        if self._doubtful:
+            told, again = self._starts, list(self._doubtful)
+            await self._push(again, {})
+            if told == self._starts:
+                # What was still there may not be on the disk yet either: the server may be killed once more.
+                self._recent.append((uptime(), again))
+                del self._doubtful[: len(again)]
 
     @property
     def is_doubtful(self) -> bool:
