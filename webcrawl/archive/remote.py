@@ -98,7 +98,8 @@ class _Keeper:
             [sys.executable, "-m", "webcrawl.archive.keeper"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            # It finds the code where this process did; an empty path is the folder that we are in.
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
             pass_fds=held,
             # A key that interrupts the crawl must not interrupt what it still has to keep.
             process_group=0,

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,8 +22,8 @@ from webcrawl.jobdir import Jobdir
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
+PROJECT = Path(__file__).parents[3]
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -71,6 +72,20 @@ def test_what_is_appended_is_kept_as_if_it_were_done_here(target: RemoteArchive,
     target.close()
     assert process.returncode == 0
     assert logged(tmp_path) == archived(tmp_path) == urls_of(range(GROUPS))
+
+
+def test_the_code_is_found_where_this_process_found_it(
+    target: RemoteArchive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a notebook, whose path has the current folder as an empty string."""
+    root = str(PROJECT)
+    monkeypatch.chdir(root)
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.setattr(sys, "path", ["", *(path for path in sys.path if path not in ("", root))])
+    target.open()
+    target.append(group(0))
+    target.close()
+    assert logged(tmp_path) == urls_of(range(1))
 
 
 def test_what_a_crash_left_is_repaired_and_told(target: RemoteArchive, tmp_path: Path) -> None:
