@@ -21,6 +21,7 @@ from webcrawl.readers import (
     Network,
     Reader,
     choice,
+    domains,
     encoding,
     extensions,
     folder,
@@ -30,6 +31,7 @@ from webcrawl.readers import (
     nameservers,
     networks_or_switch,
     optional,
+    ports,
     readable_file,
     real,
     redis_url,
@@ -185,6 +187,31 @@ class Configuration:
     depth_limit: int = _of(whole(0, 1 << 30, zero="no limit"), 0, "links", "how far from a seed")
     extensions_refused: tuple[str, ...] = _of(
         extensions(), sorted(USELESS_EXTENSIONS), "", "file name extensions that are not worth a request"
+    )
+    allow_file: Path | None = _of(  # noqa: RUF009
+        readable_file("a readable file of expressions"),
+        None,
+        "",
+        "only URLs in which one of these expressions is found are followed, one a line (RE2 syntax)",
+    )
+    deny_file: Path | None = _of(  # noqa: RUF009
+        readable_file("a readable file of expressions"),
+        None,
+        "",
+        "URLs in which one of these expressions is found are not followed, one a line (RE2 syntax)",
+    )
+    useless_paths_file: Path | None = _of(  # noqa: RUF009
+        readable_file("a readable file of expressions"),
+        None,
+        "",
+        "the same for addresses that bring nothing; if unset, `webcrawl/scope/useless_paths.txt`",
+    )
+    top_level_domains: tuple[str, ...] = _of(
+        domains(), [], "", "only hosts under these are followed to; empty for all"
+    )
+    ports_allowed: tuple[int, ...] = _of(ports(), [], "", "ports that are followed to; empty for all")
+    path_segments_max: int = _of(
+        whole(0, 10_000, zero="no limit"), 0, "segments", "deepest path that is followed"
     )
     mime_types_wanted: tuple[str, ...] = _of(
         mime_patterns(), ["text/*", "application/xhtml+xml"], "", "a body of another type is not read"

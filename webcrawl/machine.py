@@ -18,6 +18,7 @@ from scrapy.utils.misc import load_object
 
 from webcrawl import __version__
 from webcrawl.archive.remote import RemoteArchive
+from webcrawl.choices import chosen_rules
 from webcrawl.configuration import Configuration
 from webcrawl.contact import is_contact, is_public
 from webcrawl.downloadhandlers.network import private_addresses
@@ -150,6 +151,7 @@ def _scopes(
     if configuration.urllength_limit:
         followed.append(LengthRule(configuration.urllength_limit))
     followed += [DepthRule(configuration.depth_limit), ExtensionRule(configuration.extensions_refused)]
+    followed += chosen_rules(configuration)
     if allowed := getattr(crawler.spider, "allowed_domains", None):
         followed.append(OffsiteRule(allowed))
     if domains := getattr(crawler.spider, "domains", None):

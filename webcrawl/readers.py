@@ -28,6 +28,8 @@ EMPTY = (None, "", "None")
 
 _DNS_PORT = 53
 _MIME_PATTERN = re.compile(r"[a-z0-9!#$&^_.+-]+/(\*|[a-z0-9!#$&^_.+-]+)")
+_DOMAIN = re.compile(r"[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})*")
+_LAST_PORT = 65_535
 _EXTENSION = re.compile(r"[a-z0-9_+-]{1,16}")
 
 
@@ -199,6 +201,25 @@ def words(allowed: str, pattern: re.Pattern[str], strip: str = "") -> Reader:
 def extensions() -> Reader:
     """File name extensions, with or without the leading dot."""
     return words("a list of file name extensions such as jpg,zip", _EXTENSION, strip=".")
+
+
+def domains() -> Reader:
+    """Names of domains, with or without the leading dot."""
+    return words("a list of domains such as de,gov.uk", _DOMAIN, strip=".")
+
+
+def ports() -> Reader:
+    """Numbers of TCP ports."""
+
+    def read(value: object) -> tuple[int, ...]:
+        if isinstance(value, list | tuple):
+            value = [str(item) if type(item) is int else item for item in value]
+        found = tuple(int(item) for item in as_list(value))
+        if not all(1 <= port <= _LAST_PORT for port in found):
+            raise ValueError
+        return found
+
+    return Reader("a list of ports such as 80,443,8080", read)
 
 
 def mime_patterns() -> Reader:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_redis.connection import get_redis_from_settings
 
+from webcrawl.choices import expressions_of
 from webcrawl.frontier.backends.redis import RedisBackend, RedisOptions
 from webcrawl.frontier.backends.redis.clock import ServerClock
 from webcrawl.frontier.backends.redis.crew import SCOPE
@@ -88,6 +89,12 @@ def identity(configuration: Configuration, crawler: Crawler) -> dict[str, str]:
         "DEPTH_LIMIT": configuration.depth_limit,
         "URLLENGTH_LIMIT": configuration.urllength_limit,
         "EXTENSIONS_REFUSED": _digest(sorted(configuration.extensions_refused)),
+        "ALLOW_FILE": _digest(expressions_of(configuration, "ALLOW_FILE")),
+        "DENY_FILE": _digest(expressions_of(configuration, "DENY_FILE")),
+        "USELESS_PATHS_FILE": _digest(expressions_of(configuration, "USELESS_PATHS_FILE")),
+        "TOP_LEVEL_DOMAINS": _digest(sorted(configuration.top_level_domains)),
+        "PORTS_ALLOWED": ",".join(map(str, sorted(configuration.ports_allowed))) or "all",
+        "PATH_SEGMENTS_MAX": configuration.path_segments_max,
         # The list itself is read again while the crawl runs, and may lie elsewhere on each machine.
         "EXCLUSION_FILE": "given" if configuration.exclusion_file else "none",
         "FETCH_PRIVATE_ADDRESSES": _shown(configuration.fetch_private_addresses),

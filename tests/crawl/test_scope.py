@@ -54,6 +54,41 @@ def test_allow_length_and_extensions_bound_what_is_followed_but_not_the_seeds(we
         assert re.search(rf"^\s+{rule}\s+[1-9]", crawled.stderr, re.MULTILINE)
 
 
+def test_what_the_operator_lists_is_not_followed_and_says_which_rule_it_was(web, crawl, folder):
+    deny = folder / "deny.txt"
+    deny.write_text("//h0003\\.  # not that one\n/news/.*[02468]$\n")
+
+    def follow(url):
+        return (
+            "//h0003." not in url
+            and re.search(r"/news/.*[02468]$", url) is None
+            and url.partition("?")[0].rstrip("/").count("/") - 2 <= 2
+        )
+
+    expected = expectation.depths(web, web.seeds, follow)
+    crawled, asked = asked_after(
+        web, lambda crawl: crawl(web.seeds, DENY_FILE=deny, PATH_SEGMENTS_MAX=2), crawl
+    )
+
+    crawled.assert_ended_well().assert_sound()
+    assert asked == Counter(list(expected))
+    assert 20 < len(expected) < PAGES
+    assert re.search(r"^\s+deny\s+[1-9]", crawled.stderr, re.MULTILINE)
+
+
+def test_files_of_expressions_with_wrong_lines_are_told_before_anything_starts(web, crawl, folder):
+    wrong = folder / "wrong.txt"
+    wrong.write_text("fine\n(never closed\n")
+    crawled = crawl(web.seeds, ALLOW_FILE=wrong, DENY_FILE=wrong)
+
+    assert crawled.status == 2
+    told = [line for line in crawled.stderr.splitlines() if "line 2" in line]
+    assert [name for name in ("ALLOW_FILE", "DENY_FILE") if any(name in line for line in told)] == [
+        "ALLOW_FILE",
+        "DENY_FILE",
+    ]
+
+
 def test_domains_bound_what_is_followed(web, crawl, folder):
     names = folder / "domains.txt"
     names.write_text("# these alone\nh0000.localhost\nh0003.localhost\nH0004.localhost\n\nnobody.test\n")

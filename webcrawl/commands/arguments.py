@@ -6,6 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from webcrawl.choices import wrong_files
 from webcrawl.contact import contact_problem
 from webcrawl.errors import Problem
 from webcrawl.scope.allow import AllowRule, PatternError
@@ -40,6 +41,8 @@ def check_arguments(
             ExclusionList.load(configuration.exclusion_file)
         except ExclusionError as error:
             yield from (Problem("EXCLUSION_FILE", line) for line in str(error).splitlines())
+    for name, line in wrong_files(configuration):
+        yield Problem(name, line)
     if spider.name != BROAD:
         yield from _contact(_hosts_of_spider(spider), configuration)
         return

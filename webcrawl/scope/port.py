@@ -1,0 +1,33 @@
+"""Is the port one at which this crawl looks for the web?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from webcrawl.scope.rule import Candidate
+
+
+class PortRule:
+    """Refuses URLs with another port than these; a URL without one has its scheme's, 80 or 443."""
+
+    name = "port"
+
+    def __init__(self, ports: Iterable[int]) -> None:
+        self._ports = frozenset(ports)
+
+    def refuses(self, candidate: Candidate) -> str | None:
+        port = _port(candidate.url)
+        return None if port in self._ports else f"port {port}"
+
+
+def _port(url: str) -> int:
+    start = 8 if url[4] == "s" else 7
+    authority = url[start : url.index("/", start)]
+    _, colon, digits = authority.rpartition(":")
+    # The colons of an IPv6 address stand in brackets.
+    if colon and digits.isdecimal():
+        return int(digits)
+    return 443 if start == 8 else 80

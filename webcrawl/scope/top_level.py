@@ -1,0 +1,23 @@
+"""Is the host under one of the top-level domains of this crawl?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from webcrawl.scope.rule import Candidate
+
+
+class TopLevelRule:
+    """Refuses hosts whose name does not end in one of these: ``de``, ``gov.uk``. An address has no such ending."""
+
+    name = "top-level-domain"
+
+    def __init__(self, domains: Iterable[str]) -> None:
+        self._endings = tuple(f".{domain.strip('.').lower()}" for domain in domains)
+
+    def refuses(self, candidate: Candidate) -> str | None:
+        host = candidate.host.rstrip(".")
+        return None if host.endswith(self._endings) else f"{host} is not under {', '.join(self._endings)}"
