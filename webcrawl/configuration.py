@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl import contact
 from webcrawl.contact import contact_problem
+from webcrawl.documents.links import NOFOLLOW
 from webcrawl.errors import ConfigurationError, Problem
 from webcrawl.hosts.robots_text import product_token
 from webcrawl.readers import (
@@ -35,6 +36,7 @@ from webcrawl.readers import (
     readable_file,
     real,
     redis_url,
+    some_of,
     switch,
     text,
     whole,
@@ -215,6 +217,11 @@ class Configuration:
     )
     mime_types_wanted: tuple[str, ...] = _of(
         mime_patterns(), ["text/*", "application/xhtml+xml"], "", "a body of another type is not read"
+    )
+    robots_meta_obey: bool = _of(switch(), True, "", "whether meta robots elements of a page are obeyed")
+    robots_header_obey: bool = _of(switch(), True, "", "whether the header field X-Robots-Tag is obeyed")
+    nofollow_rels: tuple[str, ...] = _of(
+        some_of(*NOFOLLOW), list(NOFOLLOW), "", "words of rel with which a link is not followed"
     )
 
     # Fetching

@@ -27,3 +27,8 @@ class Page:
     error: str | None = None
     """Why the page could not be read to its end: hostile markup, a damaged content coding."""
     links: list[Link] = field(default_factory=list)
+    noindex: bool = False
+    """What the page's author asks for in a meta element: that it be kept out of stores and indexes. Such a page
+    reaches no item pipeline and no feed. The header field ``X-Robots-Tag`` is added on the way."""
+    nofollow: bool = False
+    """Likewise: that none of its links be followed."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from webcrawl.documents.robots_tags import NOTHING, RobotsTags
 from webcrawl.frontier.hold import FOREVER, Hold
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class FetchMeta:
     """What went over the wire; set by the download handler, also for a fetch that failed."""
     decode_error: str | None = None
     """Why the content coding could not be removed; None when it could or when there is none."""
+    robots_tags: RobotsTags = NOTHING
+    """What the response's ``X-Robots-Tag`` asks of us."""
     hold: Hold = FOREVER
     """How long the key may be contacted; over, another process may be at it."""
 

@@ -127,6 +127,18 @@ def choice(*names: str) -> Reader:
     return Reader(listed, read)
 
 
+def some_of(*names: str) -> Reader:
+    """Any number of ``names``, in a list or a text with commas."""
+
+    def read(value: object) -> tuple[str, ...]:
+        found = tuple(item.lower() for item in as_list(value))
+        if not set(found) <= set(names):
+            raise ValueError
+        return found
+
+    return Reader(f"none or more of {', '.join(names)}", read)
+
+
 def switch() -> Reader:
     """On or off, in the words that Scrapy takes."""
 

@@ -28,6 +28,9 @@ PATH_SEGMENTS_MAX = 0  # 0: no limit
 LINKS_PER_PAGE_MAX = 5000
 EXCLUSION_FILE = None  # domains or URL prefixes never visited, one a line, with comments
 EXCLUSION_CHECK_SECONDS = 300  # how often that file is looked at
+ROBOTS_META_OBEY = True  # noindex and nofollow in meta elements
+ROBOTS_HEADER_OBEY = True  # the same in X-Robots-Tag
+NOFOLLOW_RELS = ["nofollow", "ugc", "sponsored"]  # links with one of these words in rel are not followed
 FETCH_PRIVATE_ADDRESSES = False  # True, or a list of networks; hosts of the seeds are always allowed
 
 # Frontier: queues, seen URLs, order ------------------------------------------------------------------------------

@@ -12,11 +12,15 @@ if TYPE_CHECKING:
 
 
 def depths(
-    served: Served, seeds: Iterable[str] | None = None, follow: Callable[[str], bool] = lambda url: True
+    served: Served,
+    seeds: Iterable[str] | None = None,
+    follow: Callable[[str], bool] = lambda url: True,
+    leads: Callable[[str], bool] = lambda url: True,
 ) -> dict[str, int]:
     """URL to the fewest links from a seed, for all pages that an obedient crawler fetches.
 
-    ``follow`` says which links are in scope; seeds always are. For webs whose pages all behave.
+    ``follow`` says which links are in scope; seeds always are. ``leads`` says of which pages links are followed at
+    all. For webs whose pages all behave.
     """
     web = served.web
     truth = web.truth()
@@ -25,7 +29,7 @@ def depths(
     queue = deque(found)
     while queue:
         url = queue.popleft()
-        for link in web.links(pages[url]):
+        for link in web.links(pages[url]) if leads(url) else ():
             target = link.origin + link.path
             if target not in found and not truth[target].forbidden and follow(target):
                 found[target] = found[url] + 1

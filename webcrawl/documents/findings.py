@@ -17,7 +17,7 @@ from webcrawl.documents.links import (
 HREF_MAX = 8_192
 """Characters of a link; a longer one is dropped."""
 
-ALWAYS = frozenset({"title", "base"})
+ALWAYS = frozenset({"title", "base", "meta"})
 
 
 Found = tuple[str, str, str, str]
@@ -36,10 +36,14 @@ class Findings:
 
     types: frozenset[str]
     links_max: int
+    agent: str = ""
+    """The product token, in lower case, by which a meta element may speak to us alone."""
     found: list[Found] = field(default_factory=list)
     dropped: int = 0
     base: str | None = None
     title: str | None = None
+    robots: list[str] = field(default_factory=list)
+    """The contents of meta elements that speak to all robots or to us, as they stand there."""
 
     def element(self, name: str, values: Mapping[str, str | None], text: Callable[[], str]) -> None:
         """Take in an element; ``text`` gives what is written inside it."""
@@ -52,8 +56,7 @@ class Findings:
         elif name == "link":
             self._link_element(values)
         elif name == "meta":
-            if (values.get("http-equiv") or "").lower() == "refresh":
-                self.add(refresh_target(values.get("content") or ""), "refresh")
+            self._meta(values)
         else:
             self._bearer(name, values, text)
 
@@ -65,6 +68,16 @@ class Findings:
             self.found.append((href, kind, text, rel))
         else:
             self.dropped += 1
+
+    def _meta(self, values: Mapping[str, str | None]) -> None:
+        content = values.get("content")
+        if not content:
+            return
+        if (values.get("http-equiv") or "").lower() == "refresh" and "refresh" in self.types:
+            self.add(refresh_target(content), "refresh")
+        name = values.get("name")
+        if name and (name := name.strip().lower()) and name in ("robots", self.agent):
+            self.robots.append(content)
 
     def _link_element(self, values: Mapping[str, str | None]) -> None:
         rel = " ".join((values.get("rel") or "").lower().split())

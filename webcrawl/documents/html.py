@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from webcrawl.documents import stream, tree
 from webcrawl.documents.charset import encoding_of
 from webcrawl.documents.findings import Findings, Found
-from webcrawl.documents.links import FOLLOWED, TEXT_MAX, Link
+from webcrawl.documents.links import FOLLOWED, TEXT_MAX, Link, is_vouched_for
 from webcrawl.documents.mime import mime_type
 from webcrawl.documents.text import line
 from webcrawl.urls.resolve import resolve, resolve_all
@@ -30,9 +30,10 @@ class Document:
 
     ``title`` is one line of at most ``TITLE_MAX`` characters. ``base`` is the URL that the links were resolved
     against. ``encoding`` is the Python codec that the bytes were decoded with. ``links`` are in the order of the
-    page, each pair of URL and type once: with the first text that is not empty, and with ``nofollow`` in ``rel``
-    only when all links of the pair have it. ``links_dropped`` counts links that were too long or over the limit.
-    ``error`` says why the page was not read to its end.
+    page, each pair of URL and type once: with the first text that is not empty, and with a word of ``links.NOFOLLOW``
+    in ``rel`` only when all links of the pair have one. ``links_dropped`` counts links that were too long or over
+    the limit. ``robots`` is what meta elements say to all robots or to us, for ``robots_tags.of_meta``. ``error``
+    says why the page was not read to its end.
     """
 
     title: str
@@ -40,19 +41,27 @@ class Document:
     encoding: str
     links: list[Link] = field(default_factory=list)
     links_dropped: int = 0
+    robots: list[str] = field(default_factory=list)
     error: str | None = None
 
 
 def extract(
-    body: bytes, url: str, content_type: str | None, *, links_max: int, types: frozenset[str] = FOLLOWED
+    body: bytes,
+    url: str,
+    content_type: str | None,
+    *,
+    links_max: int,
+    types: frozenset[str] = FOLLOWED,
+    agent: str = "",
 ) -> Document:
     """Return the title and the links of the page at ``url``; ``content_type`` is the header's whole value.
 
     At most ``links_max`` links are looked at. Links of types beyond ``FOLLOWED`` (names of ``links.TYPES``) are
-    found on demand only, because every further element costs. No body makes it raise. On an event loop use an
-    ``Extractor``, which interrupts itself and ends a page that takes too long.
+    found on demand only, because every further element costs. ``agent`` is the product token by which a meta element
+    may speak to us alone. No body makes it raise. On an event loop use an ``Extractor``, which interrupts itself and
+    ends a page that takes too long.
     """
-    extraction = Extraction(body, url, content_type, links_max=links_max, types=types)
+    extraction = Extraction(body, url, content_type, links_max=links_max, types=types, agent=agent)
     for _ in extraction.steps():
         pass
     return extraction.document
@@ -69,11 +78,13 @@ class Extraction:
         *,
         links_max: int,
         types: frozenset[str] = FOLLOWED,
+        agent: str = "",
     ) -> None:
         self._body = body
         self._is_xml = mime_type(content_type) == "application/xhtml+xml"
         self._links_max = links_max
         self._types = types
+        self._agent = agent.lower()
         self._links: dict[tuple[str, str], Link] = {}
         self.document = Document(title="", base=url, encoding=encoding_of(body, content_type))
 
@@ -84,7 +95,7 @@ class Extraction:
         text = _decoded(self._body, document.encoding)
         if self._is_xml:
             text = _CLOSES_ITSELF.sub(r"<\1\2></\1>", text)
-        findings = Findings(self._types, self._links_max)
+        findings = Findings(self._types, self._links_max, self._agent)
         if tree.is_harmless(text):
             tree.read(text, findings)
         else:
@@ -95,6 +106,7 @@ class Extraction:
         document.title = line(findings.title or "", TITLE_MAX)
         document.base = resolve(findings.base or "", url) or url
         document.links_dropped = findings.dropped
+        document.robots = findings.robots
         for start in range(0, len(findings.found), _BATCH):
             self._resolve(findings.found[start : start + _BATCH])
             yield
@@ -120,7 +132,7 @@ class Extraction:
 
 def _merged(link: Link, text: str, rel: str) -> Link:
     """Return the link that two links to the same URL make together."""
-    return Link(link.url, link.type, link.text or text, rel if "nofollow" in link.rel else link.rel)
+    return Link(link.url, link.type, link.text or text, link.rel if is_vouched_for(link.rel) else rel)
 
 
 def _decoded(body: bytes, encoding: str) -> str:

@@ -13,6 +13,10 @@ TEXT_MAX = 200
 """Characters of anchor text that are kept."""
 
 
+NOFOLLOW = ("nofollow", "ugc", "sponsored")
+"""Words of ``rel`` by which an author does not vouch for a link (Google, "Qualify your outbound links to Google")."""
+
+
 class Link(NamedTuple):
     """A link of a page.
 
@@ -91,6 +95,14 @@ TYPES = frozenset(
     | {kind for pairs in ATTRIBUTES.values() for _, kind in pairs}
 )
 """All types there are. ``feed`` is an alternate in RSS, Atom or JSON, ``link`` a ``<link>`` of any other kind."""
+
+_NOFOLLOW = frozenset(NOFOLLOW)
+
+
+def is_vouched_for(rel: str) -> bool:
+    """Whether a ``rel`` in lower case has no word of ``NOFOLLOW``."""
+    return not rel or _NOFOLLOW.isdisjoint(rel.split())
+
 
 _LINK_ELEMENT = frozenset({"link", "feed"} | {kind for _, kind in _RELATIONS})
 _FEEDS = frozenset(

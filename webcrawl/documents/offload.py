@@ -43,10 +43,11 @@ class Extractor:
         *,
         links_max: int,
         types: frozenset[str] = FOLLOWED,
+        agent: str = "",
     ) -> Document:
         """Return what ``html.extract`` returns, or ``error`` and less when the page takes ``seconds_max``."""
         ends_at = self._clock() + self._turn_seconds
-        extraction = Extraction(body, url, content_type, links_max=links_max, types=types)
+        extraction = Extraction(body, url, content_type, links_max=links_max, types=types, agent=agent)
         steps = extraction.steps()
         for _ in steps:
             if self._clock() >= ends_at:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import IgnoreRequest
 
 from webcrawl.archive.capture import Entry, FetchRecord
+from webcrawl.documents import robots_tags
 from webcrawl.documents.mime import mime_type
 from webcrawl.downloadhandlers.failures import failure_word
 from webcrawl.frontier.lease import Ending, Result
@@ -35,12 +36,19 @@ class OutcomeMiddleware:
         machine = machine_of(crawler)
         self._clock = machine.clock
         self._worker = machine.configuration.worker_name
+        self._agent = machine.rules.agent
+        self._obeys_header = machine.configuration.robots_header_obey
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> OutcomeMiddleware:
         return cls(crawler)
 
     def process_response(self, request: Request, response: Response) -> Response:
+        asked = response.headers.getlist("X-Robots-Tag") if self._obeys_header else None
+        if asked:
+            lines = [line.decode("latin-1") for line in asked]
+            tags = robots_tags.of_header(lines, self._agent, self._clock())
+            fetch_meta(request).robots_tags = tags
         flight = flight_of(self._crawler, request)
         if flight is None or flight.over:
             return response
@@ -58,6 +66,8 @@ class OutcomeMiddleware:
         record = self._record(flight, ending, capture)
         location = response.headers.get("Location")
         record.location = location.decode("utf-8", "replace") if location else None
+        if asked:
+            record.extra |= tags.facts()
         flight.outcome.entry = Entry(record, capture)
         flight.outcome.result = Result.FETCHED
         flight.scheduler.ended(flight, ending)

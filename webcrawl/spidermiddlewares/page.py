@@ -1,4 +1,6 @@
-"""Where a page's links leave Scrapy: from the Page item to the frontier, all at once."""
+"""Where a page's links leave Scrapy: from the Page item to the frontier, all at once, but for those that the page's
+author asks not to follow.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.http import Request
 
+from webcrawl.documents.robots_tags import RobotsTags
 from webcrawl.items import Page
 from webcrawl.machine import machine_of
-from webcrawl.meta import detach
+from webcrawl.meta import detach, fetch_meta
 from webcrawl.scheduler import flight_of
 
 if TYPE_CHECKING:
@@ -20,12 +23,22 @@ if TYPE_CHECKING:
     from webcrawl.scheduler import Flight
 
 
+HEADER, META, REL = "robots-header", "robots-meta", "rel"
+"""The rules under which links are counted that authors ask not to follow."""
+
+
 class PageMiddleware:
-    """Gives the links of Page items to the frontier, and tells ordinary Requests where they were found."""
+    """Gives the links of Page items to the frontier, and tells ordinary Requests where they were found.
+
+    A page that is not to be stored or indexed ends here: it is in the archive and in the log, and no pipeline and no
+    feed gets to see it. Its links are followed unless that is asked not to be done, too.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._intake = machine_of(crawler).intake
+        machine = machine_of(crawler)
+        self._intake = machine.intake
+        self._avoided = frozenset(machine.configuration.nofollow_rels)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> PageMiddleware:
@@ -36,9 +49,9 @@ class PageMiddleware:
     ) -> AsyncIterator[Any]:
         async for output in result:
             if isinstance(output, Page):
-                flight = flight_of(self._crawler, response.request)
-                if flight is not None and output.links:
-                    self._take(output, flight)
+                self._page(output, response)
+                if output.noindex:
+                    continue
             elif isinstance(output, Request):
                 self._found(output, response)
             yield output
@@ -54,11 +67,35 @@ class PageMiddleware:
         for counted in ("redirect_times", "retry_times"):
             request.meta.pop(counted, None)
 
+    def _page(self, page: Page, response: Response) -> None:
+        assert response.request is not None
+        in_header = fetch_meta(response.request).robots_tags
+        in_page = RobotsTags(page.noindex, page.nofollow)
+        page.noindex, page.nofollow = asked = in_header | in_page
+        flight = flight_of(self._crawler, response.request)
+        if flight is None:
+            return
+        if asked != in_header and flight.outcome.entry is not None:
+            flight.outcome.entry.record.extra |= asked.facts()
+        if not asked.nofollow:
+            self._take(page, flight)
+        elif page.links:
+            self._refused(flight, HEADER if in_header.nofollow else META, len(page.links))
+
     def _take(self, page: Page, flight: Flight) -> None:
-        entry = flight.lease.entry
-        taken = self._intake.links([link.url for link in page.links], entry.depth + 1, entry.url)
+        entry, avoided = flight.lease.entry, self._avoided
+        urls = [link.url for link in page.links if not link.rel or avoided.isdisjoint(link.rel.split())]
+        if len(urls) < len(page.links):
+            self._refused(flight, REL, len(page.links) - len(urls))
+        if not urls:
+            return
+        taken = self._intake.links(urls, entry.depth + 1, entry.url)
         flight.outcome.discovered += taken.entries
-        tally = flight.scheduler.frontier.tally
-        tally.refusals += len(taken.refused)
         for _, rule in taken.refused:
-            tally.refused_by_rule[rule] += 1
+            self._refused(flight, rule, 1)
+
+    @staticmethod
+    def _refused(flight: Flight, rule: str, count: int) -> None:
+        tally = flight.scheduler.frontier.tally
+        tally.refusals += count
+        tally.refused_by_rule[rule] += count

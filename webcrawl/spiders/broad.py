@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Spider, signals
 from scrapy.http import Response
 
+from webcrawl.documents import robots_tags
 from webcrawl.documents.mime import is_html, mime_type
 from webcrawl.documents.offload import Extractor
 from webcrawl.items import Page
@@ -68,10 +69,18 @@ class BroadSpider(Spider):
         declared = content_type.decode("latin-1") if content_type else None
         if not 200 <= response.status < 300 or not is_html(mime_type(declared), response.body):
             return
-        configuration = machine_of(self.crawler).configuration
+        machine = machine_of(self.crawler)
+        configuration = machine.configuration
         document = await self._extractor.extract(
-            response.body, response.url, declared, links_max=configuration.links_per_page_max
+            response.body,
+            response.url,
+            declared,
+            links_max=configuration.links_per_page_max,
+            agent=machine.rules.agent,
         )
+        asked = robots_tags.NOTHING
+        if document.robots and configuration.robots_meta_obey:
+            asked = robots_tags.of_meta(document.robots, machine.clock())
         assert response.request is not None
         facts = fetch_meta(response.request)
         yield Page(
@@ -84,6 +93,8 @@ class BroadSpider(Spider):
             truncated="truncated" in response.flags,
             error=document.error or facts.decode_error,
             links=document.links,
+            noindex=asked.noindex,
+            nofollow=asked.nofollow,
         )
 
     def _closed(self) -> None:

@@ -10,6 +10,7 @@ from tests.fakeweb.behaviours.redirects import REDIRECTS
 from tests.fakeweb.behaviours.slow import SLOW
 from tests.fakeweb.behaviours.stage import Behaviour, Outcome, Stage
 from tests.fakeweb.behaviours.statuses import STATUSES
+from tests.fakeweb.behaviours.tags import TAGS
 from tests.fakeweb.behaviours.traps import TRAPS, is_trap
 
 BEHAVIOURS: dict[str, Behaviour] = {
@@ -22,6 +23,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     **HEADERS,
     **CONTENTS,
     **CHANGING,
+    **TAGS,
     **TRAPS,
 }
 

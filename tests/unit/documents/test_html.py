@@ -1,6 +1,7 @@
 """A page gives the links that a browser would find in it, whichever of the two parsers reads it.
 
-Each page in tests/data/documents/pages is listed in expected.json with its title, its base and its links.
+Each page in tests/data/documents/pages is listed in expected.json with its title, its base and its links, and what
+its meta elements say to all robots or to one called webcrawl.
 """
 
 import json
@@ -63,7 +64,18 @@ tags = st.builds(
     st.sampled_from(["", "", "/"]),
     st.sampled_from(_NAMES),
     st.sampled_from(
-        ["", " href=x", ' href="/y?a=1&b"', " href='z", " src=f", "/", " =", ' content="0;url=/r"', "="]
+        [
+            "",
+            " href=x",
+            ' href="/y?a=1&b"',
+            " href='z",
+            " src=f",
+            " name=robots content=none",
+            "/",
+            " =",
+            ' content="0;url=/r"',
+            "=",
+        ]
     ),
 )
 soup = st.lists(
@@ -77,7 +89,7 @@ def found(
     html: str | bytes, content_type: str = "text/html; charset=utf-8", types: frozenset[str] = FOLLOWED
 ) -> Document:
     body = html.encode() if isinstance(html, str) else html
-    return extract(body, URL, content_type, links_max=1000, types=types)
+    return extract(body, URL, content_type, links_max=1000, types=types, agent="WebCrawl")
 
 
 @pytest.fixture(params=["as they are chosen", "tree", "stream"])
@@ -103,6 +115,7 @@ def test_a_page_gives_its_links(name: str, parser: str) -> None:
         # Lexbor keeps the content of templates to itself, so the tree is never given a page with a shadow root.
         expected = [link for link in expected if link[0] != "http://a.example/shadow"]
     assert (document.title, document.base, links) == (case["title"], case["base"], expected)
+    assert document.robots == case.get("robots", [])
 
 
 @pytest.mark.usefixtures("parser")
