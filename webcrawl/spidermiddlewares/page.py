@@ -84,7 +84,7 @@ class PageMiddleware:
 
     def _take(self, page: Page, flight: Flight) -> None:
         entry, avoided = flight.lease.entry, self._avoided
-        urls = [link.url for link in page.links if not link.rel or avoided.isdisjoint(link.rel.split())]
+        urls = [url for url, _, _, rel in page.links if not rel or avoided.isdisjoint(rel.split())]
         if len(urls) < len(page.links):
             self._refused(flight, REL, len(page.links) - len(urls))
         if not urls:
