@@ -10,10 +10,12 @@ from __future__ import annotations
 import os
 import socket
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from webcrawl import contact
 from webcrawl.contact import contact_problem
+from webcrawl.contradictions import contradictions, likely_backend
 from webcrawl.documents.links import NOFOLLOW
 from webcrawl.errors import ConfigurationError, Problem
 from webcrawl.hosts.robots_text import product_token
@@ -45,7 +47,7 @@ from webcrawl.scope.useless_extensions import USELESS_EXTENSIONS
 from webcrawl.vocabulary import unknown_names, wrong_types
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from pathlib import Path
 
     from scrapy.settings import BaseSettings
@@ -56,8 +58,6 @@ _MIB = 1 << 20
 _DAY = 86_400
 _YEAR = 366 * _DAY
 _ANY = 1 << 62
-_LEAST_BUDGET = 16 * _MIB
-"""With less, what is on its way to the server at a moment would matter."""
 
 
 def _of(reader: Reader, default: object, unit: str, meaning: str) -> Any:
@@ -68,11 +68,6 @@ def _of(reader: Reader, default: object, unit: str, meaning: str) -> Any:
 
 def _worker_name() -> str:
     return f"{socket.gethostname()}-{os.getpid()}"
-
-
-def _likely_backend(redis_url: object) -> str:
-    """Whoever names a Redis and no backend means that one."""
-    return "redis" if redis_url else "sqlite"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +179,12 @@ class Configuration:
     )
     redirect_max_times: int = _of(whole(0, 20), 3, "", "redirects followed from one link")
     retry_times: int = _of(whole(0, 20), 2, "", "further tries of a URL whose fetch failed")
+    pages_per_key_max: int = _of(
+        whole(0, _ANY, zero="no limit"),
+        0,
+        "requests",
+        "to one politeness key in the whole crawl, robots.txt and redirects included; the rest is refused",
+    )
     links_per_page_max: int = _of(whole(1, _ANY), 5000, "links", "links taken from one page")
     urllength_limit: int = _of(whole(0, 1 << 20, zero="no limit"), 2083, "characters", "longest URL followed")
     depth_limit: int = _of(whole(0, 1 << 30, zero="no limit"), 0, "links", "how far from a seed")
@@ -307,7 +308,7 @@ class Configuration:
         values = {item.field_name: item.read(settings) for item in SETTINGS}
         values["user_agent"] = contact.user_agent(str(values["user_agent"]), str(values["crawler_contact"]))
         values["worker_name"] = values["worker_name"] or _worker_name()
-        values["frontier_backend"] = values["frontier_backend"] or _likely_backend(values["redis_url"])
+        values["frontier_backend"] = values["frontier_backend"] or likely_backend(values["redis_url"])
         return cls(**values)
 
 
@@ -357,33 +358,6 @@ def check(settings: BaseSettings, given: Iterable[str] = (), known: Iterable[str
     problems += wrong
     problems += wrong_types(settings, [name for name in given if name not in ours])
     broken = {problem.name for problem in wrong}
-    problems += _contradictions(settings, broken)
+    read = {item.name: partial(item.read, settings) for item in SETTINGS if item.name not in broken}
+    problems += contradictions(read)
     return problems
-
-
-def _contradictions(settings: BaseSettings, broken: set[str]) -> Iterator[Problem]:
-    """Settings that are right alone and wrong together; those that are ``broken`` anyway are left out."""
-    table = {item.name: item for item in SETTINGS}
-    for less, more in (
-        ("POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY"),
-        ("HEALTH_PARK_SECONDS", "HEALTH_PARK_MAX_SECONDS"),
-        ("DOWNLOAD_MAXSIZE", "DOWNLOAD_ANNOUNCED_MAXSIZE"),
-    ):
-        if broken & {less, more}:
-            continue
-        least, most = table[less].read(settings), table[more].read(settings)
-        if least > most and not (more == "DOWNLOAD_ANNOUNCED_MAXSIZE" and most == 0):
-            yield Problem(less, f"must be at most {more}, which is {most:g}, not {least:g}")
-    if not broken & {"FRONTIER_BACKEND", "FRONTIER_SEEN", "REDIS_URL"}:
-        given = table["FRONTIER_BACKEND"].read(settings)
-        backend = given or _likely_backend(table["REDIS_URL"].read(settings))
-        if backend == "redis" and table["FRONTIER_SEEN"].read(settings) != "exact":
-            yield Problem("FRONTIER_SEEN", "must be exact with FRONTIER_BACKEND=redis, not 'bloom'")
-    if "REDIS_BUDGET_BYTES" not in broken:
-        budget = table["REDIS_BUDGET_BYTES"].read(settings)
-        if 0 < budget < _LEAST_BUDGET:
-            yield Problem("REDIS_BUDGET_BYTES", f"must be 0 or at least {_LEAST_BUDGET}, not {budget}")
-    told = "" if "CRAWLER_CONTACT" in broken else table["CRAWLER_CONTACT"].read(settings)
-    if told and not contact.is_contact(told):
-        allowed = table["CRAWLER_CONTACT"].reader.allowed
-        yield Problem("CRAWLER_CONTACT", f"must be {allowed}, such as https://your.site/crawl, not {told!r}")

@@ -267,6 +267,7 @@ def _policies(
         key_of=key.of_url,
         admit=intake.admit,
         retry_times=configuration.retry_times,
+        pages_per_key_max=configuration.pages_per_key_max,
         forget=intake.forget,
     )
 

@@ -25,6 +25,7 @@ USELESS_PATHS_FILE = None  # nor one of these; None: webcrawl/scope/useless_path
 TOP_LEVEL_DOMAINS: list[str] = []  # such as "de", "gov.uk"; empty: all
 PORTS_ALLOWED: list[int] = []  # empty: all
 PATH_SEGMENTS_MAX = 0  # 0: no limit
+PAGES_PER_KEY_MAX = 0  # requests to one politeness key in all; 0: no limit
 LINKS_PER_PAGE_MAX = 5000
 EXCLUSION_FILE = None  # domains or URL prefixes never visited, one a line, with comments
 EXCLUSION_CHECK_SECONDS = 300  # how often that file is looked at

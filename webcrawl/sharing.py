@@ -95,6 +95,7 @@ def identity(configuration: Configuration, crawler: Crawler) -> dict[str, str]:
         "TOP_LEVEL_DOMAINS": _digest(sorted(configuration.top_level_domains)),
         "PORTS_ALLOWED": ",".join(map(str, sorted(configuration.ports_allowed))) or "all",
         "PATH_SEGMENTS_MAX": configuration.path_segments_max,
+        "PAGES_PER_KEY_MAX": configuration.pages_per_key_max,
         # The list itself is read again while the crawl runs, and may lie elsewhere on each machine.
         "EXCLUSION_FILE": "given" if configuration.exclusion_file else "none",
         "FETCH_PRIVATE_ADDRESSES": _shown(configuration.fetch_private_addresses),

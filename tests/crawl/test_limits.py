@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from tests.crawl import expectation
@@ -46,6 +48,19 @@ def test_a_full_queue_is_pruned_and_says_so(serve, crawl):
     figures = crawled.assert_sound()
     assert figures.rules["queue-full"] > 100
     assert max(count for (count,) in crawled.query("SELECT queued FROM hosts")) <= 30
+
+
+def test_no_host_is_asked_more_often_than_the_limit_also_when_the_crawl_goes_on(serve, crawl):
+    web = serve(hosts=6, pages=120, zipf=0.2, seed=21)
+    first = crawl(web.seeds, PAGES_PER_KEY_MAX=8, CLOSESPIDER_PAGECOUNT=20, CONCURRENT_REQUESTS=4)
+    again = crawl(web.seeds, of=first, PAGES_PER_KEY_MAX=8).assert_ended_well()
+
+    asked = Counter(hit.host for hit in web.hits())
+    assert len(asked) == 6
+    assert set(asked.values()) == {8}
+    figures = again.assert_sound()
+    assert figures.queued == 0
+    assert figures.rules["pages-per-key"] > 20
 
 
 def test_no_more_links_are_taken_from_a_page_than_the_limit(serve, crawl):

@@ -157,6 +157,8 @@ class ActiveKey:
         """None when the entry may be fetched, the rule when not, "" when it was put aside for later."""
         if rule := policies.admit(entry):
             return rule
+        if 0 < policies.pages_per_key_max <= self.record.fetches:
+            return "pages-per-key"
         if policies.politeness.skips(self.record):
             return "crawl-delay"
         origin = web_origin(entry.url)

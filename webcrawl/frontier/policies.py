@@ -51,6 +51,8 @@ class Policies:
     """The politeness key of a URL."""
     admit: AdmitEntry = admit_all
     retry_times: int = 2
+    pages_per_key_max: int = 0
+    """Fetches of a key after which what is left in its queue is refused; 0 for no limit."""
     forget: Callable[[], None] = lambda: None
     """Called when URLs that were turned away for lack of room may be offered again."""
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -10,7 +10,7 @@ from webcrawl.frontier.backend import HEAD, Activated, Loaded
 from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.order import Order
 from webcrawl.frontier.policies import Policies, RobotsPolicy
-from webcrawl.frontier.records import Kind, UrlEntry
+from webcrawl.frontier.records import Kind
 from webcrawl.frontier.robots_desk import first_request
 from webcrawl.hosts.health import Health
 from webcrawl.hosts.politeness import Politeness
@@ -19,12 +19,12 @@ from webcrawl.hosts.robots import RobotsState
 from webcrawl.hosts.robots_rules import RulesCache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    pass
 
 BLOCKED_MAX = 3
 
 
-def policies(admit: Callable[[UrlEntry], str | None] = lambda entry: None) -> Policies:
+def policies(**others: Any) -> Policies:
     return Policies(
         order=Order("breadth_first", None, NOW),
         draw=Draw(2.0),
@@ -32,7 +32,7 @@ def policies(admit: Callable[[UrlEntry], str | None] = lambda entry: None) -> Po
         health=Health(),
         robots=RobotsPolicy(agent="webcrawl", rules=RulesCache(10, "webcrawl")),
         key_of=lambda url: "a",
-        admit=admit,
+        **others,
     )
 
 
@@ -46,7 +46,7 @@ def active(
     return ActiveKey(Activated(host, Loaded(entries, more, known or [])))
 
 
-def pick(key: ActiveKey, now: float = NOW, **words: Callable[[UrlEntry], str | None]) -> Pick:
+def pick(key: ActiveKey, now: float = NOW, **words: Any) -> Pick:
     return key.pick(now, policies(**words), BLOCKED_MAX)
 
 
@@ -111,6 +111,16 @@ def test_a_crawl_delay_beyond_the_limit_refuses_every_url() -> None:
     key = active("http://a/1", "http://a/2", known=[robots("http://a")], crawl_delay_seconds=301.0)
     taken = pick(key)
     assert (taken.entry, [rule for _, rule in taken.refused]) == (None, ["crawl-delay", "crawl-delay"])
+
+
+@pytest.mark.parametrize(("fetches", "refused"), [(9, []), (10, ["pages-per-key"]), (11, ["pages-per-key"])])
+def test_of_a_key_that_was_fetched_from_so_often_the_rest_is_refused(
+    fetches: int, refused: list[str]
+) -> None:
+    key = active("http://a/1", known=[robots("http://a")], fetches=fetches)
+    taken = pick(key, pages_per_key_max=10)
+    assert [rule for _, rule in taken.refused] == refused
+    assert (taken.entry is None) == bool(refused)
 
 
 @pytest.mark.parametrize("state", [RobotsState.UNREACHABLE, RobotsState.PENDING])
