@@ -25,7 +25,7 @@ MACHINE = {
         "archive.store",
         "archive.repair",
     ),
-    "reports": ("archive", "frontier.tally"),
+    "reports": ("archive", "frontier.tally", "hosts", "urls"),
 }
 """The rooms of the machine, each with what it may know of the rest of the project (all modules below a name)."""
 

@@ -4,14 +4,17 @@ archive.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import IgnoreRequest
 
 from webcrawl.archive.capture import Entry, FetchRecord
+from webcrawl.archive.records import digest
 from webcrawl.documents import robots_tags
 from webcrawl.documents.mime import mime_type
 from webcrawl.downloadhandlers.failures import failure_word
+from webcrawl.frontier.hold import uptime
 from webcrawl.frontier.lease import Ending, Result
 from webcrawl.frontier.policies import BUSY_STATUSES
 from webcrawl.frontier.records import Kind
@@ -71,6 +74,7 @@ class OutcomeMiddleware:
         flight.outcome.entry = Entry(record, capture)
         flight.outcome.result = Result.FETCHED
         flight.scheduler.ended(flight, ending)
+        _tell(record, flight, ending)
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
@@ -85,9 +89,11 @@ class OutcomeMiddleware:
         started, ended, capture = self._times(request, flight)
         word = failure_word(exception)
         ending = Ending(started, ended, error=word)
-        flight.outcome.entry = Entry(self._record(flight, ending, capture), None)
+        record = self._record(flight, ending, capture)
+        flight.outcome.entry = Entry(record, None)
         flight.outcome.result, flight.outcome.rule = Result.FAILED, word
         flight.scheduler.ended(flight, ending)
+        _tell(record, flight, ending)
 
     def _times(self, request: Request, flight: Flight) -> tuple[float, float, Capture | None]:
         capture = fetch_meta(request).capture
@@ -121,4 +127,19 @@ class OutcomeMiddleware:
             record.extra["truncated"] = capture.truncated
         if entry.kind != Kind.ROBOTS and entry.attempts:
             record.extra["attempt"] = entry.attempts + 1
+        if entry.kind == Kind.ROBOTS and capture is not None and 200 <= (ending.status or 0) < 300:
+            record.extra["digest"] = digest(capture.payload)
         return record
+
+
+def _tell(record: FetchRecord, flight: Flight, ending: Ending) -> None:
+    """What an audit needs of the key's clock: the pause that is owed now, or when the key ceased to be ours."""
+    if ending.delay_seconds is not None:
+        record.extra["delay"] = round(ending.delay_seconds, 6)
+    if ending.number is not None:
+        record.extra["number"] = ending.number
+    hold = flight.lease.hold
+    if ending.delay_seconds is None:
+        # A hold that was ended at once does not say when.
+        ago = uptime() - hold.until if hold.is_over() and hold.until > 0 else 0.0
+        record.extra["lost_at"] = round(min(max(time.time() - ago, record.start), record.end), 6)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from webcrawl.frontier import robots_desk
@@ -249,6 +250,7 @@ class Frontier:
             policies.health.busy(record, ending.ended_at, ending.retry_after_seconds)
         else:
             policies.health.succeeded(record)
+        ending.owes(record)
 
     def settle(self, lease: Lease, outcome: Outcome) -> None:
         """Everything the fetch gave was processed: make it lasting. Called once per lease, after ``ended``."""
@@ -294,20 +296,7 @@ class Frontier:
         return Settled(entry, _STATES[result], outcome.rule)
 
     def _again(self, entry: UrlEntry, attempts: int) -> UrlEntry:
-        again = UrlEntry(
-            entry.url,
-            entry.key,
-            entry.fingerprint,
-            entry.level,
-            0,
-            entry.depth,
-            entry.via,
-            entry.kind,
-            entry.redirects,
-            attempts,
-            entry.repeat,
-            entry.payload,
-        )
+        again = replace(entry, position=0, attempts=attempts)
         return self._policies.order.place_again(again)
 
     def _take_robots(self, lease: Lease, reply: robots_desk.RobotsReply, change: Change) -> None:
@@ -317,6 +306,7 @@ class Frontier:
         active = self._keys.get(owner)
         previous = active.robots.get(origin) if active else None
         record, hop = robots_desk.answer(lease.entry, reply, previous, self._clock(), self._policies.robots)
+        robots_desk.tell(change.entry, record)
         if hop is not None and hop.key == lease.entry.key and (here := self._keys.get(hop.key)) is not None:
             here.hops.append(hop)
             return

@@ -9,6 +9,7 @@ from webcrawl.archive.capture import Entry
 from webcrawl.frontier.hold import FOREVER, Hold
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.frontier.robots_desk import RobotsReply
+from webcrawl.hosts.record import HostRecord
 
 
 @dataclass(slots=True, eq=False)
@@ -54,6 +55,15 @@ class Ending:
     retry_after_seconds: float | None = None
     payload_bytes: int = 0
     mime: str | None = None
+    delay_seconds: float | None = None
+    """How long after ``ended_at`` the key is left alone; None when nothing was sent, or it is not ours any more."""
+    number: int | None = None
+    """The how-manieth request of its key this was, over all runs and processes."""
+
+    def owes(self, record: HostRecord) -> None:
+        """Take down what is owed now, from the key's record after its clock has restarted."""
+        self.delay_seconds = max(record.next_fetch_at - self.ended_at, 0.0)
+        self.number = record.fetches
 
 
 @dataclass(slots=True)

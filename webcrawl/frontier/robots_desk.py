@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 
+from webcrawl.archive.capture import Entry
 from webcrawl.frontier.policies import RobotsPolicy
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.hosts import robots
@@ -86,6 +87,19 @@ def answer(
         return robots.unreachable(origin, previous, now), None
     hop = _entry(reply.location, reply.location_key, origin, hops + 1, entry.url)
     return robots.redirected(origin, previous, now), hop
+
+
+def tell(line: Entry | None, record: RobotsRecord) -> None:
+    """Put into the fetch log what the answer means: whose it is, until when it holds, what delay it asks for."""
+    if line is None:
+        return
+    line.record.extra |= {
+        "origin": record.origin,
+        "robots": str(record.state),
+        "until": round(record.expires_at, 3),
+    }
+    if record.crawl_delay_seconds is not None:
+        line.record.extra["crawl_delay"] = record.crawl_delay_seconds
 
 
 def _entry(url: str, key: str, origin: str, hops: int, via: str | None) -> UrlEntry:

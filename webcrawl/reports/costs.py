@@ -158,7 +158,7 @@ RECORD_BYTES = 1_000
 """What the WARC records of a request and its response take besides the body."""
 ARCHIVED_SHARE = 0.31
 """Of a body, compressed (level 2); of the pages of ``make bench``, which are plainer than most, and denser."""
-LOG_BYTES = 275
+LOG_BYTES = 315
 """A line of the fetch log."""
 
 # Time -------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,176 @@
+"""``scrapy audit`` and ``scrapy complaint`` on what real crawls leave behind, in parts and on older logs too."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.crawl.crawling import ROOT
+from tests.fakeweb import Placement
+from webcrawl.archive import fetchlog
+
+DELAY = 0.1
+CRAWL_DELAY = 0.3
+TROUBLE = (
+    Placement("flaky", share=0.15),
+    Placement("flaky-reset", share=0.1),
+    Placement("redirect-chain", share=0.1, options={"hops": 2, "across": "yes"}),
+    Placement("robots-redirect", share=0.5, options={"hops": 2, "across": "yes"}),
+    Placement("robots-delay", hosts=("h0001.localhost",), options={"seconds": CRAWL_DELAY}),
+)
+
+
+def scrapy(command, *words):
+    """A command of the project, and what it said."""
+    return subprocess.run(
+        [sys.executable, "-m", "scrapy", command, *map(str, words)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def audited(*words):
+    """Status and findings of an audit."""
+    told = scrapy("audit", *words, "--json")
+    assert told.stderr == ""
+    return told.returncode, json.loads(told.stdout)
+
+
+@pytest.fixture(scope="module")
+def web(serve):
+    return serve(hosts=6, pages=36, zipf=0.3, seed=5, placements=TROUBLE)
+
+
+@pytest.fixture(scope="module")
+def crawled(web, crawl):
+    done = crawl(
+        web.seeds, POLITENESS_MIN_DELAY=DELAY, POLITENESS_FACTOR=3, FETCH_LOG_ROLL_BYTES=4000
+    ).assert_ended_well()
+    assert len(list(done.path.glob("fetch-*.jsonl.gz"))) > 2
+    return done
+
+
+@pytest.fixture(scope="module")
+def lines(crawled):
+    return list(fetchlog.read(crawled.path))
+
+
+def rewritten(folder, lines):
+    folder.mkdir()
+    (folder / "fetch.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return folder
+
+
+def early(lines, line):
+    """The line as if its request had been made when half of the delay was over."""
+    [before] = [one for one in lines if (one["key"], one["number"]) == (line["key"], line["number"] - 1)]
+    return {**line, "start": before["end"] + before["delay"] / 2}
+
+
+def test_a_crawl_of_ours_has_no_violation(web, crawled, lines):
+    status, found = audited(crawled.path)
+    assert (status, found["violations"]) == (0, [])
+    totals = found["totals"]
+    assert totals["requests"] == len(lines) == len(web.hits())
+    assert totals["workers"] == ["w0"]
+    remarks = ("unproved", "missing", "without_delay", "cut_off", "not_sent", "copies", "late", "unreadable")
+    assert [totals[name] for name in remarks] == [0] * len(remarks)
+
+
+def test_the_log_says_after_each_request_what_was_owed(lines):
+    assert all(line["delay"] >= DELAY for line in lines)
+    by_key = {}
+    for line in sorted(lines, key=lambda line: line["start"]):
+        by_key.setdefault(line["key"], []).append(line)
+    for of_key in by_key.values():
+        assert [line["number"] for line in of_key] == list(range(1, len(of_key) + 1))
+    slow = [line for line in by_key["h0001.localhost"] if line["kind"] == "page"]
+    assert slow
+    assert all(line["delay"] >= CRAWL_DELAY for line in slow)
+
+
+def test_the_log_says_what_each_robots_txt_came_to(crawled, lines):
+    answers = [line for line in lines if line["kind"] == "robots"]
+    assert {line["robots"] for line in answers} >= {"rules", "pending"}
+    assert any(not line["url"].startswith(line["origin"]) for line in answers)
+    digests = {record.headers.get("WARC-Payload-Digest") for record in crawled.records()}
+    texts = [line for line in answers if line["status"] == 200]
+    assert texts
+    assert {line["digest"] for line in texts} <= digests
+
+
+def test_every_request_moved_forward_is_found(lines, tmp_path):
+    wanted = [line["url"] for line in lines if line["number"] == 7]
+    moved = [early(lines, line) if line["number"] == 7 else line for line in lines]
+    status, found = audited(rewritten(tmp_path / "moved", moved))
+    assert status == 1
+    assert [one["kind"] for one in found["violations"]] == ["early"] * len(wanted)
+    assert sorted(one["request"]["url"] for one in found["violations"]) == sorted(wanted)
+    assert len(wanted) > 3
+
+
+def test_every_page_whose_robots_txt_is_taken_out_is_found(lines, tmp_path):
+    left = [line for line in lines if line.get("origin", "") != lines[0]["origin"]]
+    orphans = [
+        line["url"]
+        for line in left
+        if line["url"].startswith(lines[0]["origin"] + "/") and line["kind"] == "page"
+    ]
+    first = {**lines[0], "number": 1, "kind": "sitemap"}
+    status, found = audited(rewritten(tmp_path / "orphans", [first, *left]))
+    assert status == 1
+    assert {one["kind"] for one in found["violations"]} == {"robots"}
+    assert {one["request"]["url"] for one in found["violations"]} == {lines[0]["url"], *orphans}
+
+
+def test_an_older_log_is_judged_by_the_settings(lines, tmp_path):
+    facts = ("delay", "number", "origin", "robots", "until", "crawl_delay", "digest")
+    older = [{name: value for name, value in line.items() if name not in facts} for line in lines]
+    folder = rewritten(tmp_path / "older", older)
+    settings = ("-s", f"POLITENESS_MIN_DELAY={DELAY}", "-s", "POLITENESS_FACTOR=3")
+    status, found = audited(folder, *settings)
+    assert (status, found["totals"]["without_delay"]) == (0, len(lines))
+    assert audited(folder, "-s", "POLITENESS_MIN_DELAY=5")[0] == 1
+
+
+def test_people_read_what_programs_read(lines, tmp_path):
+    second = {**early(lines, lines[-1]), "worker": "w1"}
+    told = scrapy("audit", rewritten(tmp_path / "a", lines[:-1]), rewritten(tmp_path / "b", [second]))
+    assert told.returncode == 1
+    first_line, before, request, *_ = told.stdout.splitlines()
+    assert first_line.startswith(f"early: {second['key']}: started 0.")
+    assert "  w0  " in before
+    assert request.endswith(f"  w1  page  {second.get('status', second.get('error'))}  {second['url']}")
+    assert f"{len(lines)} requests of 2 workers" in told.stdout
+    assert "1 violation: 0 overlap, 1 early, 0 robots" in told.stdout
+
+
+def test_the_least_delay_is_held_against_the_log(crawled):
+    assert audited(crawled.path, "--least", DELAY)[0] == 0
+    assert audited(crawled.path, "--least", 10)[0] == 1
+
+
+def test_wrong_arguments_are_told(crawled, tmp_path):
+    for words, reason in (
+        ((), "which crawl?"),
+        ((tmp_path / "none",), "is no folder"),
+        ((crawled.path, tmp_path), "holds no fetch log"),
+        ((crawled.path, "-s", "POLITENESS_MIN_DELAY=x"), "POLITENESS_MIN_DELAY"),
+        ((crawled.path, "--tolerance", "-1"), "must be a number of seconds"),
+    ):
+        told = scrapy("audit", *words)
+        assert (told.returncode, told.stdout) == (2, ""), told
+        assert reason in told.stderr
+    copy = shutil.copytree(crawled.path, tmp_path / "damaged")
+    part = next(copy.glob("fetch-*.jsonl.gz"))
+    part.write_bytes(part.read_bytes()[:-20])
+    told = scrapy("audit", copy)
+    assert told.returncode == 2
+    assert "its compressed form is damaged" in told.stderr

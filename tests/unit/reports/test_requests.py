@@ -1,0 +1,103 @@
+"""Lines of the fetch log as values, and several logs as one."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from tests.unit.reports.log_lines import T0, line, request, robots
+from webcrawl.reports.requests import Merged, request_of
+
+WRONG: list[dict[str, Any]] = [
+    {"start": None},
+    {"end": "soon"},
+    {"start": float("nan")},
+    {"start": -5.0},
+    {"end": 1e300},
+    {"url": 5},
+    {"key": None},
+    {"kind": []},
+]
+
+
+@pytest.mark.parametrize("change", WRONG, ids=str)
+def test_a_line_without_what_is_needed_is_no_request(change: dict[str, Any]) -> None:
+    merged = Merged([[line(0), line(1) | change, line(2)]], 10.0)
+    assert [found.start - T0 for found in merged] == [0, 2]
+    assert merged.unreadable == 1
+
+
+def test_facts_of_another_type_are_none() -> None:
+    found = request_of(
+        line(0) | {"status": "ok", "error": 5, "bytes": None, "delay": "x", "number": 1.5, "lost_at": True}
+    )
+    assert found is not None
+    assert (found.status, found.error, found.bytes, found.delay, found.number) == (None, None, 0, None, None)
+    assert found.result == "unknown"
+
+
+def test_an_end_before_the_start_is_the_start() -> None:
+    assert request(5, took=-3).end == T0 + 5
+
+
+@pytest.mark.parametrize(
+    ("url", "origin", "host"),
+    [
+        ("http://a.test/x", "http://a.test", "a.test"),
+        ("https://a.test:81/x", "https://a.test:81", "a.test"),
+        ("http://a.test", None, ""),
+        ("data:,x", None, ""),
+    ],
+)
+def test_origin_and_host(url: str, origin: str | None, host: str) -> None:
+    found = request(0, url=url)
+    assert (found.origin, found.host) == (origin, host)
+
+
+def test_a_robots_line_tells_whose_it_is() -> None:
+    told = request_of(robots(0, origin="http://b.test", crawl_delay=2, digest="sha1:X"))
+    assert told is not None
+    assert told.robots is not None
+    assert (told.robots.origin, told.robots.crawl_delay, told.robots.digest) == (
+        "http://b.test",
+        2.0,
+        "sha1:X",
+    )
+    older = request_of(robots(0, origin=None, robots=None, until=None))
+    assert older is not None
+    assert older.robots is not None
+    assert (older.robots.origin, older.robots.state) == ("http://a.test", None)
+
+
+def test_logs_that_are_in_order_of_ends_become_one_in_order_of_starts() -> None:
+    seed = random.randrange(1 << 32)
+    print("seed:", seed)
+    draw = random.Random(seed)
+    lines = [line(draw.uniform(0, 5000), f"/{at}", took=draw.uniform(0, 50)) for at in range(2000)]
+    logs: list[list[dict[str, Any]]] = [[], [], []]
+    for one in sorted(lines, key=lambda one: one["end"] + draw.uniform(0, 10)):
+        draw.choice(logs).append(one)
+    merged = Merged(logs, 60.0)
+    assert [found.start for found in merged] == sorted(one["start"] for one in lines)
+    assert merged.late == 0
+
+
+def test_a_log_that_begins_long_after_another_waits_for_it() -> None:
+    starts = [
+        found.start - T0 for found in Merged([[line(at) for at in range(1000)], [line(500.5)], []], 5.0)
+    ]
+    assert starts == sorted(starts)
+    assert len(starts) == 1001
+
+
+def test_what_comes_too_late_is_given_and_counted() -> None:
+    merged = Merged([[line(at) for at in (0, 100, 200, 50, 300)]], 10.0)
+    assert [found.start - T0 for found in merged] == [0, 100, 50, 200, 300]
+    assert merged.late == 1
+
+
+def test_no_more_lines_wait_than_may() -> None:
+    merged = Merged([[line(at) for at in range(500)]], 1e9, waiting_max=10)
+    assert [found.start - T0 for found in merged] == list(range(500))

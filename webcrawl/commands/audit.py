@@ -1,0 +1,219 @@
+"""``scrapy audit [JOBDIR...]``: whether a crawl was polite, by nothing but its fetch logs.
+
+0: no violation. 1: there is one. 2: an argument or a setting is wrong, or a log cannot be read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from scrapy.commands import ScrapyCommand
+
+from webcrawl.archive.errors import ArchiveError
+from webcrawl.commands.fetch_logs import FetchLogs, folders_of, plain, tell
+from webcrawl.configuration import Configuration, check
+from webcrawl.hosts.politeness import Politeness
+from webcrawl.reports import units
+from webcrawl.reports.audit import TOLERANCE_SECONDS, Audit, Rules, Totals
+from webcrawl.reports.clocks import Kind, Violation
+from webcrawl.reports.moments import moment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webcrawl.reports.requests import Merged, Request
+
+
+class Command(ScrapyCommand):
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as Scrapy declares it
+
+    def syntax(self) -> str:
+        return "[JOBDIR ...] [options]"
+
+    def short_desc(self) -> str:
+        return "Recompute every politeness clock from the fetch logs and list what broke it"
+
+    def long_desc(self) -> str:
+        return (
+            "Recompute from the fetch logs of all workers, compressed parts too, whether each request kept the clock "
+            "of its politeness key and had a robots.txt. Without JOBDIR the setting's is taken. Where an older log "
+            "does not tell what was owed, the POLITENESS settings do. Exit status 1 when a request was wrong."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "--tolerance",
+            type=seconds,
+            default=TOLERANCE_SECONDS,
+            metavar="S",
+            help="seconds by which clocks of machines may differ (default: %(default)s)",
+        )
+        parser.add_argument(
+            "--least",
+            type=seconds,
+            default=0.0,
+            metavar="S",
+            help="hold at least this delay against every request, whatever the log says was owed",
+        )
+        parser.add_argument("--json", action="store_true", help="as one JSON object")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        assert self.settings is not None
+        problems = list(check(self.settings))
+        configuration = Configuration() if problems else Configuration.from_settings(self.settings)
+        folders, wrong = folders_of(args, configuration)
+        if problems or wrong:
+            sys.stderr.write("".join(f"scrapy audit: {problem}\n" for problem in [*problems, *wrong]))
+            self.exitcode = 2
+            return
+        logs = FetchLogs(folders, configuration)
+        try:
+            self.exitcode = carry_out(
+                logs, rules_of(configuration, opts.tolerance, opts.least), as_json=opts.json
+            )
+        except (ArchiveError, OSError) as error:
+            sys.stderr.write(f"scrapy audit: {' '.join(str(error).split())}\n")
+            self.exitcode = 2
+
+
+def rules_of(configuration: Configuration, tolerance_seconds: float, least_seconds: float) -> Rules:
+    """What the settings say on politeness."""
+    politeness = Politeness(
+        configuration.politeness_model,  # type: ignore[arg-type]  # its reader lets nothing else pass
+        configuration.politeness_min_delay,
+        configuration.politeness_max_delay,
+        configuration.politeness_factor,
+        configuration.politeness_crawl_delay_max,
+    )
+    return Rules(
+        politeness,
+        configuration.robots_ttl_seconds,
+        configuration.download_timeout,
+        tolerance_seconds,
+        least_seconds,
+    )
+
+
+def carry_out(logs: FetchLogs, rules: Rules, *, as_json: bool) -> int:
+    """Print every violation when it is found, and the totals at the end. Returns the exit status."""
+    audit, merged = Audit(rules), logs.requests()
+    found = audit.violations(merged)
+    if as_json:
+        tell('{"violations": [')
+        for number, violation in enumerate(found):
+            tell(("," if number else "") + json.dumps(_as_object(violation)))
+        tell(f'], "totals": {json.dumps(_totals(audit.totals, merged, logs), indent=2)}}}')
+    else:
+        for violation in found:
+            tell("\n".join(_as_lines(violation)) + "\n")
+        tell("\n".join(_summary(audit.totals, merged, logs, rules)))
+    return 1 if audit.totals.violations else 0
+
+
+def seconds(text: str) -> float:
+    """``0.5``: seconds."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 3600:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds from 0 to 3600, not {text!r}")
+    return number
+
+
+def _as_lines(violation: Violation) -> Iterator[str]:
+    yield f"{violation.kind}: {violation.request.key}: {_reason(violation)}"
+    if violation.before is not None:
+        yield f"  {_shown(violation.before)}, ended {moment(violation.before.end)}"
+    yield f"  {_shown(violation.request)}"
+
+
+def _reason(violation: Violation) -> str:
+    early = violation.seconds
+    match violation.kind:
+        case Kind.OVERLAP:
+            return f"started {early:.3f} s before the end of another request"
+        case Kind.EARLY:
+            return f"started {early:.3f} s too early, at {moment(violation.allowed_at or 0.0)} it might have"
+        case Kind.ROBOTS if violation.before is None:
+            return f"no robots.txt of {violation.request.origin} was fetched in time before"
+        case Kind.ROBOTS if early is not None:
+            return f"started {early:.3f} s before the robots.txt of {violation.request.origin} had come"
+        case Kind.ROBOTS:
+            return f"the robots.txt of {violation.request.origin} had expired, or could not be had"
+
+
+def _shown(request: Request) -> str:
+    return f"{moment(request.start)}  {request.worker}  {request.kind}  {request.result}  {request.url}"
+
+
+def _as_object(violation: Violation) -> dict[str, Any]:
+    return {
+        "kind": str(violation.kind),
+        "key": violation.request.key,
+        "allowed_at": plain(violation.allowed_at),
+        "seconds": plain(violation.seconds),
+        "request": _request(violation.request),
+        "before": None if violation.before is None else _request(violation.before),
+    }
+
+
+def _request(request: Request) -> dict[str, Any]:
+    names = ("start", "end", "url", "kind", "status", "error", "worker", "delay", "number")
+    return {name: plain(getattr(request, name)) for name in names}
+
+
+def _totals(totals: Totals, merged: Merged, logs: FetchLogs) -> dict[str, Any]:
+    return {
+        "requests": totals.requests,
+        "workers": sorted(totals.workers),
+        "started_at": plain(totals.started_at),
+        "ended_at": plain(totals.ended_at),
+        "violations": {str(kind): totals.violations[kind] for kind in Kind},
+        "unproved": totals.unproved,
+        "missing": totals.missing,
+        "without_delay": totals.without_delay,
+        "cut_off": totals.cut_off,
+        "not_sent": totals.not_sent,
+        "copies": totals.copies,
+        "late": merged.late,
+        "unreadable": merged.unreadable + logs.damaged,
+    }
+
+
+def _summary(totals: Totals, merged: Merged, logs: FetchLogs, rules: Rules) -> Iterator[str]:
+    if totals.started_at is None or totals.ended_at is None:
+        yield "The logs hold no request."
+    else:
+        yield (
+            f"{units.things(totals.requests, 'request')} of {units.things(len(totals.workers), 'worker')} from "
+            f"{moment(totals.started_at)} to {moment(totals.ended_at)} UTC"
+        )
+    if number := totals.violations.total():
+        kinds = ", ".join(f"{units.count(totals.violations[kind])} {kind}" for kind in Kind)
+        yield f"{units.things(number, 'violation')}: {kinds}"
+    else:
+        yield f"No violation: every clock was kept, to {rules.tolerance_seconds:g} s."
+    remarks = (
+        (
+            totals.unproved,
+            "whose robots.txt may have been fetched before the logs begin, or by a worker left out",
+        ),
+        (totals.missing, "made, by the numbers of the others, of which the logs have no line"),
+        (totals.without_delay, "of which the log does not tell the delay owed: judged by the settings"),
+        (totals.cut_off, "open when their worker lost the key: counted as ended then"),
+        (totals.not_sent, "given up before anything was sent: not counted"),
+        (totals.copies, "there twice: counted once"),
+        (merged.late, "far out of order in their log: judged, perhaps not against all others"),
+    )
+    for number, remark in remarks:
+        if number:
+            yield f"  {units.things(number, 'request')} {remark}"
+    if unreadable := merged.unreadable + logs.damaged:
+        yield f"  {units.things(unreadable, 'line')} could not be read"

@@ -1,0 +1,77 @@
+"""The fetch logs that a command is given: as JOBDIRs on its line, or by the setting."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.archive import fetchlog, rotation
+from webcrawl.errors import Problem
+from webcrawl.reports.requests import Merged
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webcrawl.configuration import Configuration
+
+ORDER_SECONDS = 60.0
+"""How much later than its response ended a request may be in the log, beside the time that it took."""
+_NAMED = 20
+"""Lines that cannot be read of which each is told."""
+
+
+class FetchLogs:
+    """The logs below some folders, as far as they can be read."""
+
+    def __init__(self, folders: Sequence[Path], configuration: Configuration) -> None:
+        self.folders = folders
+        self._configuration = configuration
+        self.damaged = 0
+        """Lines that are no JSON."""
+
+    def requests(self) -> Merged:
+        """All requests, in the order of their starts."""
+        logs = [fetchlog.read(folder, self._on_damage) for folder in self.folders]
+        return Merged(logs, 2 * self._configuration.download_timeout + ORDER_SECONDS)
+
+    def _on_damage(self, sentence: str) -> None:
+        self.damaged += 1
+        if self.damaged <= _NAMED:
+            sys.stderr.write(f"{sentence}\n")
+
+
+def folders_of(arguments: Sequence[str], configuration: Configuration) -> tuple[list[Path], list[Problem]]:
+    """The folders that are meant, each once, and what is wrong with them."""
+    given = [Path(argument) for argument in arguments]
+    if not given and configuration.jobdir is not None:
+        given = [configuration.jobdir]
+    if not given:
+        return [], [Problem("", "which crawl? give the JOBDIRs of all its workers, or -s JOBDIR=DIR")]
+    folders = list({folder.resolve(): folder for folder in given}.values())
+    return folders, list(_problems(folders))
+
+
+def tell(text: str) -> None:
+    """Print what may hold any URL, on whatever terminal."""
+    encoding = sys.stdout.encoding or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def plain(value: Any) -> Any:
+    """A number as JSON and people want it: to the microsecond."""
+    return round(value, 6) if isinstance(value, float) else value
+
+
+def _problems(folders: Sequence[Path]) -> Iterator[Problem]:
+    for folder in folders:
+        if not folder.is_dir():
+            yield Problem(str(folder), "is no folder")
+            continue
+        try:
+            there = (folder / fetchlog.NAME).exists() or rotation.stamps(folder)
+        except OSError as error:
+            yield Problem(str(folder), error.strerror or str(error))
+            continue
+        if not there:
+            yield Problem(str(folder), f"holds no fetch log ({fetchlog.NAME} or its rotated parts)")

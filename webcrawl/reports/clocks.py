@@ -1,0 +1,169 @@
+"""The clocks of politeness keys, run again by what the fetch log tells."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from webcrawl.hosts.politeness import REMEMBERED_DOWNLOADS
+from webcrawl.hosts.record import HostRecord
+
+if TYPE_CHECKING:
+    from webcrawl.hosts.politeness import Politeness
+    from webcrawl.reports.requests import Request
+
+KEYS_MAX = 500_000
+"""Of so many keys is remembered what concerns more than the next request."""
+NOTHING_SENT = "cancelled"
+"""The word for a request that its worker ended itself. Of a key it had lost: before anything was sent."""
+
+
+class Kind(StrEnum):
+    """What is wrong with a request."""
+
+    OVERLAP = "overlap"
+    """It started while another one of its key was open."""
+    EARLY = "early"
+    """It started before the delay was over that was owed after another one of its key."""
+    ROBOTS = "robots"
+    """No robots.txt of its origin allowed it: none was fetched, or it had expired, or could not be had."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A request that should not have been made, or not yet, and the one that forbade it."""
+
+    kind: Kind
+    request: Request
+    before: Request | None
+    """Whose end, delay or answer it should have waited for; None when there was no robots.txt at all."""
+    allowed_at: float | None
+    """The earliest moment, epoch seconds; None when no time would have been right."""
+
+    @property
+    def seconds(self) -> float | None:
+        """How much too early."""
+        return None if self.allowed_at is None else self.allowed_at - self.request.start
+
+
+@dataclass(slots=True)
+class _Clock:
+    """What a key's next request has to wait for."""
+
+    open: Request
+    """The one that ends last."""
+    open_until: float
+    owing: Request
+    """The one after which the key is left alone longest."""
+    ready_at: float
+    delay: float
+    """What was owed last."""
+
+
+@dataclass(slots=True)
+class Whole:
+    """How far the log of a key is known to have no gap."""
+
+    number: int
+    since: float
+    """Epoch seconds; minus infinity when its first request is there."""
+
+
+@dataclass(slots=True)
+class Clocks:
+    """One clock a key. A clock is forgotten when nothing has to wait for it any more.
+
+    ``politeness`` says what is owed where the log does not, by the download times in the log; where it may be that
+    earlier ones are missing, they count as none, so that nobody is accused for what cannot be known.
+    """
+
+    politeness: Politeness
+    tolerance_seconds: float
+    _clocks: dict[str, _Clock] = field(default_factory=dict)
+    _downloads: dict[str, deque[float]] = field(default_factory=dict)
+
+    def take(self, request: Request, floor: float = 0.0) -> Violation | None:
+        """Judge a request by its key's clock and set the clock by it. ``floor``: a delay that its origin asks for."""
+        clock = self._clocks.get(request.key)
+        found = None if clock is None else self._judged(clock, request, floor)
+        self._set(clock, request)
+        return found
+
+    def is_same(self, request: Request) -> bool:
+        """Whether it is the request that was taken last: logs are copied."""
+        clock = self._clocks.get(request.key)
+        return clock is not None and request in (clock.open, clock.owing)
+
+    def forget(self, now: float) -> None:
+        """Let go of the clocks that had run out long before ``now``."""
+        longest = now - self.politeness.crawl_delay_max - self.tolerance_seconds - 1.0
+        for key in [key for key, clock in self._clocks.items() if clock.ready_at < longest]:
+            del self._clocks[key]
+
+    def __len__(self) -> int:
+        return len(self._clocks)
+
+    def _judged(self, clock: _Clock, request: Request, floor: float) -> Violation | None:
+        at = request.start + self.tolerance_seconds
+        if at < clock.open_until:
+            return Violation(Kind.OVERLAP, request, clock.open, clock.open_until)
+        owing, ready_at = clock.owing, clock.ready_at
+        if clock.open_until + floor > ready_at:
+            owing, ready_at = clock.open, clock.open_until + floor
+        if at < ready_at:
+            return Violation(Kind.EARLY, request, owing, ready_at)
+        return None
+
+    def _set(self, clock: _Clock | None, request: Request) -> None:
+        delay = self._owed(clock, request)
+        until = request.end if request.lost_at is None else min(request.end, request.lost_at)
+        if clock is None:
+            self._clocks[request.key] = _Clock(request, until, request, until + delay, delay)
+            return
+        clock.delay = delay
+        if until >= clock.open_until:
+            clock.open, clock.open_until = request, until
+        if until + delay >= clock.ready_at:
+            clock.owing, clock.ready_at = request, until + delay
+
+    def _owed(self, clock: _Clock | None, request: Request) -> float:
+        if request.delay is not None:
+            return request.delay
+        if request.lost_at is not None:
+            return 0.0 if clock is None else min(clock.delay, self.politeness.min_delay)
+        times = self._downloads.pop(request.key, None) or deque([0.0] * REMEMBERED_DOWNLOADS)
+        times.append(request.end - request.start)
+        times.popleft()
+        self._downloads[request.key] = times
+        if len(self._downloads) > KEYS_MAX:
+            del self._downloads[next(iter(self._downloads))]
+        return self.politeness.delay(HostRecord(request.key, download_seconds=list(times)))
+
+
+@dataclass(slots=True)
+class Numbers:
+    """The numbers of requests, by which is seen whether all of a key are there, from its first one on."""
+
+    missing: int = 0
+    """Requests that must have been made and are not in the logs."""
+    _keys: dict[str, Whole] = field(default_factory=dict)
+
+    def take(self, request: Request, begins_at: float) -> float:
+        """Since when the log of the request's key is whole; ``begins_at`` is where the logs begin."""
+        known = self._keys.pop(request.key, None)
+        number = request.number
+        if known is None:
+            if number is None:
+                return begins_at
+            known = Whole(number, float("-inf") if number == 1 else begins_at)
+        elif number is not None:
+            if number > known.number + 1:
+                self.missing += number - known.number - 1
+                known.since = request.start
+            known.number = number
+        self._keys[request.key] = known
+        if len(self._keys) > KEYS_MAX:
+            del self._keys[next(iter(self._keys))]
+        return known.since

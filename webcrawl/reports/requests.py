@@ -1,0 +1,179 @@
+"""A line of the fetch log as a typed value, and the logs of several workers as one, in order of time."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush, heapreplace
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.urls.politeness_key import host_of, origin_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+WAITING_MAX = 400_000
+"""Lines that wait for their turn at most, in some 200 MB."""
+_FOREVER = 1e11
+"""Epoch seconds that no clock shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsAnswer:
+    """What a request for a robots.txt came to, as the crawl understood it. Nothing is known of older logs."""
+
+    origin: str
+    """For whose sake it was asked; a redirect's target may lie elsewhere."""
+    state: str | None
+    """A value of ``hosts.robots.RobotsState``."""
+    until: float | None
+    """When it must be asked for again, epoch seconds."""
+    crawl_delay: float | None
+    digest: str | None
+    """Of the payload, as in the WARC record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One finished request. Times are epoch seconds."""
+
+    start: float
+    end: float
+    url: str
+    key: str
+    kind: str
+    status: int | None
+    error: str | None
+    bytes: int
+    worker: str
+    delay: float | None
+    """The pause that was owed after ``end``; None in older logs, and where ``lost_at`` is set."""
+    number: int | None
+    """The how-manieth request of its key it was."""
+    lost_at: float | None
+    """When its worker lost the key to others while it was open; nothing was received after that."""
+    origin: str | None
+    """The origin of the URL; None where no robots.txt speaks for it."""
+    robots: RobotsAnswer | None = None
+
+    @property
+    def host(self) -> str:
+        """Empty for a URL that has none."""
+        return "" if self.origin is None else host_of(self.url)
+
+    @property
+    def result(self) -> str:
+        """The status, or the word for the failure."""
+        return str(self.status) if self.status is not None else self.error or "unknown"
+
+
+def request_of(line: Mapping[str, Any]) -> Request | None:
+    """The request that a line of the log tells of; None when what is needed is missing or of another type."""
+    start, end = _number(line.get("start")), _number(line.get("end"))
+    url, key, kind = line.get("url"), line.get("key"), line.get("kind")
+    texts = isinstance(url, str) and isinstance(key, str) and isinstance(kind, str)
+    if start is None or end is None or not texts or not 0 <= start < _FOREVER or not end < _FOREVER:
+        return None
+    assert isinstance(url, str)
+    status, error, size = line.get("status"), line.get("error"), line.get("bytes")
+    origin = _origin(url)
+    return Request(
+        start,
+        max(start, end),
+        url,
+        str(key),
+        str(kind),
+        status if isinstance(status, int) else None,
+        error if isinstance(error, str) else None,
+        size if isinstance(size, int) else 0,
+        str(line.get("worker")),
+        _number(line.get("delay")),
+        number if isinstance(number := line.get("number"), int) else None,
+        _number(line.get("lost_at")),
+        origin,
+        _robots(line, origin) if kind == "robots" else None,
+    )
+
+
+class Merged:
+    """Requests of several logs in the order in which they started.
+
+    A log is in the order in which requests were settled, a while after each had ended. Lines wait here until all
+    logs have been read ``window_seconds`` beyond their start, but no more than ``waiting_max`` of them; one that
+    comes still later in its log is given at once, behind its time.
+    """
+
+    def __init__(
+        self,
+        logs: Sequence[Iterable[Mapping[str, Any]]],
+        window_seconds: float,
+        *,
+        waiting_max: int = WAITING_MAX,
+    ) -> None:
+        self._logs = [iter(log) for log in logs]
+        self._window = window_seconds
+        self._waiting_max = waiting_max
+        self._given_at = -math.inf
+        self.late = 0
+        """Requests that were given behind their time."""
+        self.unreadable = 0
+        """Lines that are no request."""
+
+    def __iter__(self) -> Iterator[Request]:
+        waiting: list[tuple[float, int, Request]] = []
+        order = itertools.count()
+        # The log that is farthest behind is read first, so that none is long waited for.
+        behind = [(-math.inf, number) for number in range(len(self._logs))]
+        heapify(behind)
+        while behind:
+            read_to, number = behind[0]
+            request = self._next(number)
+            if request is None:
+                heappop(behind)
+            else:
+                heappush(waiting, (request.start, next(order), request))
+                heapreplace(behind, (max(read_to, request.end), number))
+            complete_to = behind[0][0] - self._window if behind else math.inf
+            while waiting and (waiting[0][0] <= complete_to or len(waiting) > self._waiting_max):
+                yield self._given(heappop(waiting)[2])
+
+    def _next(self, number: int) -> Request | None:
+        for line in self._logs[number]:
+            request = request_of(line)
+            if request is not None:
+                return request
+            self.unreadable += 1
+        return None
+
+    def _given(self, request: Request) -> Request:
+        if request.start < self._given_at:
+            self.late += 1
+        else:
+            self._given_at = request.start
+        return request
+
+
+def _robots(line: Mapping[str, Any], origin: str | None) -> RobotsAnswer | None:
+    asked_for, state, digest = line.get("origin"), line.get("robots"), line.get("digest")
+    owner = asked_for if isinstance(asked_for, str) else origin
+    if owner is None:
+        return None
+    return RobotsAnswer(
+        owner,
+        state if isinstance(state, str) else None,
+        _number(line.get("until")),
+        _number(line.get("crawl_delay")),
+        digest if isinstance(digest, str) else None,
+    )
+
+
+def _origin(url: str) -> str | None:
+    try:
+        return origin_of(url) if url.startswith(("http://", "https://")) else None
+    except ValueError:
+        return None
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
