@@ -26,6 +26,14 @@ MACHINE = {
         "archive.repair",
     ),
     "reports": ("archive", "frontier.tally", "hosts", "urls"),
+    "explanation": (
+        "reports.units",
+        "urls",
+        "scope",
+        "hosts",
+        "frontier.records",
+        "frontier.backends.sighting",
+    ),
 }
 """The rooms of the machine, each with what it may know of the rest of the project (all modules below a name)."""
 

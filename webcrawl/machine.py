@@ -103,8 +103,8 @@ def _build(crawler: Crawler) -> Machine:
     configuration = Configuration.from_settings(crawler.settings)
     key = PolitenessKey(configuration.politeness_key)  # type: ignore[arg-type]
     private = private_addresses(crawler)
-    exclusions = _exclusions(configuration)
-    fixed, followed = _scopes(configuration, crawler, private, exclusions)
+    exclusions = exclusions_of(configuration)
+    fixed, followed = scopes_of(configuration, crawler.spider, private, exclusions)
     intake = Intake(key, followed, fixed)
     rules = RulesCache(ROBOTS_PARSED, configuration.product_token)
     policies = _policies(configuration, key, intake, rules, time.time())
@@ -128,20 +128,24 @@ def _build(crawler: Crawler) -> Machine:
     )
 
 
-def _exclusions(configuration: Configuration) -> ExclusionList | None:
+def exclusions_of(configuration: Configuration) -> ExclusionList | None:
+    """The list of the setting EXCLUSION_FILE. Raises ExclusionError."""
     if configuration.exclusion_file is None:
         return None
     # The extension that looks keeps the time itself.
     return ExclusionList.load(configuration.exclusion_file, 0)
 
 
-def _scopes(
+def scopes_of(
     configuration: Configuration,
-    crawler: Crawler,
+    spider: object,
     private: PrivateAddressRule,
     exclusions: ExclusionList | None,
 ) -> tuple[Scope, Scope]:
-    """The rules for what is fetched at all, seeds included, and those for what is followed."""
+    """The rules for what is fetched at all, seeds included, and those for what is followed.
+
+    ``spider``: whatever has the attributes ``allowed_domains``, ``domains`` and ``allow``, or some of them.
+    """
     fixed: list[Rule] = [SchemeRule(), private]
     if not is_contact(configuration.user_agent):
         fixed.append(ContactRule(is_public))
@@ -152,11 +156,11 @@ def _scopes(
         followed.append(LengthRule(configuration.urllength_limit))
     followed += [DepthRule(configuration.depth_limit), ExtensionRule(configuration.extensions_refused)]
     followed += chosen_rules(configuration)
-    if allowed := getattr(crawler.spider, "allowed_domains", None):
+    if allowed := getattr(spider, "allowed_domains", None):
         followed.append(OffsiteRule(allowed))
-    if domains := getattr(crawler.spider, "domains", None):
+    if domains := getattr(spider, "domains", None):
         followed.append(WhitelistRule(whitelist_of(domains)))
-    if allow := getattr(crawler.spider, "allow", None):
+    if allow := getattr(spider, "allow", None):
         followed.append(AllowRule(allow))
     return Scope(fixed), Scope(followed)
 
@@ -244,13 +248,7 @@ def _policies(
             now,
         ),
         draw=Draw(configuration.frontier_bias),
-        politeness=Politeness(
-            model=configuration.politeness_model,  # type: ignore[arg-type]
-            min_delay=configuration.politeness_min_delay,
-            max_delay=configuration.politeness_max_delay,
-            factor=configuration.politeness_factor,
-            crawl_delay_max=configuration.politeness_crawl_delay_max,
-        ),
+        politeness=politeness_of(configuration),
         health=Health(
             failures_to_park=configuration.health_failures_to_park,
             park_seconds=configuration.health_park_seconds,
@@ -269,6 +267,16 @@ def _policies(
         retry_times=configuration.retry_times,
         pages_per_key_max=configuration.pages_per_key_max,
         forget=intake.forget,
+    )
+
+
+def politeness_of(configuration: Configuration) -> Politeness:
+    return Politeness(
+        model=configuration.politeness_model,  # type: ignore[arg-type]
+        min_delay=configuration.politeness_min_delay,
+        max_delay=configuration.politeness_max_delay,
+        factor=configuration.politeness_factor,
+        crawl_delay_max=configuration.politeness_crawl_delay_max,
     )
 
 

@@ -50,7 +50,7 @@ def shared_backend(
         worker=configuration.worker_name,
     )
     parameters = connection_parameters(crawler.settings, _patience(configuration.lease_seconds))
-    agreed = identity(configuration, crawler)
+    agreed = identity(configuration, crawler.spider)
     backend = RedisBackend(
         parameters, options, agreed, lambda origin: key.of_url(f"{origin}/"), clock, learnt
     )
@@ -81,9 +81,8 @@ def connection_parameters(
     return dict(get_redis_from_settings(own))
 
 
-def identity(configuration: Configuration, crawler: Crawler) -> dict[str, str]:
+def identity(configuration: Configuration, spider: object) -> dict[str, str]:
     """The settings on which all processes of a crawl must agree, as they are told to who does not."""
-    spider = crawler.spider
     domains = getattr(spider, "domains", None)
     scope = {
         "DEPTH_LIMIT": configuration.depth_limit,

@@ -40,7 +40,7 @@ def test_settings_of_scrapy_redis_mean_what_they_mean_there(given, parameters):
 def told(settings, **arguments):
     crawler = get_crawler(BroadSpider, settings)
     crawler.spider = BroadSpider(**arguments)
-    return identity(Configuration.from_settings(Settings(settings)), crawler)
+    return identity(Configuration.from_settings(Settings(settings)), crawler.spider)
 
 
 @pytest.mark.parametrize(

@@ -57,23 +57,26 @@ def log_line(record: FetchRecord) -> bytes:
     return _encode(line).replace("\x7f", "\\u007f").encode("ascii") + b"\n"
 
 
-def read(directory: Path, on_damage: Callable[[str], None] | None = None) -> Iterator[dict[str, Any]]:
+def read(
+    directory: Path, on_damage: Callable[[str], None] | None = None, *, holding: bytes = b""
+) -> Iterator[dict[str, Any]]:
     """Every line under ``directory`` once, oldest first: rotated parts, then the current file.
 
     The log may grow and rotate meanwhile; a last line that is not complete yet is left out. A line that is no
     JSON object raises ArchiveError, or is told to ``on_damage`` and left out. Memory is that of a line.
+    Only lines with ``holding`` in them are looked at, the others cost a tenth.
     """
     done: set[str] = set()
     while True:
         with _open_current(directory) as current:  # and only then look at the parts: a rotation is noticed
             parts = [part for part in rotation.stamps(directory) if part not in done]
             if not parts:
-                yield from _objects(current, directory / NAME, on_damage)
+                yield from _objects(current, directory / NAME, on_damage, holding)
                 return
         for part in parts:
             done.add(part)
             with rotation.open_part(directory, part) as stream:
-                yield from _objects(stream, directory / f"fetch-{part}.jsonl", on_damage)
+                yield from _objects(stream, directory / f"fetch-{part}.jsonl", on_damage, holding)
 
 
 class FetchLog:
@@ -173,9 +176,11 @@ def _open_current(directory: Path) -> BinaryIO:
 
 
 def _objects(
-    stream: BinaryIO, path: Path, on_damage: Callable[[str], None] | None
+    stream: BinaryIO, path: Path, on_damage: Callable[[str], None] | None, holding: bytes
 ) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(_complete_lines(stream, path), start=1):
+        if holding not in line:
+            continue
         try:
             value = json.loads(line)
         except ValueError:

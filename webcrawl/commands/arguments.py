@@ -46,7 +46,7 @@ def check_arguments(
     if spider.name != BROAD:
         yield from _contact(_hosts_of_spider(spider), configuration)
         return
-    yield from _unknown(given)
+    yield from unknown_arguments(given)
     if "allow" in given:
         yield from _pattern(given["allow"])
     if not given.get("seeds") and not given.get("domains") and not resuming:
@@ -55,7 +55,8 @@ def check_arguments(
     yield from _places(given, configuration)
 
 
-def _unknown(given: Mapping[str, str]) -> Iterator[Problem]:
+def unknown_arguments(given: Mapping[str, str]) -> Iterator[Problem]:
+    """Names that are no argument of the broad spider."""
     for name in given:
         if name not in BROAD_ARGUMENTS:
             meant = nearest(name.lower(), BROAD_ARGUMENTS)

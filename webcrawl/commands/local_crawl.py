@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from webcrawl.errors import JobdirUnusable
 from webcrawl.frontier.backends.findings import Checked
+from webcrawl.frontier.backends.sighting import Activity, Sighting
 from webcrawl.frontier.backends.sqlite import audit
+from webcrawl.frontier.backends.sqlite.sighting import sighting_of
 from webcrawl.frontier.backends.sqlite.standing import standing_of
 from webcrawl.frontier.backends.standing import Standing, Worker
 from webcrawl.jobdir import Jobdir
@@ -43,6 +45,21 @@ class LocalCrawl:
             return found
         heard_at = self._jobdir.heard_at() or found.now
         return replace(found, workers=[Worker(holder, None, heard_at, {"active": found.active_hosts})])
+
+    def sighting(self, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str) -> Sighting:
+        """As ``sqlite.sighting.sighting_of``; who works on it holds the keys that are active."""
+        found = sighting_of(self._path, key_of, fingerprint, origin, time.time())
+        holder = self._jobdir.holder()
+        if holder is None:
+            return found
+        key = found.key
+        if key is not None and key.activity is Activity.ACTIVE:
+            key = replace(key, holder=holder)
+        return replace(found, key=key, at_work=(holder,))
+
+    def named(self, host: str) -> bool:
+        """Whether ``host`` is known to be one that the operator named: that is not stored here."""
+        return False
 
     def check(self, progress: Callable[[int, int], None] | None) -> Checked:
         return audit.check(self._path)

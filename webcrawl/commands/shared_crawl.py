@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.frontier.backend import Command
 from webcrawl.frontier.backends.redis.audit import Audit
 from webcrawl.frontier.backends.redis.control import Control
+from webcrawl.frontier.backends.redis.sighting import sighting_of
 from webcrawl.reports import units
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from webcrawl.frontier.backends.findings import Checked
+    from webcrawl.frontier.backends.sighting import Sighting
     from webcrawl.frontier.backends.standing import Standing, Worker
 
 LOOK_SECONDS = 0.5
@@ -61,6 +63,24 @@ class SharedCrawl:
     async def _standing(self) -> Standing:
         async with self._control() as control:
             return await control.standing()
+
+    def sighting(self, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str) -> Sighting:
+        """As ``redis.sighting.sighting_of``."""
+        return asyncio.run(self._sighting(key_of, fingerprint, origin))
+
+    async def _sighting(
+        self, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str
+    ) -> Sighting:
+        async with self._control() as control:
+            return await sighting_of(control, key_of, fingerprint, origin)
+
+    def named(self, host: str) -> bool:
+        """Whether ``host`` is known to be one that the operator named."""
+        return asyncio.run(self._named(host))
+
+    async def _named(self, host: str) -> bool:
+        async with self._control() as control:
+            return await control.seeded(host)
 
     def check(self, progress: Callable[[int, int], None] | None) -> Checked:
         return asyncio.run(self._audited(progress, Audit.check))

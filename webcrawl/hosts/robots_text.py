@@ -100,12 +100,17 @@ def decode(body: bytes, max_bytes: int = MAX_BYTES) -> str:
 def read(text: str, agent: str) -> Reading:
     """Gather the rules, the Crawl-delay and the sitemaps that a text has for ``agent``, a product token."""
     reader = _Reader(agent)
-    for number, line in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), 1):
+    for number, line in enumerate(lines_of(text), 1):
         if line:
-            kind, value = _field(line)
+            kind, value = field_of(line)
             if kind:
                 reader.take(kind, value, number)
     return reader.reading()
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, whichever of the three line ends it has; the first is line 1 of ``Rule.line``."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 @dataclass(slots=True, eq=False)
@@ -164,10 +169,9 @@ class _Reader:
 
     def _group_of(self, value: str) -> _Group | None:
         """The group a User-agent line opens for us; its name ends at the first character no token has."""
-        if value.startswith("*") and not value[1:2].strip():
+        if names_everyone(value):
             return self._everyone
-        name = _TOKEN.match(value)
-        return self._own if name and name[0].lower() == self._token else None
+        return self._own if names_agent(value, self._token) else None
 
     def _crawl_delay(self, value: str) -> None:
         number = _CRAWL_DELAY.fullmatch(value) if self._current else None
@@ -177,7 +181,18 @@ class _Reader:
                 group.crawl_delay_seconds = max(seconds, group.crawl_delay_seconds or 0.0)
 
 
-def _field(line: str) -> tuple[str, str]:
+def names_everyone(value: str) -> bool:
+    """Whether the value of a User-agent line is ``*``."""
+    return value.startswith("*") and not value[1:2].strip()
+
+
+def names_agent(value: str, token: str) -> bool:
+    """Whether the value of a User-agent line names the product token ``token``, in any case."""
+    name = _TOKEN.match(value)
+    return name is not None and name[0].lower() == token.lower()
+
+
+def field_of(line: str) -> tuple[str, str]:
     """The known field of a line and its value, or two empty strings. A forgotten colon is forgiven."""
     line = line.partition("#")[0].strip()
     name, colon, value = line.partition(":")

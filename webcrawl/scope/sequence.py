@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webcrawl.scope.rule import ALLOWED, Candidate, Rule, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """What one rule says to a URL: ``objection`` is None when it has none."""
+
+    rule: str
+    objection: str | None
 
 
 class Scope:
@@ -24,6 +33,10 @@ class Scope:
             if detail is not None:
                 return Verdict(False, name, detail)
         return ALLOWED
+
+    def words(self, candidate: Candidate) -> list[Word]:
+        """Return what every rule says, in their order; the first that objects is the one that decides."""
+        return [Word(name, refuses(candidate)) for refuses, name in self._questions]
 
     def admit(self, candidates: Sequence[Candidate]) -> list[Verdict]:
         """Return the verdicts on the links of a page, in their order."""

@@ -77,3 +77,12 @@ urls = st.sampled_from(["http://h.test/", "http://h.test/a.zip", "http://127.0.0
 def test_the_links_of_a_page_get_the_verdicts_of_single_ones(page):
     links = [candidate(url, depth) for url, depth in page]
     assert USUAL.admit(links) == [USUAL.verdict(link) for link in links]
+
+
+@given(urls, st.integers(0, 5))
+def test_the_first_objection_among_the_words_of_all_rules_is_the_verdict(url, depth):
+    words = USUAL.words(candidate(url, depth))
+    assert [word.rule for word in words] == [rule.name for rule in USUAL.rules]
+    first = next((word for word in words if word.objection is not None), None)
+    verdict = USUAL.verdict(candidate(url, depth))
+    assert (verdict.rule, verdict.detail) == ((first.rule, first.objection) if first else (None, None))

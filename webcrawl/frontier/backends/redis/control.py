@@ -95,6 +95,21 @@ class Control:
             found.update(member.decode("utf-8", "replace") for member in members)
         return {names.get(name, name) for name in found}
 
+    async def settings(self) -> dict[str, str]:
+        """The settings that the crawl was begun with; those of its scope under ``crew.SCOPE`` and the name."""
+        return await self._meta()
+
+    async def name_of(self, member: str) -> str:
+        """What a member of the crew calls itself; one that told nothing of itself has its number for a name."""
+        facts = (await self._everybody()).get(member)
+        return member if facts is None else str(facts["name"])
+
+    async def seeded(self, host: str) -> bool:
+        """Whether the operator named ``host``, by a seed or a pushed URL."""
+        named = host.encode("utf-8", "surrogatepass")
+        [place] = await self.server.commands([("ZSCORE", self._names.seeded, named)])
+        return place is not None
+
     async def standing(self) -> Standing:
         """How the crawl stands."""
         asked: list[tuple[Any, ...]] = []

@@ -1,0 +1,176 @@
+"""What a backend's state tells of one URL to who looks from outside: the same on SQLite and on Redis."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.contract.driven import DrivenSqlite
+from tests.contract.driven_redis import LEASE_SECONDS, DrivenRedis
+from tests.contract.samples import NOW, entry, found, pages, robots
+from webcrawl.errors import JobdirUnusable
+from webcrawl.frontier.backend import Batch, Settled
+from webcrawl.frontier.backends.redis import sighting as on_redis
+from webcrawl.frontier.backends.redis.control import Control
+from webcrawl.frontier.backends.sighting import Activity, Sighting
+from webcrawl.frontier.backends.sqlite import sighting as in_sqlite
+from webcrawl.frontier.records import Kind, State
+from webcrawl.urls.politeness_key import origin_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.contract.conftest import MakeBackend
+    from tests.contract.driven import Driven
+    from webcrawl.frontier.records import UrlEntry
+
+pytestmark = pytest.mark.parametrize("make_backend", ["sqlite", "sqlite-bloom", "redis"], indirect=True)
+
+
+@pytest.fixture
+def backend(make_backend: MakeBackend) -> Iterator[Driven]:
+    """An open backend of each kind that can be looked at; it must be as it was afterwards."""
+    made = make_backend(delay_seconds=5.0)
+    yield made
+    made.check_books()
+
+
+def look(driven: Driven, one: UrlEntry) -> Sighting:
+    """What is there of a URL; the look changes nothing."""
+    before = stored(driven)
+    begun_with: list[Mapping[str, str]] = []
+
+    def key_of(settings: Mapping[str, str]) -> str:
+        begun_with.append(settings)
+        return one.key
+
+    if isinstance(driven, DrivenSqlite):
+        seen = in_sqlite.sighting_of(driven.path, key_of, one.fingerprint, origin_of(one.url), NOW)
+    else:
+        assert isinstance(driven, DrivenRedis)
+        seen = driven.run(_look_in_redis(driven, key_of, one))
+    assert begun_with[0]["POLITENESS_KEY"] == "host"
+    assert stored(driven) == before
+    return seen
+
+
+async def _look_in_redis(driven: DrivenRedis, key_of: object, one: UrlEntry) -> Sighting:
+    control = Control({"url": driven.url}, driven.spider, LEASE_SECONDS)
+    await control.open()
+    try:
+        return await on_redis.sighting_of(control, key_of, one.fingerprint, origin_of(one.url))  # type: ignore[arg-type]
+    finally:
+        await control.close()
+
+
+def stored(driven: Driven) -> object:
+    """What changes with anything that is stored."""
+    if isinstance(driven, DrivenRedis):
+        return driven.client.info("persistence")["rdb_changes_since_last_save"]
+    assert isinstance(driven, DrivenSqlite)
+    with closing(sqlite3.connect(driven.path)) as connection:
+        return list(connection.iterdump())
+
+
+def test_a_url_that_was_never_queued_is_not_known(backend: Driven) -> None:
+    backend.commit(found(*pages("a.test", 3)))
+    for one in (entry("http://a.test/other"), entry("http://b.test/")):
+        seen = look(backend, one)
+        assert (seen.known, seen.state, seen.entry, seen.before) == (False, None, None, 0)
+        assert (seen.key is None) == (one.key == "b.test")
+
+
+@pytest.mark.parametrize("count", [3, 400])
+def test_a_queued_url_is_told_with_all_that_is_stored_of_it(backend: Driven, count: int) -> None:
+    urls = pages("a.test", count)
+    first = entry("http://a.test/first", level=7, depth=2, via="http://b.test/é", redirects=1, attempts=3)
+    backend.commit(found(*urls, first, *pages("b.test", 2)))
+    seen = look(backend, first)
+    assert (seen.known, seen.state, seen.entry, seen.before) == (True, State.QUEUED, first, 0)
+    for number in (0, count // 2, count - 1):
+        seen = look(backend, urls[number])
+        assert (seen.state, seen.entry, seen.before) == (State.QUEUED, urls[number], number + 1)
+    assert seen.key is not None
+    assert (seen.key.activity, seen.key.queued) == (Activity.IDLE, count + 1)
+    assert (seen.key.record.key, seen.key.record.delay_seconds) == ("a.test", 5.0)
+
+
+def test_a_url_that_is_over_has_its_state(backend: Driven) -> None:
+    states = (State.DONE, State.FAILED, State.REFUSED)
+    urls = pages("a.test", 4)
+    backend.commit(found(*urls))
+    active = backend.activate_one()
+    ended = [
+        Settled(one, state, "why" if state is not State.DONE else None, fence=active.record.fence)
+        for one, state in zip(urls, states, strict=False)
+    ]
+    backend.commit(Batch(settled=ended))
+    for one, state in zip(urls, states, strict=False):
+        seen = look(backend, one)
+        assert (seen.known, seen.state) == (True, state if backend.exact else None)
+        if seen.rules_kept and backend.exact:
+            assert seen.rule == (None if state is State.DONE else "why")
+    assert look(backend, urls[3]).before == 0
+
+
+def test_an_active_key_has_a_holder(backend: Driven) -> None:
+    [one] = pages("a.test", 1)
+    backend.commit(found(one))
+    active = backend.activate_one()
+    seen = look(backend, one)
+    assert seen.key is not None
+    assert (seen.state, seen.key.activity) == (State.QUEUED, Activity.ACTIVE)
+    if isinstance(backend, DrivenRedis):
+        assert seen.key.holder is not None
+        assert seen.key.held_until == pytest.approx(NOW + LEASE_SECONDS, abs=10)
+    active.record.given_up, active.record.failures, active.record.last_error = True, 9, "dns"
+    backend.release(active.record)
+    seen = look(backend, one)
+    assert seen.key is not None
+    assert seen.key.activity is Activity.GIVEN_UP
+    assert (seen.key.record.failures, seen.key.record.last_error) == (9, "dns")
+
+
+def test_a_parked_key_says_until_when_and_what_for(backend: Driven) -> None:
+    [one] = pages("a.test", 1)
+    backend.commit(found(one))
+    record = backend.activate_one().record
+    record.next_fetch_at, record.fetches, record.delay_seconds = NOW + 5, 1, 5.0
+    record.parked, record.blocked_until = True, NOW + 60
+    backend.release(record)
+    seen = look(backend, one)
+    assert seen.key is not None
+    assert seen.key.activity is Activity.IDLE
+    told = seen.key.record
+    assert (told.parked, told.blocked_until) == (True, NOW + 60)
+    assert told.next_fetch_at == pytest.approx(NOW + 5)
+
+
+def test_the_robots_txt_of_the_origin_comes_along(backend: Driven) -> None:
+    [one] = pages("a.test", 1)
+    answer = robots("http://a.test", "User-agent: *\nDisallow: /é")
+    backend.commit(Batch([one], [], [], [answer, robots("http://a.test:81", "other")]))
+    assert look(backend, one).robots == answer
+    assert look(backend, entry("http://b.test/")).robots is None
+
+
+def test_a_repeat_is_no_second_state_and_a_robots_txt_in_the_queue_no_url(backend: Driven) -> None:
+    [one] = pages("a.test", 1)
+    again = entry(one.url, repeat=True)
+    hop = entry("http://a.test/robots.txt", level=9, kind=Kind.ROBOTS, repeat=True, payload="{}")
+    hop.fingerprint = 0
+    backend.commit(found(one, again, hop))
+    seen = look(backend, one)
+    assert (seen.state, seen.entry, seen.before) == (State.QUEUED, one, 1)
+    nothing = entry("http://a.test/nothing")
+    nothing.fingerprint = 0
+    assert look(backend, nothing).entry is None
+
+
+def test_what_is_no_crawl_is_refused(make_backend: MakeBackend, tmp_path: Path) -> None:
+    with pytest.raises(JobdirUnusable, match="is no crawl"):
+        in_sqlite.sighting_of(tmp_path / "frontier.db", lambda settings: "a.test", 1, "http://a.test", NOW)

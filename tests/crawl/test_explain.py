@@ -1,0 +1,210 @@
+"""``scrapy explain`` is right for every URL of a crawl that was stopped half-way, and of the same when it has ended.
+
+What is right is worked out from the map of the web, from what its server was asked, and from the fetch log.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter, defaultdict
+
+import pytest
+from scrapy.settings import Settings
+from scrapy.utils.project import get_project_settings
+
+from tests.crawl.crawling import AT_ONCE, ROOT
+from tests.fakeweb import Placement
+from webcrawl.commands.inquiry import Inquiry, Question
+from webcrawl.configuration import Configuration
+
+ALLOW = r"//h000[0-7]\.(?!.*/news/)|/news/.*[13579]$"
+FORBIDDEN, PRIVATE, WILD, UNREACHABLE, CUT = (f"h000{number}.localhost" for number in range(2, 7))
+RULES = {
+    FORBIDDEN: ("Disallow: /",),
+    PRIVATE: ("Disallow: /private/",),
+    WILD: ("Disallow: /*.html$", "Disallow: /*?view="),
+}
+"""What forbids, in the words of each host's robots.txt."""
+CHOICES = {"RETRY_TIMES": 0, "FRONTIER_PATIENCE_SECONDS": 0, "CONCURRENT_REQUESTS": 4}
+
+
+@pytest.fixture(scope="module")
+def web(serve):
+    placements = (
+        Placement("robots-forbid", hosts=(FORBIDDEN,)),
+        Placement("robots-private", hosts=(PRIVATE,)),
+        Placement("robots-wildcard", hosts=(WILD,)),
+        Placement("robots-error", hosts=(UNREACHABLE,), options={"status": 500}),
+        Placement("reset", hosts=(CUT,), paths=("/",)),
+    )
+    return serve(hosts=9, pages=270, zipf=0.1, same_host=0.7, seed=5, placements=placements)
+
+
+class Told:
+    """What is explained of one URL after another, on one crawl."""
+
+    def __init__(self, monkeypatch, **given):
+        monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "webcrawl.settings")
+        self.settings = Settings()
+        self.settings.update(get_project_settings())
+        for name, value in {**AT_ONCE, **CHOICES, **given}.items():
+            self.settings.set(name, value, priority="cmdline")
+        self.configuration = Configuration.from_settings(self.settings)
+
+    def __call__(self, url, **arguments):
+        question = Question(url, arguments={"allow": ALLOW, **arguments})
+        return json.loads(Inquiry(self.settings, self.configuration, question).as_json())
+
+
+class Truth:
+    """What is so, by the map, the server's log and the lines of the fetch logs."""
+
+    def __init__(self, web, lines):
+        self.web = web
+        self.facts = web.web.truth()
+        self.ends = {line["url"]: line for line in lines if line["kind"] == "page"}
+        self.robots = {line["url"].removesuffix("/robots.txt") for line in lines if line["kind"] == "robots"}
+        self.parents = defaultdict(set)
+        pages = {web.web.url(page): page for page in web.web.pages()}
+        for url, line in self.ends.items():
+            if line.get("status") == 200 and url in pages:
+                for link in web.web.links(pages[url]):
+                    self.parents[link.origin + link.path].add(url)
+
+    def urls(self):
+        """All pages of the web, and links that lead nowhere."""
+        return sorted({*self.facts, *self.parents})
+
+    def fates(self, url):
+        """The conclusions that are right, each with its rule."""
+        if url in self.ends:
+            error = self.ends[url].get("error")
+            return {("failed", error)} if error else {("done", None)}
+        if url not in self.web.seeds:
+            if not re.search(ALLOW, url):
+                return {("would_be_refused", "allow")}
+            if url not in self.parents:
+                return {("would_be_queued", None)}
+        fact = self.facts[url]
+        if fact.host in RULES and fact.forbidden:
+            asked = url.partition("//")[2].partition("/")[0] in {
+                one.partition("//")[2] for one in self.robots
+            }
+            return {("refused", "robots"), ("will_be_refused", "robots")} if asked else {("waits", None)}
+        return {("waits", None), ("kept", None)} if fact.host == CUT else {("waits", None)}
+
+
+def assert_right(truth, told, url):
+    """Everything that is said of a URL."""
+    found = told(url)
+    conclusion = (found["conclusion"]["fate"], found["conclusion"]["rule"])
+    stored = found["frontier"]["rules_kept"] or conclusion[0] not in ("failed", "refused")
+    right = truth.fates(url) if stored else {(fate, None) for fate, _ in truth.fates(url)}
+    assert conclusion in right, url
+    assert found["scope"]["allowed"] == (
+        re.search(ALLOW, url) is not None or found["scope"]["stage"] == "seed"
+    )
+    assert_robots(truth, url, found["robots"])
+    if found["log"] is not None:
+        assert found["log"]["count"] == (url in truth.ends)
+        assert found["log"]["last"] == ([truth.ends[url]] if url in truth.ends else [])
+    queued = found["frontier"]["queued"]
+    assert (queued is not None) == (conclusion[0] in ("waits", "kept", "will_be_refused"))
+    if queued is not None:
+        via = queued["via"]
+        assert via in truth.parents[url] if url not in truth.web.seeds else via is None
+        assert queued["depth"] == (0 if via is None else truth.ends[via]["depth"] + 1)
+        assert queued["url"] == url
+        assert queued["attempts"] == 0
+        assert found["conclusion"]["leased"] is False
+        assert found["clocks"]["earliest_at"] is None or found["clocks"]["earliest_at"] >= found["now"]
+    return found
+
+
+def assert_robots(truth, url, robots):
+    """State, verdict and line are those of what the server sent."""
+    host = truth.facts[url].host if url in truth.facts else url.split("/")[2].partition(":")[0]
+    if robots["origin"] not in truth.robots:
+        assert (robots["state"], robots["allowed"]) == (None, False)
+        return
+    assert robots["state"] == ("unreachable" if host == UNREACHABLE else "rules")
+    if host == UNREACHABLE or url not in truth.facts:
+        return
+    fact = truth.facts[url]
+    assert robots["fresh"]
+    assert robots["allowed"] == robots["text_allows"] == (not fact.forbidden)
+    if fact.forbidden:
+        assert robots["rule"]["text"] in RULES[host]
+        assert [line["text"] for line in robots["group"]] == ["User-agent: *"]
+
+
+def explained(truth, told, figures):
+    """Every URL of the web; the number of each conclusion."""
+    found = [assert_right(truth, told, url) for url in truth.urls()]
+    queues = defaultdict(list)
+    for one in found:
+        if one["frontier"]["queued"] is not None:
+            queues[one["url"]["key"]].append(one["frontier"]["queued"]["before"])
+    for before in queues.values():
+        # Every place of every queue is somebody's.
+        assert sorted(before) == list(range(len(before)))
+    assert sum(map(len, queues.values())) == figures
+    return Counter(one["conclusion"]["fate"] for one in found)
+
+
+def test_every_url_is_explained_when_the_crawl_was_stopped_and_when_it_has_ended(web, crawl, monkeypatch):
+    choices = {"arguments": {"allow": ALLOW}, **CHOICES}
+    first = crawl(web.seeds, CLOSESPIDER_PAGECOUNT=30, **choices).assert_ended_well()
+    told = Told(monkeypatch, JOBDIR=first.path)
+    fates = explained(Truth(web, first.log()), told, first.assert_sound().queued)
+    assert fates["done"] >= 30
+    assert min(fates[fate] for fate in ("waits", "would_be_queued", "would_be_refused")) > 5
+
+    ended = crawl(web.seeds, of=first, **choices)
+    truth = Truth(web, ended.log())
+    fates = explained(truth, told, ended.assert_sound().queued)
+    assert fates["done"] == sum("status" in line for line in truth.ends.values())
+    assert min(fates[fate] for fate in ("failed", "refused", "waits", "would_be_refused")) > 2
+    assert_told_by_the_command(web, ended, truth)
+
+
+def assert_told_by_the_command(web, ended, truth):
+    """As a person asks."""
+    url = next(url for url in truth.ends if truth.ends[url].get("status") == 200)
+    words = [
+        "explain",
+        url.replace("http://", "HTTP://"),
+        "-a",
+        f"allow={ALLOW}",
+        "-s",
+        f"JOBDIR={ended.path}",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "scrapy", *words],
+        cwd=ended.path.parent,
+        env={**os.environ, "SCRAPY_SETTINGS_MODULE": "webcrawl.settings", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[:2] == [url, "  done: it was fetched, and is not fetched again"]
+    assert re.search(r"^  scheme +'HTTP' -> 'http'$", done.stdout, re.MULTILINE)
+    assert re.search(r"^  200 +\d{4}-\d\d-\d\d .* ago\), page, .*text/html", done.stdout, re.MULTILINE)
+
+
+def test_on_redis_too(web, crawl, serve_redis, monkeypatch):
+    redis = serve_redis()
+    choices = {"arguments": {"allow": ALLOW}, "REDIS_URL": redis.url, **CHOICES}
+    first = crawl(web.seeds, CLOSESPIDER_PAGECOUNT=30, **choices).assert_ended_well()
+    told = Told(monkeypatch, JOBDIR=first.path, REDIS_URL=redis.url)
+    truth = Truth(web, first.log())
+    fates = Counter(assert_right(truth, told, url)["conclusion"]["fate"] for url in truth.urls()[::3])
+    assert min(fates[fate] for fate in ("done", "waits", "would_be_queued", "would_be_refused")) > 1
+    elsewhere = told(web.seeds[0], allow="other")["crawl"]["differs"]
+    assert elsewhere == [{"name": "allow", "there": ALLOW, "here": "other"}]

@@ -1,0 +1,217 @@
+"""The conclusion: what has become of a URL, or will, by everything that is known of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from webcrawl.explanation.account import Explanation, Fate, Rules, explain
+from webcrawl.explanation.address import address_of
+from webcrawl.explanation.as_json import as_json
+from webcrawl.explanation.as_text import as_text, moment
+from webcrawl.explanation.crawl import Crawl, Difference
+from webcrawl.explanation.scoping import Stage
+from webcrawl.explanation.visits import Visits
+from webcrawl.frontier.backend import Command
+from webcrawl.frontier.backends.sighting import Activity, KeySighting, Sighting
+from webcrawl.frontier.records import State, UrlEntry
+from webcrawl.hosts.politeness import Politeness
+from webcrawl.hosts.record import HostRecord, RobotsRecord
+from webcrawl.hosts.robots import RobotsState
+from webcrawl.scope.allow import AllowRule
+from webcrawl.scope.depth import DepthRule
+from webcrawl.scope.scheme import SchemeRule
+from webcrawl.scope.sequence import Scope
+
+NOW = 1_700_000_000.0
+FIXED = Scope([SchemeRule()])
+POLITE = Politeness("fixed", 5.0, 60.0, 1.0, 300.0)
+RULES = Rules(Scope([*FIXED.rules, DepthRule(3), AllowRule("/a")]), FIXED, POLITE, "foobot")
+CRAWL = Crawl("sqlite", "/crawl", "the crawl in /crawl")
+URL = "http://h.test/a"
+TEXT = "User-agent: *\nDisallow: /a\x1b[31m # red\n"
+
+
+def entry(**fields: Any) -> UrlEntry:
+    return UrlEntry(URL, "h.test", 1, **{"via": "http://h.test/", "depth": 1, **fields})
+
+
+def robots(text: str = "", expires_at: float = NOW + 1000) -> RobotsRecord:
+    return RobotsRecord("http://h.test", RobotsState.RULES, NOW - 10, expires_at, text)
+
+
+def seen(**fields: Any) -> Sighting:
+    """A sighting of a queued URL whose time comes in two seconds."""
+    record = HostRecord("h.test", NOW + 2, 5.0, fetches=1)
+    key = KeySighting(record, 4, Activity.IDLE)
+    usual = Sighting(NOW, True, State.QUEUED, entry(), 3, key, robots(), at_work=("process 1",))
+    return replace(usual, **fields)
+
+
+def settled(state: State | None, **fields: Any) -> Sighting:
+    return seen(state=state, entry=None, before=0, **fields)
+
+
+def explained(
+    sighting: Sighting | None = None, url: str = URL, rules: Rules = RULES, **more: Any
+) -> Explanation:
+    return explain(address_of(url, url), "h.test", rules, NOW, sighting=sighting, **more)
+
+
+def test_a_url_that_nobody_knows_is_queued_or_refused_when_it_is_found() -> None:
+    unknown = Sighting(NOW, False, None, None, 0, None, None)
+    for sighting in (None, unknown):
+        assert explained(sighting).conclusion.fate is Fate.WOULD_BE_QUEUED
+        refused = explained(sighting, "http://h.test/b").conclusion
+        assert (refused.fate, refused.rule) == (Fate.WOULD_BE_REFUSED, "allow")
+
+
+def test_a_seed_need_not_match_what_links_must() -> None:
+    found = explained(url="http://h.test/b", named=True)
+    assert (found.scoping.stage, found.conclusion.fate) == (Stage.SEED, Fate.WOULD_BE_QUEUED)
+    assert [word.asked for word in found.scoping.words] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("state", "fate"),
+    [
+        (State.DONE, Fate.DONE),
+        (State.FAILED, Fate.FAILED),
+        (State.REFUSED, Fate.REFUSED),
+        (None, Fate.SETTLED),
+    ],
+)
+def test_what_is_over_stays_so_whatever_the_rules_say_now(state: State | None, fate: Fate) -> None:
+    found = explained(settled(state, rule="why"), "http://h.test/b").conclusion
+    assert (found.fate, found.rule) == (fate, "why")
+
+
+def test_a_queued_url_waits_for_its_clock_and_for_those_before_it() -> None:
+    found = explained(seen())
+    assert found.conclusion.fate is Fate.WAITS
+    assert found.waiting is not None
+    assert found.waiting.earliest_at == NOW + 2
+    assert found.conclusion.turn_at == NOW + 2 + 3 * 5
+    assert found.conclusion.leased is False
+
+
+def test_of_an_active_key_only_its_holder_knows_what_is_leased() -> None:
+    held = KeySighting(HostRecord("h.test"), 4, Activity.ACTIVE, "process 1")
+    assert explained(seen(key=held)).conclusion.leased is None
+    # Nobody is at work: it is how a killed process left it.
+    assert explained(seen(key=held, at_work=())).conclusion.leased is False
+
+
+def test_a_queued_url_may_be_refused_at_its_turn() -> None:
+    asks = HostRecord("h.test", crawl_delay_seconds=4000.0)
+    cases = {
+        "robots": seen(robots=robots(TEXT.replace("\x1b", ""))),
+        "crawl-delay": seen(key=KeySighting(asks, 4, Activity.IDLE)),
+    }
+    text = "User-agent: *\nDisallow: /a\n"
+    cases["robots"] = seen(robots=robots(text))
+    for rule, sighting in cases.items():
+        found = explained(sighting).conclusion
+        assert (found.fate, found.rule) == (Fate.WILL_BE_REFUSED, rule)
+    # A robots.txt that holds no more is asked for again before it refuses anything.
+    assert explained(seen(robots=robots(text, NOW - 1))).conclusion.fate is Fate.WAITS
+    # Rules for links are asked once, those for all are asked again at the turn.
+    assert explained(seen(), rules=replace(RULES, followed=Scope([AllowRule("/b")]))).conclusion.rule is None
+    fixed = Scope([AllowRule("/b")])
+    assert explained(seen(), rules=replace(RULES, fixed=fixed)).conclusion.rule == "allow"
+
+
+def test_the_urls_of_a_key_that_is_given_up_are_kept() -> None:
+    record = HostRecord("h.test", given_up=True, failures=9, last_error="dns")
+    found = explained(seen(key=KeySighting(record, 4, Activity.GIVEN_UP)))
+    assert found.conclusion.fate is Fate.KEPT
+
+
+def test_a_robots_txt_has_no_state_of_its_own() -> None:
+    assert explained(url="http://h.test/robots.txt").conclusion.fate is Fate.ROBOTS
+
+
+def test_depth_and_kind_come_from_the_queue_or_the_log() -> None:
+    deep = explained(settled(State.DONE), visits=Visits(1, ({"depth": 4, "via": "http://h.test/"},)))
+    assert (deep.scoping.depth, deep.scoping.depth_known) == (4, True)
+    assert deep.scoping.decided_by is not None
+    assert deep.scoping.decided_by.rule == "depth"
+    assert explained(visits=Visits(1, ({"depth": 0, "via": None},))).scoping.stage is Stage.SEED
+    assert explained(depth=9).scoping.depth == 9
+    assert not explained().scoping.depth_known
+
+
+# -- telling -------------------------------------------------------------------------------------------------
+
+
+def test_the_text_says_when_and_behind_how_many() -> None:
+    told = as_text(explained(seen()), CRAWL)
+    assert told.splitlines()[:2] == [
+        URL,
+        f"  queued; may be fetched {moment(NOW + 2, NOW)}, by politeness; "
+        f"behind 3 URLs, so about {moment(NOW + 17, NOW)}",
+    ]
+    assert "the crawl in /crawl" in told
+    assert moment(NOW + 2, NOW).endswith(" (in 2.0 s)")
+    assert moment(NOW - 200, NOW).endswith(" (3 min 20 s ago)")
+
+
+def test_a_hostile_robots_txt_cannot_steer_the_terminal() -> None:
+    told = as_text(explained(seen(robots=robots(TEXT)), "http://h.test/a%1B[31m"), CRAWL)
+    assert "\x1b" not in told
+    assert "Disallow: /a\\x1b[31m # red" in told
+
+
+def test_a_crawl_at_which_nobody_works_fetches_nothing() -> None:
+    assert "nobody is at work" in as_text(explained(seen(at_work=())), CRAWL).splitlines()[1]
+    paused = as_text(explained(seen(command=Command.PAUSE)), CRAWL).splitlines()[1]
+    assert "the crawl is to pause" in paused
+
+
+@pytest.mark.parametrize(
+    "sighting",
+    [
+        None,
+        seen(),
+        settled(State.DONE),
+        settled(None, key=None, robots=None),
+        seen(robots=robots(TEXT), rules_kept=False, command=Command.RUN),
+        seen(
+            key=KeySighting(
+                HostRecord("h.test", failures=2, last_error="dns", parked=True, blocked_until=NOW + 9),
+                4,
+                Activity.ACTIVE,
+                "w1",
+                NOW + 60,
+            )
+        ),
+    ],
+)
+def test_text_and_object_are_made_of_everything(sighting: Sighting | None) -> None:
+    visits = Visits(
+        9, ({"status": 200, "end": NOW - 5, "kind": "page", "bytes": 12, "mime": "text/html"}, {})
+    )
+    crawl = Crawl("redis", "h:1", "broad", None, (Difference("DEPTH_LIMIT", "3", "0"),))
+    explanation = explained(sighting, visits=visits)
+    assert URL in as_text(explanation, crawl)
+    told = json.loads(as_json(explanation, crawl))
+    assert sorted(told) == sorted(
+        [
+            "version",
+            "now",
+            "crawl",
+            "url",
+            "scope",
+            "robots",
+            "frontier",
+            "key",
+            "clocks",
+            "log",
+            "conclusion",
+        ]
+    )
+    assert told["log"]["count"] == 9
+    assert (told["frontier"] is None) == (sighting is None)

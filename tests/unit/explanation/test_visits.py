@@ -1,0 +1,15 @@
+"""The lines of one URL in a log of any length."""
+
+from webcrawl.explanation.visits import visits_of
+
+
+def test_the_last_lines_are_kept_and_all_are_counted_in_any_spelling() -> None:
+    lines = [{"url": f"http://h.test/{'a' if number % 3 else '%61'}", "n": number} for number in range(20)]
+    others = [{"url": "http://h.test/b"}, {"url": None}, {}]
+    found = visits_of([*others, *lines, *others], "http://h.test/a", kept=3)
+    assert found.count == 20
+    assert [line["n"] for line in found.last] == [17, 18, 19]
+
+
+def test_nothing_is_found_in_nothing() -> None:
+    assert visits_of([], "http://h.test/").count == 0

@@ -1,0 +1,215 @@
+"""What ``scrapy explain`` asks: the rules by the settings, the crawl where one is named, its fetch log."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+from webcrawl.archive import fetchlog
+from webcrawl.archive.errors import ArchiveError
+from webcrawl.commands.local_crawl import LocalCrawl
+from webcrawl.downloadhandlers.addresses import address_rule
+from webcrawl.errors import CrawlError, JobdirUnusable
+from webcrawl.explanation.account import Explanation, Rules, explain
+from webcrawl.explanation.address import address_of
+from webcrawl.explanation.as_json import as_json
+from webcrawl.explanation.as_text import as_text
+from webcrawl.explanation.crawl import Crawl, Difference
+from webcrawl.explanation.visits import visits_of
+from webcrawl.machine import exclusions_of, politeness_of, scopes_of
+from webcrawl.scope.allow import PatternError
+from webcrawl.scope.exclusion import ExclusionError
+from webcrawl.scope.patterns import PatternsError
+from webcrawl.scope.whitelist import WhitelistError, whitelist_of
+from webcrawl.urls.canonical import canonical
+from webcrawl.urls.politeness_key import PolitenessKey, host_of
+from webcrawl.urls.resolve import resolve
+from webcrawl.urls.seeds import BadSeed, Seed, SeedsError, read_seed, read_seeds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy.settings import BaseSettings
+
+    from webcrawl.commands.shared_crawl import SharedCrawl
+    from webcrawl.configuration import Configuration
+    from webcrawl.explanation.address import Address
+    from webcrawl.explanation.visits import Visits
+    from webcrawl.frontier.backends.sighting import Sighting
+    from webcrawl.scope.private import PrivateAddressRule
+
+_HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:").match
+_SCOPE = "scope:"
+"""What the settings of a shared crawl's scope begin with; see ``sharing.identity``."""
+
+
+WRONG = (PatternError, PatternsError, ExclusionError, SeedsError, WhitelistError, ArchiveError)
+"""What is wrong with rules and seeds; the message names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What was asked for on the command line."""
+
+    url: str
+    via: str | None = None
+    depth: int | None = None
+    spider: str = "broad"
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    allowed_domains: object = None
+    """Of the spider's class."""
+
+
+class Inquiry:
+    """One question to one crawl, or to the rules alone.
+
+    Everything may raise CrawlError, or an error of ``WRONG`` when an argument, a setting or a file is wrong.
+    """
+
+    def __init__(self, settings: BaseSettings, configuration: Configuration, question: Question) -> None:
+        self._settings = settings
+        self._configuration = configuration
+        self._question = question
+        self._spider = SimpleNamespace(**{"allowed_domains": question.allowed_domains, **question.arguments})
+
+    def as_text(self) -> str:
+        return as_text(*self.answer())
+
+    def as_json(self) -> str:
+        return as_json(*self.answer())
+
+    def answer(self) -> tuple[Explanation, Crawl]:
+        """Ask everybody."""
+        address = self._address()
+        crawl = self._crawl()
+        keys: list[str] = []
+
+        def key_of(begun_with: Mapping[str, str]) -> str:
+            mode = begun_with.get("POLITENESS_KEY", self._configuration.politeness_key)
+            keys.append(PolitenessKey(mode).of_host(address.host))  # type: ignore[arg-type]
+            return keys[-1]
+
+        sighting = None
+        if crawl is not None:
+            sighting = crawl.sighting(key_of, address.fingerprint, address.origin)
+        key = keys[-1] if keys else key_of({})
+        visits = self._visits(address)
+        private = address_rule(self._configuration.fetch_private_addresses)
+        named = self._learn_named(address, private)
+        if crawl is not None and crawl.named(address.host):
+            private.allow(address.host)
+        explanation = explain(
+            address,
+            key,
+            self._rules(private),
+            time.time() if sighting is None else sighting.now,
+            sighting=sighting,
+            visits=visits,
+            named=named,
+            depth=self._question.depth,
+        )
+        return explanation, self._described(crawl, sighting)
+
+    # -- the URL ---------------------------------------------------------------------------------------------
+
+    def _address(self) -> Address:
+        written, via = self._question.url, self._question.via
+        if via is None:
+            return self._absolute(written)
+        page = self._absolute(via).url
+        url = resolve(written, page)
+        if url is None:
+            raise CrawlError(f"{written!r} is no link that can be requested, on {page}")
+        return address_of(written, url, absolute=_HAS_SCHEME(written.strip()) is not None)
+
+    def _absolute(self, written: str) -> Address:
+        url = resolve(written, "about:blank")
+        if url is None:
+            seed = read_seed(written.strip())
+            if isinstance(seed, BadSeed):
+                raise CrawlError(f"{seed.text!r} is no URL: {seed.reason}")
+            url = seed.url
+        return address_of(written, url)
+
+    # -- the rules -------------------------------------------------------------------------------------------
+
+    def _rules(self, private: PrivateAddressRule) -> Rules:
+        configuration = self._configuration
+        fixed, followed = scopes_of(configuration, self._spider, private, exclusions_of(configuration))
+        return Rules(followed, fixed, politeness_of(configuration), configuration.product_token)
+
+    def _learn_named(self, address: Address, private: PrivateAddressRule) -> bool:
+        """Allow the hosts of the seeds, as the crawl does; whether the URL is one of them."""
+        named = False
+        for url in self._seeds():
+            if host_of(url) == address.host:
+                private.allow(address.host)
+                named = named or canonical(url) == address.canonical
+        return named
+
+    def _seeds(self) -> Iterator[str]:
+        seeds, domains = (self._question.arguments.get(name) for name in ("seeds", "domains"))
+        if seeds and seeds.strip() != "-":
+            yield from (seed.url for seed in read_seeds(seeds) if isinstance(seed, Seed))
+        elif domains and not seeds:
+            yield from whitelist_of(domains).roots()
+
+    # -- the crawl -------------------------------------------------------------------------------------------
+
+    def _crawl(self) -> SharedCrawl | LocalCrawl | None:
+        configuration = self._configuration
+        if configuration.jobdir is not None and not configuration.jobdir.is_dir():
+            raise JobdirUnusable(f"JOBDIR {configuration.jobdir} is no folder")
+        if configuration.frontier_backend == "redis":
+            # Who looks at a folder does not wait for what he does not need.
+            from webcrawl.commands.shared_crawl import SharedCrawl
+            from webcrawl.sharing import connection_parameters
+
+            return SharedCrawl(
+                connection_parameters(self._settings),
+                self._question.spider,
+                configuration.lease_seconds,
+                configuration.politeness_min_delay,
+            )
+        if configuration.frontier_backend == "memory" or configuration.jobdir is None:
+            return None
+        return LocalCrawl(configuration.jobdir)
+
+    def _described(self, crawl: SharedCrawl | LocalCrawl | None, sighting: Sighting | None) -> Crawl:
+        if crawl is not None and sighting is not None:
+            return Crawl(crawl.storage, crawl.place, crawl.name, None, self._differences(sighting))
+        if self._configuration.frontier_backend == "memory":
+            return Crawl(note="a crawl with FRONTIER_BACKEND=memory cannot be looked at from outside")
+        return Crawl(note="-s JOBDIR=DIR or -s REDIS_URL=... names one; only the rules were asked")
+
+    def _differences(self, sighting: Sighting) -> tuple[Difference, ...]:
+        """Where the rules of a shared crawl are others than those that were given here."""
+        if not any(name.startswith(_SCOPE) for name in sighting.settings):
+            return ()
+        from webcrawl.sharing import identity
+
+        here = identity(self._configuration, self._spider)
+        return tuple(
+            Difference(name.removeprefix(_SCOPE), there, here[name])
+            for name, there in sighting.settings.items()
+            if name.startswith(_SCOPE) and here.get(name, there) != there
+        )
+
+    # -- the log ---------------------------------------------------------------------------------------------
+
+    def _visits(self, address: Address) -> Visits | None:
+        folder = self._configuration.jobdir
+        if folder is None:
+            return None
+        # Other spellings of the URL have the same origin.
+        begin = json.dumps(f"{address.origin}/")[:-1].encode()
+        return visits_of(fetchlog.read(folder, _pass_over, holding=begin), address.canonical)
+
+
+def _pass_over(damage: str) -> None:
+    """A line that is none is a matter for the crawl's repair; it says nothing of a URL."""

@@ -1,0 +1,181 @@
+"""All that can be said of a URL in a crawl, or without one, and the conclusion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from webcrawl.explanation.clocks import Facts, Waiting, waiting_of
+from webcrawl.explanation.robots_word import RobotsWord, robots_word
+from webcrawl.explanation.scoping import Scoping, Stage, scoping_of
+from webcrawl.frontier.backends.sighting import Activity
+from webcrawl.frontier.records import State
+from webcrawl.hosts.record import HostRecord
+from webcrawl.scope.rule import Candidate
+
+if TYPE_CHECKING:
+    from webcrawl.explanation.address import Address
+    from webcrawl.explanation.visits import Visits
+    from webcrawl.frontier.backends.sighting import Sighting
+    from webcrawl.hosts.politeness import Politeness
+    from webcrawl.scope.sequence import Scope
+
+
+class Fate(StrEnum):
+    """What has become of a URL, or will."""
+
+    DONE = "done"
+    FAILED = "failed"
+    REFUSED = "refused"
+    SETTLED = "settled"
+    """It is known and not queued; what became of it is not stored."""
+    WAITS = "waits"
+    """It is queued."""
+    KEPT = "kept"
+    """It is queued, and not fetched in this run."""
+    WILL_BE_REFUSED = "will_be_refused"
+    """It is queued, and a rule refuses it when its turn comes."""
+    WOULD_BE_REFUSED = "would_be_refused"
+    """It is not known, and is not taken when it is found."""
+    WOULD_BE_QUEUED = "would_be_queued"
+    """It is not known, and is taken when it is found."""
+    ROBOTS = "robots"
+    """It is a robots.txt: asked for when a page of its origin needs it, without a state of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """``rule``: by which it is refused, or why it failed; None where neither is so, or that is not stored."""
+
+    fate: Fate
+    rule: str | None = None
+    turn_at: float | None = None
+    """About when a queued URL's turn comes if all before it are fetched too (epoch seconds)."""
+    leased: bool | None = False
+    """Whether it is being fetched or stored; None for perhaps: a process has its key, and knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """``sighting`` and ``waiting`` are None without a crawl, ``visits`` without a fetch log."""
+
+    now: float
+    address: Address
+    key: str
+    scoping: Scoping
+    robots: RobotsWord
+    sighting: Sighting | None
+    waiting: Waiting | None
+    visits: Visits | None
+    conclusion: Conclusion
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a crawl goes by."""
+
+    followed: Scope
+    fixed: Scope
+    politeness: Politeness
+    agent: str
+    """The product token."""
+
+
+def explain(
+    address: Address,
+    key: str,
+    rules: Rules,
+    now: float,
+    *,
+    sighting: Sighting | None = None,
+    visits: Visits | None = None,
+    named: bool = False,
+    depth: int | None = None,
+) -> Explanation:
+    """Put everything together.
+
+    ``now`` is by the crawl's own clock where there is a crawl. ``named``: whether the operator named the URL.
+    ``depth``: how many links from a seed, where that is known otherwise than by the crawl.
+    """
+    found = _depth_of(sighting, visits) if depth is None else depth
+    seed = named or _is_seed(sighting, visits)
+    scoping = scoping_of(
+        Candidate(address.url, address.host, key, found or 0),
+        rules.followed,
+        rules.fixed,
+        Stage.SEED if seed else Stage.LINK,
+        depth_known=found is not None or seed,
+    )
+    known = None if sighting is None else sighting.robots
+    robots = robots_word(known, address.origin, address.url, rules.agent, now)
+    waiting = None
+    if sighting is not None:
+        waiting = waiting_of(Facts(now, _record(sighting, key), known, rules.politeness))
+    conclusion = _conclude(address, scoping, robots, sighting, waiting, rules.politeness)
+    return Explanation(now, address, key, scoping, robots, sighting, waiting, visits, conclusion)
+
+
+def _conclude(
+    address: Address,
+    scoping: Scoping,
+    robots: RobotsWord,
+    sighting: Sighting | None,
+    waiting: Waiting | None,
+    politeness: Politeness,
+) -> Conclusion:
+    if sighting is not None and sighting.entry is not None and waiting is not None:
+        return _queued(scoping, robots, sighting, waiting, politeness)
+    if sighting is not None and sighting.known:
+        fate = Fate.SETTLED if sighting.state is None else _FATES.get(sighting.state, Fate.SETTLED)
+        return Conclusion(fate, sighting.rule)
+    if address.url == f"{address.origin}/robots.txt":
+        return Conclusion(Fate.ROBOTS)
+    decided = scoping.decided_by
+    if decided is not None:
+        return Conclusion(Fate.WOULD_BE_REFUSED, decided.rule)
+    return Conclusion(Fate.WOULD_BE_QUEUED)
+
+
+_FATES = {State.DONE: Fate.DONE, State.FAILED: Fate.FAILED, State.REFUSED: Fate.REFUSED}
+
+
+def _queued(
+    scoping: Scoping, robots: RobotsWord, sighting: Sighting, waiting: Waiting, politeness: Politeness
+) -> Conclusion:
+    key = sighting.key
+    held = key is not None and key.activity is Activity.ACTIVE and bool(sighting.at_work)
+    leased = None if held else False
+    rule = scoping.standing_objection
+    if rule is None and key is not None and politeness.skips(key.record):
+        rule = "crawl-delay"
+    if rule is None and robots.forbids:
+        rule = "robots"
+    if rule is not None:
+        return Conclusion(Fate.WILL_BE_REFUSED, rule, leased=leased)
+    if waiting.earliest_at is None or key is None:
+        return Conclusion(Fate.KEPT, leased=leased)
+    turn_at = waiting.earliest_at + sighting.before * politeness.delay(key.record)
+    return Conclusion(Fate.WAITS, turn_at=turn_at, leased=leased)
+
+
+def _record(sighting: Sighting, key: str) -> HostRecord:
+    return HostRecord(key) if sighting.key is None else sighting.key.record
+
+
+def _depth_of(sighting: Sighting | None, visits: Visits | None) -> int | None:
+    """As it is queued, or as it was fetched."""
+    if sighting is not None and sighting.entry is not None:
+        return sighting.entry.depth
+    if visits is not None:
+        for line in reversed(visits.last):
+            if isinstance(line.get("depth"), int):
+                return int(line["depth"])
+    return None
+
+
+def _is_seed(sighting: Sighting | None, visits: Visits | None) -> bool:
+    """Whether it came without a page that links to it."""
+    if sighting is not None and sighting.entry is not None:
+        return sighting.entry.via is None
+    return visits is not None and bool(visits.last) and visits.last[-1].get("via") is None

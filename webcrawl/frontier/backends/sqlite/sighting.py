@@ -1,0 +1,130 @@
+"""What the database of a crawl has of one URL, without changing anything in it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+
+from webcrawl.errors import JobdirDamaged
+from webcrawl.frontier.backends.sighting import Activity, KeySighting, Sighting
+from webcrawl.frontier.backends.sqlite.keys import parse
+from webcrawl.frontier.backends.sqlite.opening import translate_opening
+from webcrawl.frontier.backends.sqlite.standing import open_to_look
+from webcrawl.frontier.records import State, UrlEntry
+from webcrawl.frontier.seen import Seen
+from webcrawl.hosts.record import HostRecord, RobotsRecord
+
+_HOST = "SELECT id, next_fetch_at, delay_seconds, queued, active, parked, given_up, record FROM hosts WHERE key = ?"
+_ENTRY = (
+    "SELECT url, rank, position, depth, via, kind, redirects, attempts, repeat, payload FROM queue "
+    "WHERE host_id = ? AND fingerprint = ? AND kind != 'robots' ORDER BY repeat, rank, position LIMIT 1"
+)
+_BEFORE = "SELECT count(*) FROM queue WHERE host_id = ? AND (rank, position) < (?, ?)"
+_ROBOTS = (
+    "SELECT origin, state, fetched_at, expires_at, text, crawl_delay_seconds, attempts FROM robots "
+    "WHERE origin = ?"
+)
+
+
+def sighting_of(
+    path: Path, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str, now: float
+) -> Sighting:
+    """Look in ``path``, also while its crawl runs. All that is told is of one moment.
+
+    ``key_of`` is given the settings with which the crawl was begun, and tells the politeness key of the URL.
+    The entry of a queued URL is found by going through its key's queue, within SQLite.
+
+    :raises webcrawl.errors.StartRefused: it holds no crawl, or one that this version cannot read
+    """
+    try:
+        with closing(open_to_look(path)) as connection:
+            return _Look(connection, path, key_of, fingerprint).sighting(origin, now)
+    except sqlite3.DatabaseError as error:
+        raise translate_opening(error, path) from error
+
+
+class _Look:
+    """One look, in one transaction."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        path: Path,
+        key_of: Callable[[Mapping[str, str]], str],
+        fingerprint: int,
+    ) -> None:
+        self._ask = connection.execute
+        self._path = path
+        self._fingerprint = fingerprint
+        self._meta: dict[str, str] = dict(self._ask("SELECT name, value FROM meta").fetchall())
+        self._key = key_of(self._meta)
+
+    def sighting(self, origin: str, now: float) -> Sighting:
+        host = self._ask(_HOST, (self._key,)).fetchone()
+        entry = None if host is None else self._entry(host[0])
+        known, state, rule = self._seen(None if host is None else host[0], entry)
+        robots = self._ask(_ROBOTS, (origin,)).fetchone()
+        return Sighting(
+            now=now,
+            known=known,
+            state=state,
+            entry=entry,
+            before=0 if entry is None else self._before(host[0], entry),
+            key=None if host is None else self._of_key(host),
+            robots=None if robots is None else RobotsRecord(*robots),
+            rule=rule,
+            settings=self._meta,
+        )
+
+    def _of_key(self, host: tuple[int, float, float, int, int, int, int, str | None]) -> KeySighting:
+        _, next_fetch_at, delay_seconds, queued, active, parked, given_up, text = host
+        record = parse(text) if text else HostRecord(self._key)
+        # The columns are the truth: a restart may have moved them. The time of a blocked key is not its own.
+        if next_fetch_at != record.blocked_until:
+            record.next_fetch_at = next_fetch_at
+            record.blocked_until = 0.0
+        record.delay_seconds, record.parked, record.given_up = delay_seconds, bool(parked), bool(given_up)
+        if active:
+            activity = Activity.ACTIVE
+        elif given_up:
+            activity = Activity.GIVEN_UP
+        else:
+            activity = Activity.IDLE if queued else Activity.EMPTY
+        return KeySighting(record, queued, activity)
+
+    def _entry(self, host_id: int) -> UrlEntry | None:
+        row = self._ask(_ENTRY, (host_id, self._fingerprint)).fetchone()
+        if row is None:
+            return None
+        url, rank, position, depth, via, kind, redirects, attempts, repeat, payload = row
+        place = (self._key, self._fingerprint, -rank, position)
+        return UrlEntry(url, *place, depth, via, kind, redirects, attempts, bool(repeat), payload)
+
+    def _before(self, host_id: int, entry: UrlEntry) -> int:
+        [before] = self._ask(_BEFORE, (host_id, -entry.level, entry.position)).fetchone()
+        return int(before)
+
+    def _seen(self, host_id: int | None, entry: UrlEntry | None) -> tuple[bool, State | None, str | None]:
+        """Whether it is known, its state and the rule."""
+        if self._meta.get("FRONTIER_SEEN") == "bloom":
+            queued = entry is not None and not entry.repeat
+            return queued or self._in_filter(), State.QUEUED if queued else None, None
+        row = self._ask(
+            "SELECT state, rule FROM seen WHERE host_id = ? AND fingerprint = ?", (host_id, self._fingerprint)
+        ).fetchone()
+        return (False, None, None) if row is None else (True, State(row[0]), row[1])
+
+    def _in_filter(self) -> bool:
+        """Whether the Bloom filter or its journal has it. The filter is read into memory for that."""
+        found = self._ask("SELECT 1 FROM seen_journal WHERE fingerprint = ?", (self._fingerprint,)).fetchone()
+        generation = int(self._meta.get("bloom_generation", "0"))
+        if found is not None or not generation:
+            return found is not None
+        path = self._path.with_name(f"seen-{generation}.bloom")
+        try:
+            # Only this copy of the filter learns of it.
+            return not Seen.load(path).add(self._fingerprint)
+        except (OSError, ValueError) as error:
+            raise JobdirDamaged(f"the seen filter: {error}") from error
