@@ -173,7 +173,7 @@ class Configuration:
     exclusion_file: Path | None = _of(  # noqa: RUF009
         readable_file("a readable file of domains"), None, "", "domains never contacted, one a line"
     )
-    exclusion_check_seconds: float = _of(real(1, _DAY), 300.0, "seconds", "how often that file is looked at")
+    exclusion_check_seconds: float = _of(real(1, 900), 300.0, "seconds", "how often that file is looked at")
     fetch_private_addresses: bool | tuple[Network, ...] = _of(
         networks_or_switch(), False, "", "whether, or which, addresses off the public internet are contacted"
     )

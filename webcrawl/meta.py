@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from webcrawl.archive.capture import Capture
+    from webcrawl.scope.exclusion import ExclusionList
 
 KEY = "webcrawl"
 """The key of ``Request.meta`` that holds a ``FetchMeta``."""
@@ -51,6 +52,10 @@ class FetchMeta:
     """What the response's ``X-Robots-Tag`` asks of us."""
     hold: Hold = FOREVER
     """How long the key may be contacted; over, another process may be at it."""
+    exclusions: ExclusionList | None = None
+    """Asked once more when the connection stands and the request is about to be sent; None when there is no list."""
+    sent_under: str | None = None
+    """The version of that list when it was asked, and had no objection; set by the download handler."""
 
 
 def fetch_meta(request: Request) -> FetchMeta:
@@ -83,5 +88,6 @@ def detach(request: Request) -> FetchMeta:
 def _own(request: Request, lease_id: int | None) -> FetchMeta:
     old = fetch_meta(request)
     own = FetchMeta(lease_id, old.kind, old.key, old.depth, old.via, old.wanted, old.maxsize, hold=old.hold)
+    own.exclusions = old.exclusions
     request.meta[KEY] = own
     return own

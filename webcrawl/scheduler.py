@@ -199,7 +199,15 @@ class Scheduler:
         wanted = None if entry.kind == Kind.ROBOTS else self._configuration.mime_types_wanted
         maxsize = self._configuration.robots_max_bytes if entry.kind == Kind.ROBOTS else None
         request.meta[KEY] = FetchMeta(
-            lease.id, entry.kind, entry.key, entry.depth, entry.via, wanted, maxsize, hold=lease.hold
+            lease.id,
+            entry.kind,
+            entry.key,
+            entry.depth,
+            entry.via,
+            wanted,
+            maxsize,
+            hold=lease.hold,
+            exclusions=self._machine.exclusions,
         )
         return request
 

@@ -7,10 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from webcrawl import in_force
 from webcrawl.errors import JobdirUnusable
 from webcrawl.frontier.backends.findings import Checked
+from webcrawl.frontier.backends.reach import Asked, Reach
 from webcrawl.frontier.backends.sighting import Activity, Sighting
 from webcrawl.frontier.backends.sqlite import audit
+from webcrawl.frontier.backends.sqlite.reach import reach_of
 from webcrawl.frontier.backends.sqlite.sighting import sighting_of
 from webcrawl.frontier.backends.sqlite.standing import standing_of
 from webcrawl.frontier.backends.standing import Standing, Worker
@@ -63,6 +66,34 @@ class LocalCrawl:
 
     def check(self, progress: Callable[[int, int], None] | None) -> Checked:
         return audit.check(self._path)
+
+    def reach(self, asked: Asked) -> Reach:
+        """What of its queues an exclusion would hit."""
+        return reach_of(self._path, asked)
+
+    def look(self) -> list[Worker]:
+        """Have the process that works on it, if there is one, look at its exclusion file at once: that process.
+
+        :raises webcrawl.errors.JobdirUnusable: it cannot be told
+        """
+        if not self.at_work():
+            return []
+        try:
+            in_force.ask(self._jobdir.path)
+        except OSError as error:
+            raise JobdirUnusable(
+                f"the crawl in {self._jobdir.path} cannot be told to look: {error.strerror or error}"
+            ) from error
+        return self.at_work()
+
+    def at_work(self) -> list[Worker]:
+        """The process that works on it, if there is one, with the exclusion list that it goes by."""
+        holder = self._jobdir.holder()
+        if holder is None:
+            return []
+        told = in_force.told(self._jobdir.path)
+        version = told.version if told is not None and holder == f"process {told.process}" else ""
+        return [Worker(holder, None, self._jobdir.heard_at() or time.time(), exclusions=version)]
 
     def mend(self, progress: Callable[[int, int], None] | None) -> Checked:
         """:raises webcrawl.errors.JobdirLocked: the crawl runs"""

@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from webcrawl.frontier.backend import Command
 from webcrawl.frontier.backends.redis.audit import Audit
 from webcrawl.frontier.backends.redis.control import Control
+from webcrawl.frontier.backends.redis.reach import reach_of
 from webcrawl.frontier.backends.redis.sighting import sighting_of
 from webcrawl.reports import units
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from webcrawl.frontier.backends.findings import Checked
+    from webcrawl.frontier.backends.reach import Asked, Reach
     from webcrawl.frontier.backends.sighting import Sighting
     from webcrawl.frontier.backends.standing import Standing, Worker
 
@@ -85,6 +88,14 @@ class SharedCrawl:
     def check(self, progress: Callable[[int, int], None] | None) -> Checked:
         return asyncio.run(self._audited(progress, Audit.check))
 
+    def reach(self, asked: Asked) -> Reach:
+        """What of its queues an exclusion would hit."""
+        return asyncio.run(self._reach(asked))
+
+    async def _reach(self, asked: Asked) -> Reach:
+        async with self._control() as control:
+            return await reach_of(control, asked)
+
     def mend(self, progress: Callable[[int, int], None] | None) -> Checked:
         """:raises webcrawl.errors.StartRefused: somebody is at work"""
         return asyncio.run(self._audited(progress, Audit.mend))
@@ -116,6 +127,24 @@ class SharedCrawl:
                 tell(_OBEYED[command])
             if silent:
                 tell(f"not heard of for a while, and not waited for: {_names(silent)}")
+
+    def look(self) -> list[Worker]:
+        """Have all who are at work look at their exclusion files at once: those who gave signs of life lately."""
+        return asyncio.run(self._look())
+
+    async def _look(self) -> list[Worker]:
+        async with self._control() as control:
+            await control.look(uuid4().hex)
+            heard, _ = await self._workers(control)
+            return heard
+
+    def at_work(self) -> list[Worker]:
+        """Those who gave signs of life lately."""
+        return asyncio.run(self._at_work())
+
+    async def _at_work(self) -> list[Worker]:
+        async with self._control() as control:
+            return (await self._workers(control))[0]
 
     async def _until_obeyed(self, control: Control, command: Command) -> list[Worker]:
         """Wait for all who give signs of life; who did not."""

@@ -156,6 +156,8 @@ def as_json(crawl: Named, standing: Standing) -> str:
 
 def _as_object(worker: Worker, standing: Standing) -> dict[str, Any]:
     found: dict[str, Any] = {"name": worker.name, "heard_at": worker.heard_at}
+    if worker.exclusions:
+        found["exclusions"] = worker.exclusions
     if standing.command is not None:
         found["state"] = state_of(worker, standing)
         found["started_at"] = worker.started_at

@@ -41,6 +41,7 @@ class OutcomeMiddleware:
         self._worker = machine.configuration.worker_name
         self._agent = machine.rules.agent
         self._obeys_header = machine.configuration.robots_header_obey
+        self._exclusions = machine.exclusions
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> OutcomeMiddleware:
@@ -66,7 +67,7 @@ class OutcomeMiddleware:
             payload_bytes=len(response.body),
             mime=mime_type(mime.decode("latin-1")) if mime else None,
         )
-        record = self._record(flight, ending, capture)
+        record = self._record(request, flight, ending, capture)
         location = response.headers.get("Location")
         record.location = location.decode("utf-8", "replace") if location else None
         if asked:
@@ -89,7 +90,7 @@ class OutcomeMiddleware:
         started, ended, capture = self._times(request, flight)
         word = failure_word(exception)
         ending = Ending(started, ended, error=word)
-        record = self._record(flight, ending, capture)
+        record = self._record(request, flight, ending, capture)
         flight.outcome.entry = Entry(record, None)
         flight.outcome.result, flight.outcome.rule = Result.FAILED, word
         flight.scheduler.ended(flight, ending)
@@ -103,7 +104,9 @@ class OutcomeMiddleware:
         ended = self._clock()
         return ended - max(capture.ended_at - capture.started_at, 0.0), ended, capture
 
-    def _record(self, flight: Flight, ending: Ending, capture: Capture | None) -> FetchRecord:
+    def _record(
+        self, request: Request, flight: Flight, ending: Ending, capture: Capture | None
+    ) -> FetchRecord:
         entry = flight.lease.entry
         start = capture.started_at if capture else ending.started_at
         end = capture.ended_at if capture else ending.ended_at
@@ -129,6 +132,9 @@ class OutcomeMiddleware:
             record.extra["attempt"] = entry.attempts + 1
         if entry.kind == Kind.ROBOTS and capture is not None and 200 <= (ending.status or 0) < 300:
             record.extra["digest"] = digest(capture.payload)
+        if self._exclusions is not None:
+            # Where nothing could be sent, that of the list which let the URL come as far as it came.
+            record.extra["exclusions"] = fetch_meta(request).sent_under or self._exclusions.version
         return record
 
 

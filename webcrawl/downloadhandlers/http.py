@@ -19,6 +19,7 @@ from scrapy import signals
 from scrapy.exceptions import DownloadCancelledError, ResponseDataLossError, UnsupportedURLSchemeError
 
 from webcrawl.archive.capture import Capture
+from webcrawl.downloadermiddlewares.refusal import Refused
 from webcrawl.downloadhandlers.exchange import Exchange
 from webcrawl.downloadhandlers.failures import translate
 from webcrawl.downloadhandlers.gate import ANNOUNCED_OVERSIZE, STOPPED, Gate, has_listeners
@@ -28,6 +29,8 @@ from webcrawl.downloadhandlers.scrapy_response import scrapy_headers, scrapy_res
 from webcrawl.frontier.hold import Hold, uptime
 from webcrawl.frontier.records import Kind
 from webcrawl.meta import FetchMeta, begin_fetch
+from webcrawl.scope.exclusion import ExclusionRule
+from webcrawl.urls.politeness_key import host_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -177,6 +180,7 @@ class HttpDownloadHandler:
         try:
             if errand.fetch.hold.is_over():
                 raise DownloadCancelledError(f"{request.url}: the lease of its key has ended")
+            _look_at_exclusions(errand)
             connection.send(exchange, capture.request_head, request.body)
             watch.begin()
             await exchange.done
@@ -215,6 +219,15 @@ class HttpDownloadHandler:
             "download_fail_on_dataloss", self._fail_on_dataloss
         ):
             raise ResponseDataLossError(f"{errand.request.url}: the connection was lost within the body")
+
+
+def _look_at_exclusions(errand: _Errand) -> None:
+    """The last moment to obey a site owner: a name, a connection and its TLS may have taken half a minute."""
+    exclusions, url = errand.fetch.exclusions, errand.request.url
+    if exclusions is not None:
+        detail, errand.fetch.sent_under = exclusions.look(url, host_of(url))
+        if detail is not None:
+            raise Refused(ExclusionRule.name, f"{url} is covered by {detail} since a moment ago")
 
 
 class _Watch:

@@ -4,31 +4,45 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
+from webcrawl import in_force
+from webcrawl.frontier.backend import SharedBackend
 from webcrawl.machine import machine_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from pathlib import Path
     from typing import Self
 
     from scrapy.crawler import Crawler
 
+    from webcrawl.machine import Machine
     from webcrawl.scope.exclusion import ExclusionList
 
 logger = logging.getLogger(__name__)
 
+ASKED_SECONDS = 1.0
+"""How often is looked whether the operator wants the file looked at."""
+
 
 class Exclusions:
-    """Reads the changed file on a thread; what is queued already is asked about again before it is fetched."""
+    """Reads the changed file on a thread; what is queued already is asked about again before it is fetched.
 
-    def __init__(self, exclusions: ExclusionList, every_seconds: float, clock: Callable[[], float]) -> None:
+    The file is looked at every ``EXCLUSION_CHECK_SECONDS``, and within a second or two when somebody asks for it:
+    in the JOBDIR, or in Redis for all processes of a crawl. Which list is in force is told in the same places.
+    """
+
+    def __init__(self, exclusions: ExclusionList, machine: Machine) -> None:
         self._exclusions = exclusions
-        self._every = every_seconds
-        self._clock = clock
+        self._every = machine.configuration.exclusion_check_seconds
+        self._clock = machine.clock
+        self._folder: Path | None = None if machine.jobdir is None else machine.jobdir.path
+        self._shared = machine.backend if isinstance(machine.backend, SharedBackend) else None
+        self._told = ""
         self._task: asyncio.Task[None] | None = None
 
     @classmethod
@@ -37,7 +51,7 @@ class Exclusions:
             raise NotConfigured  # without a word: there being no file is nothing to be warned of
         machine = machine_of(crawler)
         assert machine.exclusions is not None
-        extension = cls(machine.exclusions, machine.configuration.exclusion_check_seconds, machine.clock)
+        extension = cls(machine.exclusions, machine)
         crawler.signals.connect(extension._opened, signal=signals.spider_opened)
         crawler.signals.connect(extension._closed, signal=signals.spider_closed)
         return extension
@@ -50,14 +64,52 @@ class Exclusions:
             self._task.cancel()
 
     async def _watch(self) -> None:
+        heard: tuple[int, str] | None = None
+        look_at = self._clock()
         while True:
-            await asyncio.sleep(self._every)
-            refreshed = await asyncio.to_thread(self._exclusions.refresh, self._clock())
-            for problem in refreshed.problems:
-                logger.warning("Exclusion file: %s", problem)
-            if refreshed.changed:
-                logger.info(
-                    "Exclusion file: %d entries now, version %s",
-                    len(self._exclusions),
-                    self._exclusions.version,
+            asked = await asyncio.to_thread(self._asked)
+            if asked != heard or self._clock() >= look_at:
+                # Before the look: who asks during it has changed the file perhaps a moment too late.
+                heard, look_at = asked, self._clock() + self._every
+                await asyncio.to_thread(self._look)
+            await asyncio.sleep(min(ASKED_SECONDS, self._every))
+
+    def _asked(self) -> tuple[int, str]:
+        """Something else each time the operator wants a look."""
+        here = 0 if self._folder is None else in_force.asked(self._folder)
+        return here, "" if self._shared is None else self._shared.look_asked
+
+    def _look(self) -> None:
+        exclusions, now = self._exclusions, self._clock()
+        refreshed = exclusions.refresh(now)
+        for problem in refreshed.problems:
+            logger.warning("Exclusion file: %s", problem)
+        if refreshed.problems:
+            logger.warning(
+                "Exclusion file: the list read before stays in force: %d entries, version %s",
+                len(exclusions),
+                exclusions.version,
+            )
+        if refreshed.changed:
+            logger.info(
+                "Exclusion file: %d entries now, version %s",
+                len(exclusions),
+                exclusions.version,
+            )
+        if exclusions.version != self._told:
+            self._tell(now)
+
+    def _tell(self, now: float) -> None:
+        exclusions = self._exclusions
+        if self._shared is not None:
+            self._shared.exclusions = exclusions.version
+        if self._folder is not None:
+            try:
+                in_force.tell(
+                    self._folder, in_force.InForce(exclusions.version, len(exclusions), now, os.getpid())
                 )
+            except OSError as error:
+                # What is in force is so all the same; it is told when there is room again.
+                logger.debug("Which exclusion list is in force cannot be told: %s", error)
+                return
+        self._told = exclusions.version

@@ -123,17 +123,21 @@ class ActiveKey:
             if entry.kind == Kind.ROBOTS:
                 pick.entry = entry
                 return pick
+            if rule := policies.admit(entry):
+                # First: a host that asked to be left alone is not asked for its robots.txt either.
+                pick.refused.append((entry, rule))
+                continue
             due = self._robots_due(entry, now)
             if due is not None:
                 self.head.put_back([entry])
                 pick.entry = due
                 return pick
-            rule = self._refusal(entry, now, policies)
-            if rule is None:
+            refusal = self._refusal(entry, now, policies)
+            if refusal is None:
                 pick.entry = entry
                 return pick
-            if rule:
-                pick.refused.append((entry, rule))
+            if refusal:
+                pick.refused.append((entry, refusal))
         pick.want = self._want(blocked_max)
         return pick
 
@@ -155,8 +159,6 @@ class ActiveKey:
 
     def _refusal(self, entry: UrlEntry, now: float, policies: Policies) -> str | None:
         """None when the entry may be fetched, the rule when not, "" when it was put aside for later."""
-        if rule := policies.admit(entry):
-            return rule
         if 0 < policies.pages_per_key_max <= self.record.fetches:
             return "pages-per-key"
         if policies.politeness.skips(self.record):

@@ -242,6 +242,13 @@ class SharedBackend(Backend, Protocol):
     """So long after its last sign of life a process begins nothing new: what it began would hardly end in time."""
     pulse_seconds: float
     """How often ``pulse`` is to be called."""
+    exclusions: str
+    """The version of the exclusion list in force in this process, for the others and the operator; empty for none."""
+
+    @property
+    def look_asked(self) -> str:
+        """Another text each time the operator wants all processes to look at their exclusion files at once."""
+        ...
 
     @property
     def place(self) -> str:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,6 +65,16 @@ class ExclusionList:
             raise ExclusionError("\n".join(problems))
         return exclusions
 
+    @classmethod
+    def of(cls, content: bytes) -> ExclusionList:
+        """What a file with this content would say. Raises ExclusionError."""
+        exclusions = cls("")
+        index, wrong = _parse(read_lines(BytesIO(content)), xxh3_64_hexdigest(content))
+        if wrong:
+            raise ExclusionError("\n".join(map(str, wrong)))
+        exclusions._index = index
+        return exclusions
+
     @property
     def version(self) -> str:
         """Sixteen hexadecimal digits that stand for the content of the file whose list is in force."""
@@ -95,11 +106,16 @@ class ExclusionList:
 
     def objection(self, url: str, host: str) -> str | None:
         """Return the entry that covers a URL, with its reason; None when none does."""
-        detail, prefixes = self._index.of_host(host)
-        if prefixes and detail is None:
-            compared = _compared(url)
-            return next((why for prefix, why in prefixes if compared.startswith(prefix)), None)
-        return detail
+        return self._index.objection(url, host)
+
+    def domain_objection(self, host: str) -> str | None:
+        """Return the entry that covers a whole host and what is below it, with its reason; None when none does."""
+        return self._index.of_host(host)[0]
+
+    def look(self, url: str, host: str) -> tuple[str | None, str]:
+        """Return the same as ``objection``, and the version of the list that was asked."""
+        index = self._index
+        return index.objection(url, host), index.version
 
     def _read(self) -> tuple[str, ...]:
         """Put the file's list in force and return nothing, or return what is wrong with it."""
@@ -139,6 +155,13 @@ class _Index:
         self.prefixes = prefixes
         self.version = version
         self.of_host = lru_cache(REMEMBERED_HOSTS)(self._of_host)
+
+    def objection(self, url: str, host: str) -> str | None:
+        detail, prefixes = self.of_host(host)
+        if prefixes and detail is None:
+            compared = _compared(url)
+            return next((why for prefix, why in prefixes if compared.startswith(prefix)), None)
+        return detail
 
     def _of_host(self, host: str) -> tuple[str | None, _Prefixes]:
         name = host.rstrip(".")

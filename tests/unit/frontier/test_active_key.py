@@ -107,6 +107,15 @@ def test_a_rule_of_scope_that_changed_refuses_what_is_queued_before_robots_txt_i
     assert (taken.entry, [rule for _, rule in taken.refused]) == (None, ["exclusion"])
 
 
+def test_an_excluded_host_is_not_asked_for_its_robots_txt() -> None:
+    taken = pick(active("http://a/1", "https://a/1"), admit=lambda entry: "exclusion")
+    assert (taken.entry, taken.want) == (None, Want.NOTHING)
+    assert [(entry.url, rule) for entry, rule in taken.refused] == [
+        ("http://a/1", "exclusion"),
+        ("https://a/1", "exclusion"),
+    ]
+
+
 def test_a_crawl_delay_beyond_the_limit_refuses_every_url() -> None:
     key = active("http://a/1", "http://a/2", known=[robots("http://a")], crawl_delay_seconds=301.0)
     taken = pick(key)

@@ -18,6 +18,8 @@ class Worker:
     """Its last sign of life."""
     figures: Mapping[str, float] = field(default_factory=dict)
     """What it told of itself; see ``SharedBackend.pulse``."""
+    exclusions: str = ""
+    """The version of the exclusion list in force there; empty where there is none, or where it was not told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from webcrawl.frontier.backend import (
 from webcrawl.frontier.backends.redis import leases
 from webcrawl.frontier.backends.redis.budget import Budget
 from webcrawl.frontier.backends.redis.clock import FIRST_READINGS, ServerClock
-from webcrawl.frontier.backends.redis.crew import Crew
+from webcrawl.frontier.backends.redis.crew import PASSING, Crew
 from webcrawl.frontier.backends.redis.holding import FORGETS_SECONDS, Holding
 from webcrawl.frontier.backends.redis.loading import Loader
 from webcrawl.frontier.backends.redis.names import CrawlNames, ShardNames, shard_of
@@ -139,7 +139,7 @@ class RedisBackend:
             shards = self._options.shards or (SHARDS_OF_CLUSTER if self._server.is_cluster else SHARDS)
             begun_with = {"protocol": PROTOCOL, "shards": str(shards), "crawl": uuid4().hex, **self._identity}
             meta = await self._crew.found(begun_with)
-            self._meta = {name: value for name, value in meta.items() if name != "command"}
+            self._meta = {name: value for name, value in meta.items() if name not in PASSING}
             self._server.crawl = meta.get("crawl", "")
             alone = await self._crew.agree(meta, self._identity, self._clock())
             self._shards += [Shard(ShardNames(self._options.spider, n)) for n in range(int(meta["shards"]))]
@@ -284,6 +284,18 @@ class RedisBackend:
     @property
     def workers(self) -> int:
         return self._crew.at_work
+
+    @property
+    def look_asked(self) -> str:
+        return self._crew.look_asked
+
+    @property
+    def exclusions(self) -> str:
+        return self._crew.exclusions
+
+    @exclusions.setter
+    def exclusions(self, version: str) -> None:
+        self._crew.exclusions = version
 
     async def pulse(self, figures: Mapping[str, float]) -> Pulse:
         async with self._pulsing:

@@ -9,6 +9,7 @@ from typing import Any
 from webcrawl.errors import StartRefused
 from webcrawl.frontier.backend import Command, Counts
 from webcrawl.frontier.backends.redis.clock import ServerClock
+from webcrawl.frontier.backends.redis.crew import LOOK
 from webcrawl.frontier.backends.redis.leases import set_clock
 from webcrawl.frontier.backends.redis.names import CrawlNames, ShardNames
 from webcrawl.frontier.backends.redis.packing import PROTOCOL
@@ -68,6 +69,10 @@ class Control:
             await self.server.commands([("HSET", self._names.meta, "command", str(command))])
         return before
 
+    async def look(self, when: str) -> None:
+        """Have all workers look at their exclusion files at once; ``when`` must be another text each time."""
+        await self.server.commands([("HSET", self._names.meta, LOOK, when)])
+
     async def workers(self) -> list[Worker]:
         """Everybody who told of himself and did not leave, in the order in which they started."""
         everybody = await self._everybody()
@@ -77,6 +82,7 @@ class Control:
                 facts.get("started_at"),
                 float(facts["seen_at"]),
                 facts.get("figures", {}),
+                str(facts.get("exclusions", "")),
             )
             for facts in everybody.values()
         ]

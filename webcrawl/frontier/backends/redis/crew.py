@@ -17,6 +17,12 @@ from webcrawl.frontier.backends.redis.server import Server
 SCOPE = "scope:"
 """Names in ``meta`` that may change between two runs, while nobody is at work, begin with this."""
 
+LOOK = "look"
+"""The name in ``meta`` of when the operator last wanted all to look at their exclusion files."""
+
+PASSING = ("command", LOOK)
+"""What in ``meta`` is no part of what the crawl was begun with."""
+
 ALIVE_SECONDS = 10.0
 """Who is at work, or obeys a stop, gives a sign of life each second: whoever was silent for so long does neither."""
 
@@ -25,7 +31,7 @@ class Crew:
     """The crawl's ``meta`` (what it was begun with, and the operator's command) and its list of members.
 
     ``<spider>:meta`` is a HASH of text; ``<spider>:crew`` a HASH from member to a JSON object with ``name``,
-    ``protocol``, ``started_at``, ``seen_at`` (epoch seconds) and ``figures``.
+    ``protocol``, ``started_at``, ``seen_at`` (epoch seconds), ``figures``, and ``exclusions`` where there is a list.
     """
 
     def __init__(
@@ -44,6 +50,10 @@ class Crew:
         """Which of them we are, from 0 on."""
         self.at_work = 1
         """How many gave a sign of life in the last seconds, this process among them."""
+        self.exclusions = ""
+        """The version of the exclusion list in force here."""
+        self.look_asked = ""
+        """What ``meta`` had under ``LOOK`` when we last asked."""
 
     async def found(self, values: Mapping[str, str]) -> dict[str, str]:
         """Begin the crawl with ``values`` unless it exists; what it was begun with."""
@@ -124,13 +134,15 @@ class Crew:
             "started_at": round(self._started_at, 3),
             "seen_at": round(now, 3),
             "figures": dict(figures),
+            **({"exclusions": self.exclusions} if self.exclusions else {}),
         }
-        _, command = await self._server.commands(
+        _, (command, look) = await self._server.commands(
             [
                 ("HSET", self._names.crew, self._member, json.dumps(facts)),
-                ("HGET", self._names.meta, "command"),
+                ("HMGET", self._names.meta, "command", LOOK),
             ]
         )
+        self.look_asked = look.decode("utf-8", "replace") if look else ""
         return Command(command.decode()) if command else Command.RUN
 
     async def share(self, now: float, idle: int) -> int | None:

@@ -1,0 +1,289 @@
+"""``scrapy exclude``: what it says before it writes, what it writes, whom it tells, and with which status it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from scrapy import cmdline
+
+from tests.contract.driven import DrivenSqlite, make
+from tests.contract.planted import HELD, Books
+from tests.contract.samples import entry, found, pages
+from webcrawl import in_force
+from webcrawl.commands import consequences
+from webcrawl.jobdir import Jobdir
+from webcrawl.scope.exclusion import ExclusionList
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.redis_server import RedisServer
+
+    Exclude = Callable[..., "Done"]
+
+FILE = "list.txt"
+
+
+@dataclass
+class Done:
+    """What is left of a command."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def exclude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Exclude:
+    """Gives the command in an empty folder, in this process; nobody is waited for."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "webcrawl.settings")
+    monkeypatch.setattr(consequences, "LOOKS", 1)
+    monkeypatch.setattr(consequences, "LOOK_SECONDS", 0)
+
+    def run(*words: str, **settings: object) -> Done:
+        capsys.readouterr()
+        given = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
+        with pytest.raises(SystemExit) as ended:
+            cmdline.execute(["scrapy", "exclude", *words, *given])
+        told = capsys.readouterr()
+        assert isinstance(ended.value.code, int)
+        return Done(ended.value.code, told.out, told.err)
+
+    return run
+
+
+@pytest.fixture
+def runner() -> Iterator[asyncio.Runner]:
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture
+def books(runner: asyncio.Runner, redis_server: RedisServer) -> Iterator[Books]:
+    made = Books(runner, redis_server.url)
+    yield made
+    made.driven.dispose()
+
+
+@pytest.fixture
+def local(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
+    """A crawl of one process, with two hosts active and two idle, and a log."""
+    made = make("sqlite", runner, tmp_path / "crawl")
+    assert isinstance(made, DrivenSqlite)
+    made.open()
+    made.commit(found(*pages("a.test", 3), *pages("www.a.test", 4)))
+    made.activate(2)
+    made.commit(found(*pages("b.a.test", 2), *pages("other.test", 5), entry("https://a.test/private/1")))
+    lines = [
+        {"url": "http://a.test/0", "status": 200},
+        {"url": "http://a.test/0", "status": 304},
+        {"url": "http://www.a.test/1", "status": 404},
+        {"url": "http://a.test/2", "error": "timeout"},
+        {"url": "http://other.test/", "status": 200},
+    ]
+    log = "".join(f"{json.dumps(line)}\n" for line in lines)
+    (made.directory / "fetch.jsonl").write_text(f"{log}no line\n")
+    yield made
+    made.dispose()
+
+
+def refused(done: Done) -> list[str]:
+    """The lines of a command that did nothing."""
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert not Path(FILE).exists()
+    return [line.removeprefix("scrapy exclude: ") for line in done.stderr.splitlines()]
+
+
+def told(done: Done, status: int = 0) -> list[str]:
+    assert (done.returncode, done.stderr) == (status, ""), done
+    return done.stdout.splitlines()
+
+
+# -- in a JOBDIR ---------------------------------------------------------------------------------------------
+
+
+def test_it_says_what_it_hits_before_it_writes_also_while_the_crawl_runs(
+    local: DrivenSqlite, exclude: Exclude
+) -> None:
+    said = told(exclude("a.test", "--reason", "by mail", "--file", FILE, JOBDIR=local.directory))
+    assert said[:4] == [
+        f"the crawl in {local.directory}: a.test hits",
+        "  queued  10 URLs on 3 hosts",
+        "  leased  8 of them, on 2 hosts that a worker holds; at most 2 requests in flight",
+        f"  stored  2 URLs with 3 responses in the log of {local.directory}; 1 line of it cannot be read",
+    ]
+    assert said[4].startswith("list.txt has it now: a.test  # 20")
+    assert Path(FILE).read_text().endswith(" by mail\n")
+    assert said[5:] == [f"the crawl in {local.directory}: nobody is at work, so nobody has to be told"]
+
+
+def test_a_prefix_hits_what_begins_so(local: DrivenSqlite, exclude: Exclude) -> None:
+    said = told(exclude("http://a.test/private/", "--jobdir", str(local.directory), EXCLUSION_FILE=FILE))
+    assert said[1] == "  queued  1 URL on 1 host"
+    assert "  leased  1 of them, on 1 host" in said[2]
+
+
+def test_a_dry_run_changes_nothing(local: DrivenSqlite, exclude: Exclude) -> None:
+    said = told(exclude("a.test", "--dry-run", EXCLUSION_FILE=FILE, JOBDIR=local.directory))
+    assert said[1] == "  queued  10 URLs on 3 hosts"
+    assert said[-1].startswith("Nothing was written; it would be: a.test  # 20")
+    assert not Path(FILE).exists()
+    assert not (local.directory / "exclusions.look").exists()
+
+
+def test_what_is_covered_is_said_and_not_written_again(exclude: Exclude) -> None:
+    Path(FILE).write_text("a.test # mail\n")
+    said = told(exclude("www.a.test", EXCLUSION_FILE=FILE))
+    assert "list.txt covers it already: a.test (mail)" in said
+    assert Path(FILE).read_text() == "a.test # mail\n"
+
+
+def test_the_process_at_work_is_told_and_heard(
+    local: DrivenSqlite, exclude: Exclude, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobdir = Jobdir(local.directory)
+    jobdir.hold()
+    name = f"process {os.getpid()}"
+
+    def obey(seconds: float) -> None:
+        exclusions = ExclusionList.load(FILE)
+        assert in_force.asked(local.directory)
+        in_force.tell(local.directory, in_force.InForce(exclusions.version, 1, 1.0, os.getpid()))
+
+    try:
+        silent = told(exclude("a.test", EXCLUSION_FILE=FILE, JOBDIR=local.directory), status=1)
+        assert silent[-1].startswith(f"Not in force: {name} has told of no exclusion list.")
+        monkeypatch.setattr("webcrawl.commands.exclude.time.sleep", obey)
+        in_force.tell(local.directory, in_force.InForce("other", 1, 1.0, os.getpid()))
+        heard = told(exclude("--now", EXCLUSION_FILE=FILE, JOBDIR=local.directory))
+        assert len(heard) == 1
+        assert heard[0].startswith("In force since 20")
+        assert heard[0].endswith(f"version {ExclusionList.load(FILE).version}: {name}")
+    finally:
+        jobdir.leave()
+
+
+def test_without_a_crawl_the_line_is_written_all_the_same(exclude: Exclude) -> None:
+    said = told(exclude("a.test", EXCLUSION_FILE=FILE))
+    assert said[0] == "Which crawl it hits is not known: give -s REDIS_URL=... or -s JOBDIR=DIR"
+    assert Path(FILE).read_text().startswith("a.test  # ")
+    assert said[-1].startswith("No crawl was named, so none was told")
+
+
+# -- on Redis ------------------------------------------------------------------------------------------------
+
+
+def test_a_shared_crawl_is_counted_and_told(books: Books, exclude: Exclude) -> None:
+    url, names = books.driven.url, books.names
+    books.report("w1", books.server_now() + 30)
+    said = told(exclude("test", REDIS_URL=url, EXCLUSION_FILE=FILE), status=1)
+    where = f"broad on Redis at 127.0.0.1:{url.rpartition(':')[2]}"
+    assert said[:4] == [
+        f"{where}: test hits",
+        "  queued  329 URLs on 4 hosts",
+        "  leased  0 of them, on 0 hosts that a worker holds; at most 0 requests in flight",
+        "  stored  not counted: give --jobdir DIR of each worker",
+    ]
+    assert said[-1].startswith("Not in force: w1 has told of no exclusion list.")
+    asked = books.client.hget("broad:meta", "look")
+    told(exclude("--now", REDIS_URL=url, EXCLUSION_FILE=FILE), status=1)
+    assert books.client.hget("broad:meta", "look") != asked
+
+    [member] = books.client.zrange(names.fixed[7], 0, -1)
+    books.client.zadd(names.fixed[7], {member: books.server_now() + 30})
+    held = told(exclude(HELD, "--dry-run", REDIS_URL=url, EXCLUSION_FILE=FILE))
+    assert held[1:3] == [
+        "  queued  2 URLs on 1 host",
+        "  leased  2 of them, on 1 host that a worker holds; at most 1 request in flight",
+    ]
+    assert books.check().agrees
+
+
+def test_a_queue_that_cannot_be_read_is_an_answer(books: Books, exclude: Exclude) -> None:
+    books.set_tail("short.test", b"\x00" * 40)
+    [line] = refused(exclude("short.test", REDIS_URL=books.driven.url, EXCLUSION_FILE=FILE))
+    assert line == "the queue of short.test in Redis cannot be read; see scrapy frontier check"
+
+
+def test_workers_tell_which_list_they_go_by(books: Books, exclude: Exclude) -> None:
+    facts = {"name": "w2", "seen_at": books.server_now(), "exclusions": "0123456789abcdef"}
+    books.client.hset("broad:crew", "w2-1", json.dumps(facts))
+    said = told(exclude("a.test", REDIS_URL=books.driven.url, EXCLUSION_FILE=FILE), status=1)
+    assert said[-1].startswith("Not in force: w2 goes by another list, version 0123456789abcdef.")
+    facts["exclusions"] = ExclusionList.load(FILE).version
+    books.client.hset("broad:crew", "w2-1", json.dumps(facts))
+    assert told(exclude("--now", REDIS_URL=books.driven.url, EXCLUSION_FILE=FILE))[0].endswith(": w2")
+
+
+# -- what is wrong -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "settings", "line"),
+    [
+        (
+            ["example.com/x"],
+            {"EXCLUSION_FILE": FILE},
+            "must be a domain such as example.org, or a URL prefix",
+        ),
+        (["a.test"], {}, "EXCLUSION_FILE: which file? give --file FILE"),
+        (["a.test", "b.test"], {"EXCLUSION_FILE": FILE}, "b.test: is one argument too many"),
+        (["--now", "--dry-run"], {"EXCLUSION_FILE": FILE}, "--dry-run: is for a domain or URL prefix"),
+        (["--now"], {"EXCLUSION_FILE": FILE}, "list.txt: there is no such file"),
+        (["a.test"], {"EXCLUSION_FILE": "no/such/list"}, "no/such/list: No such file or directory"),
+        (["a.test"], {"EXCLUSION_FILE": "."}, ".: Is a directory"),
+        (["a.test"], {"EXCLUSION_FILE": FILE, "JOBDR": "x"}, "JOBDR: is no setting; did you mean JOBDIR?"),
+        (
+            ["a.test", "--jobdir", "x"],
+            {"EXCLUSION_FILE": FILE},
+            "--jobdir: must be the folder of a crawl, not 'x'",
+        ),
+        (["a.test"], {"EXCLUSION_FILE": FILE, "JOBDIR": "x"}, "x is no crawl with a frontier on disk"),
+        (
+            ["a.test"],
+            {"EXCLUSION_FILE": FILE, "REDIS_URL": "redis://:secret@127.0.0.1:1/0"},
+            "Redis at 127.0.0.1:1/0 cannot be reached",
+        ),
+        (
+            ["a.test"],
+            {"EXCLUSION_FILE": FILE, "FRONTIER_BACKEND": "memory", "JOBDIR": "."},
+            "a crawl with FRONTIER_BACKEND=memory cannot be looked at from outside",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named_in_a_line(
+    exclude: Exclude, words: list[str], settings: dict[str, str], line: str
+) -> None:
+    done = exclude(*words, **settings)
+    said = [one.removeprefix("scrapy exclude: ") for one in done.stderr.splitlines()]
+    assert (done.returncode, len(said)) == (2, 1), done
+    assert said[0].startswith(line)
+    assert "secret" not in said[0]
+    assert not Path(FILE).exists()
+
+
+def test_every_wrong_line_of_the_file_is_named_and_nothing_is_added(exclude: Exclude) -> None:
+    Path(FILE).write_text("a b\nok.test\n!!\n")
+    done = exclude("a.test", EXCLUSION_FILE=FILE)
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        "scrapy exclude: list.txt: line 1: not a domain name: a b",
+        "scrapy exclude: list.txt: line 3: not a domain name: !!",
+    ]
+    assert Path(FILE).read_text() == "a b\nok.test\n!!\n"
+
+
+def test_a_log_that_cannot_be_read_is_an_answer(local: DrivenSqlite, exclude: Exclude) -> None:
+    (local.directory / "fetch-20260101000000000.jsonl.gz").write_bytes(b"no gzip")
+    done = exclude("a.test", EXCLUSION_FILE=FILE, JOBDIR=local.directory)
+    assert done.returncode == 2
+    assert "its compressed form is damaged" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not Path(FILE).exists()

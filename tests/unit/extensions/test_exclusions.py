@@ -1,0 +1,165 @@
+"""The exclusion file is looked at by itself and when it is asked for; what is in force is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from webcrawl import in_force
+from webcrawl.configuration import Configuration
+from webcrawl.extensions import exclusions as extension
+from webcrawl.scope.exclusion import ExclusionList
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+
+@dataclass
+class Folder:
+    path: Path
+
+
+@dataclass
+class Machine:
+    """As much of one as the extension sees."""
+
+    jobdir: Folder
+    configuration: Configuration
+    backend: object = None
+    now: float = 1000.0
+
+    def clock(self) -> float:
+        return self.now
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extension, "ASKED_SECONDS", 0.0)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "list"
+    path.write_text("a.test\n")
+    return path
+
+
+def watched(file: Path, story: Callable[[Machine, ExclusionList], Awaitable[None]]) -> Path:
+    """Let it watch while the story happens; the JOBDIR."""
+    folder = file.parent / "job"
+    folder.mkdir()
+    machine = Machine(Folder(folder), replace(Configuration(), exclusion_check_seconds=60.0))
+    exclusions = ExclusionList.load(file, 0)
+
+    async def run() -> None:
+        made = extension.Exclusions(exclusions, machine)
+        made._opened()
+        await story(machine, exclusions)
+        made._closed()
+        await asyncio.gather(made._task, return_exceptions=True)
+
+    asyncio.run(run())
+    return folder
+
+
+async def until(what: Callable[[], object]) -> None:
+    for _ in range(10_000):
+        if what():
+            return
+        await asyncio.sleep(0.001)
+    raise AssertionError("it never came")
+
+
+def write(file: Path, text: str) -> None:
+    file.write_text(text)
+
+
+async def turns(number: int = 20) -> None:
+    for _ in range(number):
+        await asyncio.sleep(0.001)
+
+
+def test_what_is_in_force_is_told_from_the_beginning(file: Path) -> None:
+    async def story(machine: Machine, exclusions: ExclusionList) -> None:
+        await until(lambda: in_force.told(machine.jobdir.path))
+
+    folder = watched(file, story)
+    told = json.loads((folder / "exclusions.json").read_text())
+    assert told == {
+        "version": ExclusionList.load(file).version,
+        "entries": 1,
+        "since": 1000.0,
+        "process": os.getpid(),
+    }
+
+
+def test_a_change_is_seen_after_the_interval_or_at_once_when_somebody_asks(file: Path) -> None:
+    async def story(machine: Machine, exclusions: ExclusionList) -> None:
+        folder = machine.jobdir.path
+        await until(lambda: in_force.told(folder))
+        write(file, "a.test\nb.test\n")
+        await turns()
+        assert len(exclusions) == 1
+        in_force.ask(folder)
+        await until(lambda: in_force.told(folder).entries == 2)
+        write(file, "a.test\nb.test\nc.test\n")
+        await turns()
+        assert len(exclusions) == 2
+        machine.now += 60
+        await until(lambda: len(exclusions) == 3)
+
+    watched(file, story)
+
+
+def test_a_wrong_line_is_named_and_the_list_before_stays(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story(machine: Machine, exclusions: ExclusionList) -> None:
+        await until(lambda: in_force.told(machine.jobdir.path))
+        write(file, "a.test\nnot a host\n")
+        in_force.ask(machine.jobdir.path)
+        await until(lambda: "stays in force" in caplog.text)
+        assert exclusions.domain_objection("a.test")
+
+    with caplog.at_level(logging.INFO):
+        watched(file, story)
+    assert f"{file}: line 2: not a domain name: not a host" in caplog.text
+    assert "the list read before stays in force: 1 entries" in caplog.text
+
+
+def test_a_full_disk_does_not_keep_a_list_from_being_in_force(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = in_force.tell
+    full = [True]
+
+    def tell(folder: Path, what: in_force.InForce) -> None:
+        if full[0]:
+            raise OSError(28, "No space left on device")
+        told(folder, what)
+
+    monkeypatch.setattr(in_force, "tell", tell)
+
+    async def story(machine: Machine, exclusions: ExclusionList) -> None:
+        write(file, "b.test\n")
+        in_force.ask(machine.jobdir.path)
+        await until(lambda: exclusions.domain_objection("b.test"))
+        full[0] = False
+        machine.now += 60
+        await until(lambda: in_force.told(machine.jobdir.path))
+
+    watched(file, story)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"version": 1}', "\xff"])
+def test_what_cannot_be_read_tells_nothing(tmp_path: Path, content: str) -> None:
+    (tmp_path / "exclusions.json").write_text(content, encoding="latin-1")
+    assert in_force.told(tmp_path) is None
+    assert in_force.asked(tmp_path) == 0

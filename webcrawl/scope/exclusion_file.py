@@ -1,0 +1,162 @@
+"""Adding a line to an exclusion file while crawls read it: all of it or nothing, and nothing else is changed."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from webcrawl.scope.exclusion import ExclusionError, ExclusionList
+from webcrawl.urls.hostname import hostname
+from webcrawl.urls.listfile import LONGEST_LINE, printable, read_lines
+from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.resolve import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ALLOWED = "a domain such as example.org, or a URL prefix such as https://example.org/private/"
+NEW_MODE = 0o644
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A domain or a URL prefix that is to be excluded."""
+
+    text: str
+    """As it was given."""
+    host: str
+    """The domain, or the host of the prefix; as in a resolved URL, without a final dot."""
+    alone: ExclusionList
+    """A list that has only this."""
+
+    @classmethod
+    def read(cls, text: str) -> Entry:
+        """:raises ExclusionError: it is neither a domain nor a URL prefix; the message says what is allowed"""
+        text = text.strip()
+        host = _host(text)
+        # What is not read back as it stands here has what begins a comment in it.
+        raw = text.encode("utf-8", "replace")[:LONGEST_LINE]
+        if (
+            host is None
+            or not text.isprintable()
+            or [line.text for line in read_lines(BytesIO(raw))] != [text]
+        ):
+            raise ExclusionError(f"must be {ALLOWED}, not {printable(text)!r}")
+        return cls(text, host, ExclusionList.of(raw))
+
+    def may_be_on(self, key: str) -> bool:
+        """Whether URLs that it covers can have this politeness key, a host name or a registrable domain."""
+        key = key.rstrip(".")
+        return key == self.host or key.endswith(f".{self.host}") or self.host.endswith(f".{key}")
+
+    def covers(self, url: str) -> bool:
+        """Whether a URL, as resolved, is excluded by it."""
+        return self.alone.objection(url, host_of(url)) is not None
+
+    def covered_by(self, exclusions: ExclusionList) -> str | None:
+        """The line of a list that covers all of it already, with its reason; None when there is none."""
+        if "/" in self.text:
+            url = resolve(self.text, "about:blank")
+            return None if url is None else exclusions.objection(url, host_of(url))
+        return exclusions.domain_objection(self.host)
+
+    def line(self, reason: str, date: str) -> str:
+        """The line that says it, with its comment."""
+        told = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(reason.split()))
+        return f"{self.text}  # {date} {told}".rstrip()
+
+
+def _host(text: str) -> str | None:
+    if "/" not in text:
+        return hostname(text.removeprefix("*."))
+    url = resolve(text, "about:blank")
+    return None if url is None else host_of(url).rstrip(".")
+
+
+class ExclusionFile:
+    """The file, which need not be there yet."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self) -> ExclusionList:
+        """What it says now; nothing when there is no file.
+
+        :raises ExclusionError: it cannot be read, or has wrong lines; the message names each
+        """
+        try:
+            return ExclusionList.load(self.path)
+        except ExclusionError:
+            if self.path.exists() or self.path.is_symlink():
+                raise
+            return ExclusionList.of(b"")
+
+    def append(self, entry: Entry, line: str) -> ExclusionList:
+        """Add a line unless the entry is covered; the list as it is then. Others may do the same meanwhile.
+
+        What stands there stays as it is, byte by byte. The new file takes the place of the old one in one step and
+        is on the disk before.
+
+        :raises ExclusionError: the file is wrong or cannot be written; it was not changed
+        """
+        path = Path(os.path.realpath(self.path))
+        try:
+            with _alone_in(path.parent):
+                before = self.read()
+                if entry.covered_by(before) is not None:
+                    return before
+                _replace(path, line.encode())
+        except OSError as error:
+            raise ExclusionError(f"{self.path}: {error.strerror or error}") from error
+        return self.read()
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Keep others who add lines waiting. The file itself is replaced, so the lock is on its folder."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+        with suppress(OSError):
+            # The new name itself; some file systems cannot.
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _replace(path: Path, line: bytes) -> None:
+    """Write a file with one line more beside the old one, and put it in its place."""
+    content, status = b"", None
+    with suppress(FileNotFoundError), path.open("rb") as stream:
+        content, status = stream.read(), os.fstat(stream.fileno())
+    if content and not content.endswith((b"\n", b"\r")):
+        content += b"\n"
+    unfinished = path.with_name(f".{path.name}.{uuid4().hex[:8]}")
+    try:
+        with unfinished.open("xb") as stream:
+            stream.write(content + line + b"\n")
+            stream.flush()
+            _be_like(stream.fileno(), status)
+            os.fsync(stream.fileno())
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def _be_like(descriptor: int, status: os.stat_result | None) -> None:
+    """Let those read the file who could read the one before."""
+    if status is None:
+        os.fchmod(descriptor, NEW_MODE)
+        return
+    with suppress(PermissionError):
+        os.fchown(descriptor, status.st_uid, status.st_gid)
+    os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
