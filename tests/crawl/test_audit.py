@@ -174,3 +174,52 @@ def test_wrong_arguments_are_told(crawled, tmp_path):
     told = scrapy("audit", copy)
     assert told.returncode == 2
     assert "its compressed form is damaged" in told.stderr
+
+
+def test_a_complaint_is_answered_with_what_the_server_saw(web, crawled):
+    domain = "h0002.localhost"
+    hits = [hit for hit in web.hits() if hit.host == domain]
+    told = scrapy("complaint", domain, crawled.path, "--json")
+    assert (told.returncode, told.stderr) == (0, "")
+    found = json.loads(told.stdout)
+    seen = sorted((hit.start, f"http://{hit.host}:{web.port}{hit.path}") for hit in hits)
+    assert [request["url"] for request in found["listed"]] == [url for _, url in seen]
+    assert found["requests"] == len(hits)
+    assert found["results"].get("200", 0) == sum(hit.status == 200 for hit in hits)
+    assert found["shortest_pause_seconds"] >= DELAY
+    [origin] = found["robots"]
+    assert origin == f"http://{domain}:{web.port}"
+    [version] = found["robots"][origin]
+    assert version["digest"].startswith("sha1:")
+    assert version["requests"] == sum(request["kind"] == "page" for request in found["listed"])
+
+    letter = scrapy("complaint", domain.upper(), crawled.path)
+    assert letter.returncode == 0
+    for _, url in seen:
+        assert url in letter.stdout
+    for fact in (f"{len(hits)} requests from", version["digest"], "User-Agent: ", " at most "):
+        assert fact in letter.stdout
+
+
+def test_a_complaint_is_about_a_period(crawled):
+    def requests(*words):
+        told = scrapy("complaint", "localhost", crawled.path, "--json", "--list", "0", *words)
+        assert told.returncode == 0, told.stderr
+        return json.loads(told.stdout)["requests"]
+
+    assert requests("--from", "2026-01-01", "--to", "2199-12-31") == requests() > 0
+    assert requests("--to", "2020-12-31") == requests("--from", "2199-12-31") == 0
+    assert "There was none" in scrapy("complaint", "example.org", crawled.path).stdout
+
+
+def test_wrong_arguments_of_a_complaint_are_told(crawled, tmp_path):
+    for words, reason in (
+        (("a b", crawled.path), "is no domain"),
+        (("example.org",), "which crawl?"),
+        (("example.org", tmp_path), "holds no fetch log"),
+        (("example.org", crawled.path, "--from", "soon"), "must be a date"),
+        (("example.org", crawled.path, "--from", "2026-02-01", "--to", "2026-01-01"), "must be later"),
+    ):
+        told = scrapy("complaint", *words)
+        assert (told.returncode, told.stdout) == (2, ""), told
+        assert reason in told.stderr

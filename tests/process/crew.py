@@ -8,6 +8,7 @@ from collections import Counter
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+from webcrawl.archive import fetchlog
 from webcrawl.frontier.backends.redis.backend import SHARDS
 from webcrawl.frontier.backends.redis.names import ShardNames
 from webcrawl.frontier.backends.redis.packing import (
@@ -16,6 +17,9 @@ from webcrawl.frontier.backends.redis.packing import (
     unpack_entries,
     unpack_host,
 )
+from webcrawl.hosts.politeness import Politeness
+from webcrawl.reports.audit import Audit, Rules, Totals
+from webcrawl.reports.requests import Merged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 
     from tests.crawl.crawling import Crawl
     from tests.redis_server import RedisServer
+    from webcrawl.reports.clocks import Violation
 
 
 class Crew:
@@ -118,6 +123,13 @@ class Crew:
         for worker in self.workers.values():
             for path in sorted(worker.path.parent.glob("stderr-*.txt")):
                 yield path.read_text(encoding="utf-8", errors="replace")
+
+    def audit(self) -> tuple[list[Violation], Totals]:
+        """What is wrong with this crawl by the logs of all workers, and what was looked at."""
+        politeness = Politeness("fixed", 0.0, 0.0, 0.0, crawl_delay_max=300.0)
+        audit = Audit(Rules(politeness, robots_lifetime_seconds=86_400.0, sending_seconds=60.0))
+        logs = [fetchlog.read(worker.path) for worker in self.workers.values()]
+        return list(audit.violations(Merged(logs, 180.0))), audit.totals
 
     def fetched(self) -> Counter[str]:
         """How often each page has a line, over all workers."""

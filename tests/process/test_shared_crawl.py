@@ -148,6 +148,10 @@ def chaos(draw, serve, start, redis, *, pages, hosts, strikes):
     print(*happening.told, sep="\n")
     expected = assert_complete(web, crew)
     assert_polite(web)
+    violations, totals = crew.audit()
+    print(totals)
+    assert violations == []
+    assert totals.workers == set(crew.workers)
     asked = Counter(expectation.asked(web))
     # A machine that is too busy lets leases end too: whoever lost them says so.
     told = sum(int(number) for worker in crew.logs() for number in LOST.findall(worker))
