@@ -31,6 +31,7 @@ MACHINE = {
         "urls",
         "scope",
         "hosts",
+        "frontier.backend",
         "frontier.records",
         "frontier.backends.sighting",
     ),

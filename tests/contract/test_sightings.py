@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
+from redis import RedisCluster
 
 from tests.contract.driven import DrivenSqlite
 from tests.contract.driven_redis import LEASE_SECONDS, DrivenRedis
@@ -28,7 +29,11 @@ if TYPE_CHECKING:
     from tests.contract.driven import Driven
     from webcrawl.frontier.records import UrlEntry
 
-pytestmark = pytest.mark.parametrize("make_backend", ["sqlite", "sqlite-bloom", "redis"], indirect=True)
+pytestmark = pytest.mark.parametrize(
+    "make_backend",
+    ["sqlite", "sqlite-bloom", "redis", pytest.param("redis-cluster", marks=pytest.mark.soak)],
+    indirect=True,
+)
 
 
 @pytest.fixture
@@ -70,6 +75,9 @@ async def _look_in_redis(driven: DrivenRedis, key_of: object, one: UrlEntry) -> 
 def stored(driven: Driven) -> object:
     """What changes with anything that is stored."""
     if isinstance(driven, DrivenRedis):
+        if isinstance(driven.client, RedisCluster):
+            told = driven.client.info("persistence", target_nodes=RedisCluster.PRIMARIES)
+            return [one["rdb_changes_since_last_save"] for one in told.values()]
         return driven.client.info("persistence")["rdb_changes_since_last_save"]
     assert isinstance(driven, DrivenSqlite)
     with closing(sqlite3.connect(driven.path)) as connection:

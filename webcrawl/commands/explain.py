@@ -7,6 +7,7 @@ standard error says why.
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
@@ -48,6 +49,7 @@ class Command(ScrapyCommand):
         add("--spider", metavar="NAME", default=BROAD, help="whose crawl (default: %(default)s)")
         add("--via", metavar="PAGE", help="the page on which it is a link, where it is a relative one")
         add("--depth", type=int, metavar="N", help="links from a seed, where the crawl does not know it")
+        add("--log", metavar="DIR", action="append", default=[], help="another worker's JOBDIR, for its log")
         add("--json", action="store_true", help="one JSON object")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -78,7 +80,9 @@ class Command(ScrapyCommand):
         from webcrawl.commands.inquiry import WRONG, Inquiry, Question
 
         assert self.settings is not None
-        question = Question(args[0], opts.via, opts.depth, opts.spider, opts.spargs, self._domains)
+        question = Question(
+            args[0], opts.via, opts.depth, opts.spider, opts.spargs, self._domains, list(map(Path, opts.log))
+        )
         try:
             inquiry = Inquiry(self.settings, Configuration.from_settings(self.settings), question)
             told = inquiry.as_json() if opts.json else inquiry.as_text()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -63,6 +65,8 @@ class Question:
     arguments: Mapping[str, str] = field(default_factory=dict)
     allowed_domains: object = None
     """Of the spider's class."""
+    logs: Sequence[Path] = ()
+    """Folders with fetch logs of other workers, beside that of the setting JOBDIR."""
 
 
 class Inquiry:
@@ -141,7 +145,13 @@ class Inquiry:
     def _rules(self, private: PrivateAddressRule) -> Rules:
         configuration = self._configuration
         fixed, followed = scopes_of(configuration, self._spider, private, exclusions_of(configuration))
-        return Rules(followed, fixed, politeness_of(configuration), configuration.product_token)
+        return Rules(
+            followed,
+            fixed,
+            politeness_of(configuration),
+            configuration.product_token,
+            configuration.pages_per_key_max,
+        )
 
     def _learn_named(self, address: Address, private: PrivateAddressRule) -> bool:
         """Allow the hosts of the seeds, as the crawl does; whether the URL is one of them."""
@@ -203,12 +213,17 @@ class Inquiry:
     # -- the log ---------------------------------------------------------------------------------------------
 
     def _visits(self, address: Address) -> Visits | None:
-        folder = self._configuration.jobdir
-        if folder is None:
+        jobdir = self._configuration.jobdir
+        folders = [*([] if jobdir is None else [jobdir]), *self._question.logs]
+        if not folders:
             return None
+        for folder in folders:
+            if not folder.is_dir():
+                raise JobdirUnusable(f"there is no folder {folder} with a fetch log")
         # Other spellings of the URL have the same origin.
         begin = json.dumps(f"{address.origin}/")[:-1].encode()
-        return visits_of(fetchlog.read(folder, _pass_over, holding=begin), address.canonical)
+        lines = (fetchlog.read(folder, _pass_over, holding=begin) for folder in dict.fromkeys(folders))
+        return visits_of(chain.from_iterable(lines), address.canonical)
 
 
 def _pass_over(damage: str) -> None:

@@ -17,7 +17,7 @@ from webcrawl.scope.rule import Candidate
 if TYPE_CHECKING:
     from webcrawl.explanation.address import Address
     from webcrawl.explanation.visits import Visits
-    from webcrawl.frontier.backends.sighting import Sighting
+    from webcrawl.frontier.backends.sighting import KeySighting, Sighting
     from webcrawl.hosts.politeness import Politeness
     from webcrawl.scope.sequence import Scope
 
@@ -80,6 +80,8 @@ class Rules:
     politeness: Politeness
     agent: str
     """The product token."""
+    pages_per_key_max: int = 0
+    """Fetches of a key after which what is left in its queue is refused; 0 for no limit."""
 
 
 def explain(
@@ -112,7 +114,7 @@ def explain(
     waiting = None
     if sighting is not None:
         waiting = waiting_of(Facts(now, _record(sighting, key), known, rules.politeness))
-    conclusion = _conclude(address, scoping, robots, sighting, waiting, rules.politeness)
+    conclusion = _conclude(address, scoping, robots, sighting, waiting, rules)
     return Explanation(now, address, key, scoping, robots, sighting, waiting, visits, conclusion)
 
 
@@ -122,10 +124,10 @@ def _conclude(
     robots: RobotsWord,
     sighting: Sighting | None,
     waiting: Waiting | None,
-    politeness: Politeness,
+    rules: Rules,
 ) -> Conclusion:
     if sighting is not None and sighting.entry is not None and waiting is not None:
-        return _queued(scoping, robots, sighting, waiting, politeness)
+        return _queued(scoping, robots, sighting, waiting, rules)
     if sighting is not None and sighting.known:
         fate = Fate.SETTLED if sighting.state is None else _FATES.get(sighting.state, Fate.SETTLED)
         return Conclusion(fate, sighting.rule)
@@ -141,22 +143,38 @@ _FATES = {State.DONE: Fate.DONE, State.FAILED: Fate.FAILED, State.REFUSED: Fate.
 
 
 def _queued(
-    scoping: Scoping, robots: RobotsWord, sighting: Sighting, waiting: Waiting, politeness: Politeness
+    scoping: Scoping, robots: RobotsWord, sighting: Sighting, waiting: Waiting, rules: Rules
 ) -> Conclusion:
     key = sighting.key
-    held = key is not None and key.activity is Activity.ACTIVE and bool(sighting.at_work)
-    leased = None if held else False
-    rule = scoping.standing_objection
-    if rule is None and key is not None and politeness.skips(key.record):
-        rule = "crawl-delay"
-    if rule is None and robots.forbids:
-        rule = "robots"
+    leased = None if key is not None and _is_held(key, sighting.now) else False
+    record = None if key is None else key.record
+    rule = _refusal(scoping, robots, record, rules)
     if rule is not None:
         return Conclusion(Fate.WILL_BE_REFUSED, rule, leased=leased)
-    if waiting.earliest_at is None or key is None:
+    if waiting.earliest_at is None or record is None:
         return Conclusion(Fate.KEPT, leased=leased)
-    turn_at = waiting.earliest_at + sighting.before * politeness.delay(key.record)
+    turn_at = waiting.earliest_at + sighting.before * rules.politeness.delay(record)
     return Conclusion(Fate.WAITS, turn_at=turn_at, leased=leased)
+
+
+def _is_held(key: KeySighting, now: float) -> bool:
+    """Whether a process has the key at this moment, and not only had it."""
+    ended = key.held_until is not None and key.held_until <= now
+    return key.activity is Activity.ACTIVE and key.holder is not None and not ended
+
+
+def _refusal(scoping: Scoping, robots: RobotsWord, record: HostRecord | None, rules: Rules) -> str | None:
+    """The rule that refuses a queued URL at its turn, in the order in which ``ActiveKey`` asks.
+
+    A robots.txt that is asked for first may change its own word and the Crawl-delay.
+    """
+    if scoping.standing_objection is not None:
+        return scoping.standing_objection
+    if record is not None and 0 < rules.pages_per_key_max <= record.fetches:
+        return "pages-per-key"
+    if robots.fresh and record is not None and rules.politeness.skips(record):
+        return "crawl-delay"
+    return "robots" if robots.forbids else None
 
 
 def _record(sighting: Sighting, key: str) -> HostRecord:

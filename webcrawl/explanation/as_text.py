@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.explanation.account import Conclusion, Fate
+from webcrawl.frontier.backend import Command
 from webcrawl.frontier.backends.sighting import Activity
 from webcrawl.reports import units
 
@@ -71,14 +72,17 @@ def _when(explanation: Explanation) -> str:
     waiting, sighting = explanation.waiting, explanation.sighting
     assert waiting is not None, "what waits in a queue was looked up in a crawl"
     assert sighting is not None, "what waits in a queue was looked up in a crawl"
+    words = ""
     if not sighting.at_work:
-        return ", and nobody is at work"
-    if sighting.command is not None and sighting.command != "run":
-        return f", and the crawl is to {sighting.command}"
-    if waiting.binding is None or waiting.earliest_at is None:
-        return "; its time has come" + _behind(explanation.conclusion, explanation)
-    at = moment(waiting.earliest_at, explanation.now)
-    return f"; may be fetched {at}, by {waiting.binding.name}" + _behind(explanation.conclusion, explanation)
+        words = ", and nobody is at work"
+    elif sighting.command is not None and sighting.command is not Command.RUN:
+        words = f", and the crawl is to {sighting.command}"
+    if waiting.binding is not None and waiting.earliest_at is not None:
+        at = moment(waiting.earliest_at, explanation.now)
+        words += f"; may be fetched {at}, by {waiting.binding.name}"
+    elif not words:
+        words = "; its time has come"
+    return words + ("" if words.startswith(",") else _behind(explanation.conclusion, explanation))
 
 
 def _behind(conclusion: Conclusion, explanation: Explanation) -> str:

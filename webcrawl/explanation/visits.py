@@ -1,8 +1,8 @@
-"""What a fetch log has of one URL, in memory that does not grow with the log."""
+"""What fetch logs have of one URL, in memory that does not grow with them."""
 
 from __future__ import annotations
 
-from collections import deque
+import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,17 +18,28 @@ class Visits:
 
     count: int
     last: tuple[Mapping[str, Any], ...]
-    """The last ``KEPT`` of them, oldest first."""
+    """The last ``KEPT`` of them by the time at which they ended, oldest first."""
 
 
 def visits_of(
     lines: Iterable[Mapping[str, Any]], form: str, rules: CanonicalRules = DEFAULT, kept: int = KEPT
 ) -> Visits:
-    """``form``: the canonical form of the URL. Lines that have no URL are passed over."""
-    count, last = 0, deque[Mapping[str, Any]](maxlen=kept)
+    """``lines``: of one log or of several, one behind the other; those that have no URL are passed over.
+
+    ``form``: the canonical form of the URL.
+    """
+    count = 0
+    last: list[tuple[float, int, Mapping[str, Any]]] = []
     for line in lines:
         url = line.get("url")
         if isinstance(url, str) and (url == form or canonical(url, rules) == form):
             count += 1
-            last.append(line)
-    return Visits(count, tuple(last))
+            heapq.heappush(last, (_ended_at(line), count, line))
+            if len(last) > kept:
+                heapq.heappop(last)
+    return Visits(count, tuple(line for _, _, line in sorted(last, key=lambda one: one[:2])))
+
+
+def _ended_at(line: Mapping[str, Any]) -> float:
+    end = line.get("end")
+    return float(end) if isinstance(end, int | float) else 0.0

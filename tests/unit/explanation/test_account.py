@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from webcrawl.explanation.account import Explanation, Fate, Rules, explain
 from webcrawl.explanation.address import address_of
@@ -15,12 +17,18 @@ from webcrawl.explanation.as_text import as_text, moment
 from webcrawl.explanation.crawl import Crawl, Difference
 from webcrawl.explanation.scoping import Stage
 from webcrawl.explanation.visits import Visits
-from webcrawl.frontier.backend import Command
+from webcrawl.frontier.active_key import ActiveKey
+from webcrawl.frontier.backend import Activated, Command, Loaded
 from webcrawl.frontier.backends.sighting import Activity, KeySighting, Sighting
-from webcrawl.frontier.records import State, UrlEntry
+from webcrawl.frontier.draw import Draw
+from webcrawl.frontier.order import Order
+from webcrawl.frontier.policies import Policies, RobotsPolicy
+from webcrawl.frontier.records import Kind, State, UrlEntry
+from webcrawl.hosts.health import Health
 from webcrawl.hosts.politeness import Politeness
 from webcrawl.hosts.record import HostRecord, RobotsRecord
 from webcrawl.hosts.robots import RobotsState
+from webcrawl.hosts.robots_rules import RulesCache
 from webcrawl.scope.allow import AllowRule
 from webcrawl.scope.depth import DepthRule
 from webcrawl.scope.scheme import SchemeRule
@@ -101,8 +109,9 @@ def test_a_queued_url_waits_for_its_clock_and_for_those_before_it() -> None:
 def test_of_an_active_key_only_its_holder_knows_what_is_leased() -> None:
     held = KeySighting(HostRecord("h.test"), 4, Activity.ACTIVE, "process 1")
     assert explained(seen(key=held)).conclusion.leased is None
-    # Nobody is at work: it is how a killed process left it.
-    assert explained(seen(key=held, at_work=())).conclusion.leased is False
+    # It is how a killed process left it, or the lease has ended.
+    for key in (replace(held, holder=None), replace(held, held_until=NOW - 1)):
+        assert explained(seen(key=key)).conclusion.leased is False
 
 
 def test_a_queued_url_may_be_refused_at_its_turn() -> None:
@@ -122,6 +131,51 @@ def test_a_queued_url_may_be_refused_at_its_turn() -> None:
     assert explained(seen(), rules=replace(RULES, followed=Scope([AllowRule("/b")]))).conclusion.rule is None
     fixed = Scope([AllowRule("/b")])
     assert explained(seen(), rules=replace(RULES, fixed=fixed)).conclusion.rule == "allow"
+
+
+@given(
+    fetches=st.sampled_from([0, 3, 9]),
+    most=st.sampled_from([0, 5]),
+    asked=st.sampled_from([None, 2.0, 4000.0]),
+    state=st.sampled_from([None, *RobotsState]),
+    text=st.sampled_from(["", "User-agent: *\nDisallow: /a", "User-agent: *\nAllow: /a\nDisallow: /"]),
+    expires_at=st.sampled_from([NOW - 1, NOW + 60]),
+    admitted=st.booleans(),
+)
+def test_the_frontier_refuses_what_is_said_to_be_refused_and_nothing_else(
+    fetches: int,
+    most: int,
+    asked: float | None,
+    state: RobotsState | None,
+    text: str,
+    expires_at: float,
+    admitted: bool,
+) -> None:
+    known = None if state is None else RobotsRecord("http://h.test", state, NOW - 10, expires_at, text)
+    record = HostRecord("h.test", fetches=fetches, crawl_delay_seconds=asked)
+    fixed = Scope([] if admitted else [AllowRule("/b")])
+    rules = Rules(Scope([]), fixed, POLITE, "foobot", most)
+    told = explained(seen(robots=known, key=KeySighting(record, 1, Activity.IDLE)), rules=rules).conclusion
+
+    policies = Policies(
+        order=Order("breadth_first", None, NOW),
+        draw=Draw(2.0),
+        politeness=POLITE,
+        health=Health(),
+        robots=RobotsPolicy(agent="foobot", rules=RulesCache(10, "foobot")),
+        key_of=lambda url: "h.test",
+        admit=lambda entry: None if admitted else "allow",
+        pages_per_key_max=most,
+    )
+    records = [] if known is None else [known]
+    key = ActiveKey(Activated(replace(record), Loaded([entry()], False, records)))
+    pick = key.pick(NOW, policies, 10)
+    if pick.entry is not None and pick.entry.kind == Kind.ROBOTS:
+        # It takes the turn of the URL, and forbids nothing here.
+        key.answered(RobotsRecord("http://h.test", RobotsState.ALLOWED_ALL, NOW, NOW + 60))
+        pick = key.pick(NOW, policies, 10)
+    assert [rule for _, rule in pick.refused] == ([told.rule] if told.fate is Fate.WILL_BE_REFUSED else [])
+    assert told.fate in (Fate.WILL_BE_REFUSED, Fate.WAITS)
 
 
 def test_the_urls_of_a_key_that_is_given_up_are_kept() -> None:

@@ -13,3 +13,9 @@ def test_the_last_lines_are_kept_and_all_are_counted_in_any_spelling() -> None:
 
 def test_nothing_is_found_in_nothing() -> None:
     assert visits_of([], "http://h.test/").count == 0
+
+
+def test_lines_of_several_logs_are_told_by_their_time() -> None:
+    logs = [{"url": "http://h.test/", "end": end} for end in (5.0, 7.0, 1.0, 6, 8.5, None)]
+    found = visits_of(logs, "http://h.test/", kept=3)
+    assert (found.count, [line["end"] for line in found.last]) == (6, [6, 7.0, 8.5])

@@ -105,10 +105,10 @@ async def _of_key(control: Control, reader: Reader, found: _Found) -> KeySightin
     if view.held:
         member = view.held.partition(b" ")[2]
         until = await reader.ask("ZSCORE", reader.names.fixed[7], member)
+        if until is None:
+            return KeySighting(host.record, host.queued, Activity.ACTIVE)
         name = await control.name_of(member.decode("utf-8", "replace"))
-        return KeySighting(
-            host.record, host.queued, Activity.ACTIVE, name, None if until is None else float(until)
-        )
+        return KeySighting(host.record, host.queued, Activity.ACTIVE, name, float(until))
     if view.given_up:
         return KeySighting(host.record, host.queued, Activity.GIVEN_UP)
     return KeySighting(host.record, host.queued, Activity.IDLE if host.queued else Activity.EMPTY)

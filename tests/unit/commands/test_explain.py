@@ -1,0 +1,237 @@
+"""``scrapy explain``: what it says of a URL, of which crawl, and with which status it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import cmdline
+
+from tests.contract.driven import DrivenSqlite, make
+from tests.contract.planted import HELD, SHORT, Books
+from tests.contract.samples import entry, pages, robots, settled
+from webcrawl.frontier.backend import Batch
+from webcrawl.jobdir import Jobdir
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.redis_server import RedisServer
+
+    Explain = Callable[..., "Done"]
+
+HERE = {"FETCH_PRIVATE_ADDRESSES": 1, "CRAWLER_CONTACT": "https://crawler.test/"}
+
+
+@dataclass
+class Done:
+    """What is left of a command."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def told(self) -> Any:
+        assert (self.status, self.err) == (0, "")
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def explain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Explain:
+    """Gives the command in an empty folder, as Scrapy's own entry point does, in this process."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "webcrawl.settings")
+
+    def run(*words: str, **settings: object) -> Done:
+        capsys.readouterr()
+        given = [word for item in {**HERE, **settings}.items() for word in ("-s", f"{item[0]}={item[1]}")]
+        with pytest.raises(SystemExit) as ended:
+            cmdline.execute(["scrapy", "explain", *words, *given])
+        told = capsys.readouterr()
+        assert isinstance(ended.value.code, int)
+        return Done(ended.value.code, told.out, told.err)
+
+    return run
+
+
+@pytest.fixture
+def runner() -> Iterator[asyncio.Runner]:
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture
+def local(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
+    """A stopped crawl of one process: one URL is done, two are queued."""
+    made = make("sqlite", runner, tmp_path / "crawl")
+    assert isinstance(made, DrivenSqlite)
+    made.open()
+    urls = pages("a.test", 3)
+    answer = robots("http://a.test", "User-agent: *\nDisallow: /2\n", 5e9)
+    made.commit(Batch([*urls, entry("http://b.test/", via="http://a.test/0", depth=1)], [], [], [answer]))
+    record = made.activate(1)[0].record
+    made.commit(settled(urls[0]))
+    made.release(record)
+    made.close()
+    yield made
+    made.dispose()
+
+
+def test_without_a_crawl_the_rules_alone_are_asked(explain: Explain) -> None:
+    done = explain("HTTP://A.test:80/x/../b.zip#f")
+    assert (done.status, done.err) == (0, "")
+    assert done.out.splitlines()[:2] == [
+        "http://a.test/b.zip",
+        "  not known; refused when it is found: extension",
+    ]
+    told = explain("a.org", "--json", "-a", "allow=zzz").told
+    assert (told["url"]["resolved"], told["scope"]["decided_by"]) == ("http://a.org/", "allow")
+    assert (told["crawl"]["storage"], told["frontier"], told["log"]) == (None, None, None)
+    assert told["conclusion"]["fate"] == "would_be_refused"
+
+
+def test_the_arguments_of_the_spider_are_rules(explain: Explain, tmp_path: Path) -> None:
+    (tmp_path / "seeds.txt").write_text("http://a.org/\nhttp://127.0.0.1:81/x\n")
+    told = explain("http://a.org/", "--json", "-a", "allow=zzz", "-a", "seeds=seeds.txt").told
+    assert (told["scope"]["stage"], told["scope"]["allowed"]) == ("seed", True)
+    words = ("--json", "-a", "domains=b.org,c.org")
+    assert explain("http://a.org/", *words).told["scope"]["decided_by"] == "whitelist"
+    assert explain("http://x.c.org/", *words).told["scope"]["allowed"]
+    # The host of a seed may be a private one.
+    for arguments, rule in ((("-a", "seeds=seeds.txt"), None), ((), "private-address")):
+        told = explain("http://127.0.0.1/y", "--json", *arguments, FETCH_PRIVATE_ADDRESSES=0).told
+        assert told["scope"]["decided_by"] == rule
+
+
+def test_a_link_is_resolved_on_its_page_and_may_be_too_deep(explain: Explain) -> None:
+    told = explain("../b?c", "--json", "--via", "http://a.test/x/y", "--depth", "3", DEPTH_LIMIT=2).told
+    assert (told["url"]["resolved"], told["url"]["changes"]) == ("http://a.test/b?c", [])
+    assert (told["scope"]["decided_by"], told["scope"]["depth"]) == ("depth", 3)
+
+
+def test_a_crawl_in_memory_cannot_be_looked_at(explain: Explain) -> None:
+    done = explain("http://a.test/", FRONTIER_BACKEND="memory")
+    assert done.status == 0
+    assert "FRONTIER_BACKEND=memory cannot be looked at from outside" in done.out
+
+
+def test_a_crawl_in_a_folder_tells_state_place_and_the_line_of_robots_txt(
+    explain: Explain, local: DrivenSqlite, tmp_path: Path
+) -> None:
+    before = sorted((path.name, path.stat().st_mtime_ns) for path in local.directory.iterdir())
+    told = {name: explain(name, "--json", JOBDIR=local.directory).told for name in urls_of_the_crawl()}
+    fates = {name: (one["conclusion"]["fate"], one["conclusion"]["rule"]) for name, one in told.items()}
+    assert fates == {
+        "http://a.test/0": ("done", None),
+        "http://a.test/1": ("waits", None),
+        "http://a.test/2": ("will_be_refused", "robots"),
+        "http://a.test/3": ("would_be_queued", None),
+        "http://b.test/": ("waits", None),
+    }
+    assert told["http://a.test/2"]["frontier"]["queued"]["before"] == 1
+    assert told["http://a.test/2"]["robots"]["rule"] == {"number": 2, "text": "Disallow: /2"}
+    assert told["http://b.test/"]["frontier"]["queued"]["via"] == "http://a.test/0"
+    assert told["http://b.test/"]["clocks"]["binding"] == "robots"
+    assert told["http://b.test/"]["crawl"]["at_work"] == []
+    left = [item for item in before if not item[0].endswith(("-wal", "-shm"))]
+    after = [(path.name, path.stat().st_mtime_ns) for path in local.directory.iterdir()]
+    assert set(left) <= set(after)
+
+
+def urls_of_the_crawl() -> list[str]:
+    return [*(f"http://a.test/{number}" for number in range(4)), "http://b.test/"]
+
+
+def test_a_crawl_that_runs_is_named_and_keeps_its_lock(explain: Explain, local: DrivenSqlite) -> None:
+    jobdir = Jobdir(local.directory)
+    jobdir.hold()
+    try:
+        told = explain("http://a.test/1", "--json", JOBDIR=local.directory).told
+        assert told["crawl"]["at_work"] == [f"process {os.getpid()}"]
+        assert jobdir.holder() == f"process {os.getpid()}"
+    finally:
+        jobdir.leave()
+
+
+def test_the_politeness_key_is_that_of_the_crawl(explain: Explain, local: DrivenSqlite) -> None:
+    told = explain("http://www.a.test/", "--json", JOBDIR=local.directory, POLITENESS_KEY="domain").told
+    assert told["url"]["key"] == "www.a.test"
+
+
+def test_the_logs_of_several_workers_are_read(explain: Explain, tmp_path: Path) -> None:
+    for number in range(2):
+        (tmp_path / f"w{number}").mkdir()
+        line = {
+            "url": "http://a.test/%61",
+            "end": 9.0 - number,
+            "status": 200,
+            "worker": f"w{number}",
+            "depth": 2,
+        }
+        (tmp_path / f"w{number}" / "fetch.jsonl").write_text(json.dumps(line, separators=(",", ":")) + "\n")
+    told = explain("http://a.test/a", "--json", "--log", "w0", "--log", "w1").told
+    assert [line["worker"] for line in told["log"]["last"]] == ["w1", "w0"]
+    assert told["scope"]["depth"] == 2
+
+
+def test_a_crawl_on_redis_tells_the_same(
+    explain: Explain, runner: asyncio.Runner, redis_server: RedisServer
+) -> None:
+    books = Books(runner, redis_server.url)
+    given: dict[str, object] = {"REDIS_URL": redis_server.url}
+    try:
+        changes = books.client.info("persistence")["rdb_changes_since_last_save"]
+        states = [explain(one.url, "--json", **given).told["frontier"]["state"] for one in books.settled]
+        assert states == ["done", "done", "failed", "refused"]
+        told = explain(f"http://{SHORT}/1", "--json", **given).told
+        assert (told["frontier"]["state"], told["frontier"]["queued"]["before"]) == ("queued", 1)
+        held = explain(f"http://{HELD}/5", "--json", **given).told
+        # Its holder's lease has ended since.
+        assert (held["key"]["activity"], held["conclusion"]["leased"]) == ("active", False)
+        assert held["key"]["held_until"] < held["now"]
+        assert explain(f"http://{HELD}/5", **given).out.splitlines()[1].startswith("  queued, and nobody is")
+        assert books.client.info("persistence")["rdb_changes_since_last_save"] == changes
+        refused = explain(f"http://{SHORT}/1", "--spider", "other", **given)
+        assert_refused(refused, "there is no crawl 'other' on Redis at")
+    finally:
+        books.driven.dispose()
+
+
+def assert_refused(done: Done, words: str) -> None:
+    assert (done.status, done.out) == (2, ""), done
+    [line] = done.err.splitlines()
+    assert line.startswith("scrapy explain: ")
+    assert words in line
+
+
+@pytest.mark.parametrize(
+    ("words", "settings", "said"),
+    [
+        (["nonsense"], {}, "'nonsense' is no URL: does not begin with http:// or https://"),
+        (["http://a b/"], {}, "is no URL"),
+        (["mailto:a@b.test"], {}, "is no URL"),
+        (["a\x1b[1m", "--via", "http://a.test:99999/"], {}, "is no URL"),
+        (["http://a.test/", "b"], {}, "b: is one argument too many"),
+        (["http://a.test/", "-a", "allow=("], {}, "is no regular expression"),
+        (["http://a.test/", "-a", "domain=b.org"], {}, "did you mean domains?"),
+        (["http://a.test/", "-a", "domains=/none"], {}, "is neither a file nor a name"),
+        (["http://a.test/", "-a", "seeds=/none"], {}, "cannot read the seeds"),
+        (["http://a.test/", "-a", "seeds"], {}, "-a: must be NAME=VALUE"),
+        (["http://a.test/", "--log", "none"], {}, "there is no folder none"),
+        (["http://a.test/"], {"JOBDIR": "none"}, "JOBDIR none is no folder"),
+        (["http://a.test/"], {"JOBDIR": "."}, "is no crawl with a frontier on disk"),
+        (["http://a.test/"], {"REDIS_URL": "redis://127.0.0.1:1/"}, "cannot be reached"),
+        (["http://a.test/"], {"EXCLUSION_FILE": "none"}, "EXCLUSION_FILE"),
+        (["http://a.test/"], {"POLITENESS_KEY": "x"}, "POLITENESS_KEY"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(
+    explain: Explain, words: list[str], settings: dict[str, object], said: str
+) -> None:
+    assert_refused(explain(*words, **settings), said)
