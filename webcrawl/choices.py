@@ -1,15 +1,20 @@
-"""The rules of scope that an operator chooses by settings: lists of expressions, domains, ports, depth of paths."""
+"""What an operator chooses by settings of which URLs are followed, and of which count as the same."""
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from webcrawl.readers import CANONICAL_RULES
 from webcrawl.scope.listed import ListedRule, UnlistedRule
 from webcrawl.scope.patterns import Patterns, PatternsError, load_patterns
 from webcrawl.scope.port import PortRule
 from webcrawl.scope.segments import SegmentsRule
 from webcrawl.scope.top_level import TopLevelRule
+from webcrawl.urls.canonical import CanonicalRules
+from webcrawl.urls.host_rules import HostRulesError, load_host_rules
+from webcrawl.urls.politeness_key import PolitenessKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,6 +44,12 @@ def wrong_files(configuration: Configuration) -> Iterator[tuple[str, str]]:
         except PatternsError as error:
             for line in str(error).splitlines():
                 yield name, line
+    if configuration.host_rules_file is not None:
+        try:
+            load_host_rules(configuration.host_rules_file)
+        except HostRulesError as error:
+            for line in str(error).splitlines():
+                yield "HOST_RULES_FILE", line
 
 
 def chosen_rules(configuration: Configuration) -> list[Rule]:
@@ -64,3 +75,28 @@ def expressions_of(configuration: Configuration, name: str) -> list[str]:
     path = list_files(configuration).get(name)
     patterns: list[Pattern] = [] if path is None else load_patterns(path)
     return [pattern.text for pattern in patterns]
+
+
+def canonical_rules(configuration: Configuration) -> CanonicalRules:
+    """Which differences between URLs do not count. :raises HostRulesError:"""
+    path = configuration.host_rules_file
+    chosen = {name: name in configuration.canonical_rules for name in CANONICAL_RULES}
+    return CanonicalRules(**chosen, hosts=None if path is None else load_host_rules(path))
+
+
+def politeness_key(
+    configuration: Configuration, rules: CanonicalRules, mode: str | None = None
+) -> PolitenessKey:
+    """What URLs share a queue and a clock: hosts that are one site do, since URLs are compared within a queue."""
+    known_as = None if rules.hosts is None else rules.hosts.known_as
+    return PolitenessKey(mode or configuration.politeness_key, known_as)  # type: ignore[arg-type]
+
+
+def told_of(rules: CanonicalRules) -> dict[str, str]:
+    """The rules as a crawl remembers them, since with others it would not know what it has seen."""
+    hosts = () if rules.hosts is None else rules.hosts.rules
+    lines = "\n".join(" ".join(rule) for rule in hosts)
+    return {
+        "CANONICAL_RULES": ",".join(name for name in CANONICAL_RULES if getattr(rules, name)) or "none",
+        "HOST_RULES_FILE": hashlib.sha256(lines.encode()).hexdigest()[:12] if lines else "none",
+    }

@@ -23,6 +23,7 @@ from webcrawl.readers import (
     Nameserver,
     Network,
     Reader,
+    canonical_rules,
     choice,
     domains,
     encoding,
@@ -179,6 +180,15 @@ class Configuration:
     )
     redirect_max_times: int = _of(whole(0, 20), 3, "", "redirects followed from one link")
     retry_times: int = _of(whole(0, 20), 2, "", "further tries of a URL whose fetch failed")
+    canonical_rules: tuple[str, ...] = _of(
+        canonical_rules(), ["escapes", "empty_query"], "", "differences between URLs that do not count"
+    )
+    host_rules_file: Path | None = _of(  # noqa: RUF009
+        readable_file("a readable file of host rules"),
+        None,
+        "",
+        "hosts that are one site under several names: startsWith, endsWith, synonym, one rule a line",
+    )
     pages_per_key_max: int = _of(
         whole(0, _ANY, zero="no limit"),
         0,

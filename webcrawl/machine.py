@@ -18,7 +18,7 @@ from scrapy.utils.misc import load_object
 
 from webcrawl import __version__
 from webcrawl.archive.remote import RemoteArchive
-from webcrawl.choices import chosen_rules
+from webcrawl.choices import canonical_rules, chosen_rules, politeness_key, told_of
 from webcrawl.configuration import Configuration
 from webcrawl.contact import is_contact, is_public
 from webcrawl.downloadhandlers.network import private_addresses
@@ -101,11 +101,12 @@ def machine_of(crawler: Crawler) -> Machine:
 
 def _build(crawler: Crawler) -> Machine:
     configuration = Configuration.from_settings(crawler.settings)
-    key = PolitenessKey(configuration.politeness_key)  # type: ignore[arg-type]
+    compared = canonical_rules(configuration)
+    key = politeness_key(configuration, compared)
     private = private_addresses(crawler)
     exclusions = exclusions_of(configuration)
     fixed, followed = scopes_of(configuration, crawler.spider, private, exclusions)
-    intake = Intake(key, followed, fixed)
+    intake = Intake(key, followed, fixed, compared)
     rules = RulesCache(ROBOTS_PARSED, configuration.product_token)
     policies = _policies(configuration, key, intake, rules, time.time())
     directory = jobdir_path(crawler)
@@ -213,6 +214,7 @@ def _own_backend(configuration: Configuration, directory: Path | None) -> Backen
     identity = {
         "POLITENESS_KEY": configuration.politeness_key,
         "FRONTIER_SEEN": configuration.frontier_seen,
+        **told_of(canonical_rules(configuration)),
     }
     return SqliteBackend(directory, options, identity)
 

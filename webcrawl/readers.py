@@ -26,6 +26,11 @@ Nameserver = tuple[str, int]
 EMPTY = (None, "", "None")
 """What counts as nothing where a setting may have no value."""
 
+CANONICAL_RULES = (
+    *("escapes", "empty_query", "collapse_slashes", "drop_index", "lower_case_path", "drop_host_dot"),
+)
+"""The switches of ``urls.canonical.CanonicalRules``."""
+
 _DNS_PORT = 53
 _MIME_PATTERN = re.compile(r"[a-z0-9!#$&^_.+-]+/(\*|[a-z0-9!#$&^_.+-]+)")
 _DOMAIN = re.compile(r"[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})*")
@@ -218,6 +223,11 @@ def extensions() -> Reader:
 def domains() -> Reader:
     """Names of domains, with or without the leading dot."""
     return words("a list of domains such as de,gov.uk", _DOMAIN, strip=".")
+
+
+def canonical_rules() -> Reader:
+    """Names of rules of the canonical form."""
+    return words(f"a list of {', '.join(CANONICAL_RULES)}", re.compile("|".join(CANONICAL_RULES)))
 
 
 def ports() -> Reader:

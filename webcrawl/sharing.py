@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_redis.connection import get_redis_from_settings
 
-from webcrawl.choices import expressions_of
+from webcrawl.choices import canonical_rules, expressions_of, told_of
 from webcrawl.frontier.backends.redis import RedisBackend, RedisOptions
 from webcrawl.frontier.backends.redis.clock import ServerClock
 from webcrawl.frontier.backends.redis.crew import SCOPE
@@ -102,7 +102,7 @@ def identity(configuration: Configuration, spider: object) -> dict[str, str]:
         "domains": whitelist_of(domains).digest() if domains else "none",
         "allowed_domains": _digest(sorted(getattr(spider, "allowed_domains", None) or ())),
     }
-    fixed = {"POLITENESS_KEY": configuration.politeness_key}
+    fixed = {"POLITENESS_KEY": configuration.politeness_key, **told_of(canonical_rules(configuration))}
     return {**fixed, **{f"{SCOPE}{name}": str(value) for name, value in scope.items()}}
 
 

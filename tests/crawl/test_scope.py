@@ -76,6 +76,22 @@ def test_what_the_operator_lists_is_not_followed_and_says_which_rule_it_was(web,
     assert re.search(r"^\s+deny\s+[1-9]", crawled.stderr, re.MULTILINE)
 
 
+def test_a_site_under_two_names_is_fetched_under_one_and_only_a_crawl_under_the_same_rules_goes_on(
+    web, crawl, folder
+):
+    rules = folder / "hosts.txt"
+    rules.write_text("synonym h0001.localhost h0000.localhost\n")
+    seeds = [f"{web.web.origin(number)}/x/ok?same" for number in (0, 1, 2)]
+    crawled, asked = asked_after(web, lambda crawl: crawl(seeds, HOST_RULES_FILE=rules, DEPTH_LIMIT=1), crawl)
+
+    crawled.assert_ended_well().assert_sound()
+    assert sum(asked[seed] for seed in seeds[:2]) == 1
+    assert asked[seeds[2]] == 1
+    refused = crawl(seeds, of=crawled)
+    assert refused.status == 2
+    assert "HOST_RULES_FILE" in refused.stderr
+
+
 def test_files_of_expressions_with_wrong_lines_are_told_before_anything_starts(web, crawl, folder):
     wrong = folder / "wrong.txt"
     wrong.write_text("fine\n(never closed\n")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from webcrawl.archive import fetchlog
 from webcrawl.archive.errors import ArchiveError
+from webcrawl.choices import canonical_rules, politeness_key
 from webcrawl.commands.local_crawl import LocalCrawl
 from webcrawl.downloadhandlers.addresses import address_rule
 from webcrawl.errors import CrawlError, JobdirUnusable
@@ -29,7 +30,8 @@ from webcrawl.scope.exclusion import ExclusionError
 from webcrawl.scope.patterns import PatternsError
 from webcrawl.scope.whitelist import WhitelistError, whitelist_of
 from webcrawl.urls.canonical import canonical
-from webcrawl.urls.politeness_key import PolitenessKey, host_of
+from webcrawl.urls.host_rules import HostRulesError
+from webcrawl.urls.politeness_key import host_of
 from webcrawl.urls.resolve import resolve
 from webcrawl.urls.seeds import BadSeed, Seed, SeedsError, read_seed, read_seeds
 
@@ -50,7 +52,15 @@ _SCOPE = "scope:"
 """What the settings of a shared crawl's scope begin with; see ``sharing.identity``."""
 
 
-WRONG = (PatternError, PatternsError, ExclusionError, SeedsError, WhitelistError, ArchiveError)
+WRONG = (
+    PatternError,
+    PatternsError,
+    HostRulesError,
+    ExclusionError,
+    SeedsError,
+    WhitelistError,
+    ArchiveError,
+)
 """What is wrong with rules and seeds; the message names it."""
 
 
@@ -79,6 +89,7 @@ class Inquiry:
         self._settings = settings
         self._configuration = configuration
         self._question = question
+        self._compared = canonical_rules(configuration)
         self._spider = SimpleNamespace(**{"allowed_domains": question.allowed_domains, **question.arguments})
 
     def as_text(self) -> str:
@@ -94,8 +105,8 @@ class Inquiry:
         keys: list[str] = []
 
         def key_of(begun_with: Mapping[str, str]) -> str:
-            mode = begun_with.get("POLITENESS_KEY", self._configuration.politeness_key)
-            keys.append(PolitenessKey(mode).of_host(address.host))  # type: ignore[arg-type]
+            mode = begun_with.get("POLITENESS_KEY")
+            keys.append(politeness_key(self._configuration, self._compared, mode).of_host(address.host))
             return keys[-1]
 
         sighting = None
@@ -129,7 +140,7 @@ class Inquiry:
         url = resolve(written, page)
         if url is None:
             raise CrawlError(f"{written!r} is no link that can be requested, on {page}")
-        return address_of(written, url, absolute=_HAS_SCHEME(written.strip()) is not None)
+        return address_of(written, url, self._compared, absolute=_HAS_SCHEME(written.strip()) is not None)
 
     def _absolute(self, written: str) -> Address:
         url = resolve(written, "about:blank")
@@ -138,7 +149,7 @@ class Inquiry:
             if isinstance(seed, BadSeed):
                 raise CrawlError(f"{seed.text!r} is no URL: {seed.reason}")
             url = seed.url
-        return address_of(written, url)
+        return address_of(written, url, self._compared)
 
     # -- the rules -------------------------------------------------------------------------------------------
 
@@ -159,7 +170,7 @@ class Inquiry:
         for url in self._seeds():
             if host_of(url) == address.host:
                 private.allow(address.host)
-                named = named or canonical(url) == address.canonical
+                named = named or canonical(url, self._compared) == address.canonical
         return named
 
     def _seeds(self) -> Iterator[str]:
@@ -223,7 +234,7 @@ class Inquiry:
         # Other spellings of the URL have the same origin.
         begin = json.dumps(f"{address.origin}/")[:-1].encode()
         lines = (fetchlog.read(folder, _pass_over, holding=begin) for folder in dict.fromkeys(folders))
-        return visits_of(chain.from_iterable(lines), address.canonical)
+        return visits_of(chain.from_iterable(lines), address.canonical, self._compared)
 
 
 def _pass_over(damage: str) -> None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from webcrawl.urls.host_rules import HostRules
+
 _UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 
 # An escape that follows a stray percent sign must stay: "%%32%65" would become "%2e", an escape nobody wrote.
@@ -50,6 +52,8 @@ class CanonicalRules:
     """Write the path in lower case, as servers on case-insensitive file systems take it."""
     drop_host_dot: bool = False
     """Remove the dot that ends a fully qualified host name."""
+    hosts: HostRules | None = None
+    """Hosts that are one site under several names."""
     suspect: re.Pattern[str] = field(init=False, repr=False, compare=False)
     """Finds something in every URL that these rules change, and in few others."""
     signs: tuple[str, ...] | None = field(init=False, repr=False, compare=False)
@@ -58,8 +62,10 @@ class CanonicalRules:
     def __post_init__(self) -> None:
         patterns = [pattern for name, pattern in _SUSPECTS.items() if getattr(self, name)]
         signs = [_SIGNS.get(name) for name in _SUSPECTS if getattr(self, name)]
-        object.__setattr__(self, "signs", None if None in signs else tuple(signs))
-        object.__setattr__(self, "suspect", re.compile("|".join(patterns) or r"(?!)"))
+        tell = None not in signs and self.hosts is None
+        object.__setattr__(self, "signs", tuple(signs) if tell else None)
+        everything = r"" if self.hosts is not None and self.hosts.rules else r"(?!)"
+        object.__setattr__(self, "suspect", re.compile("|".join([*patterns, everything])))
 
 
 DEFAULT = CanonicalRules()
@@ -89,6 +95,9 @@ def _rewrite(url: str, rules: CanonicalRules) -> str:
     host, _, path = rest.partition("/")
     if rules.drop_host_dot:
         host = _without_final_dot(host)
+    if rules.hosts is not None:
+        name, colon, port = host.partition(":")
+        host = rules.hosts.known_as(name) + colon + port
     path = _rewrite_path("/" + path, rules)
     if rules.empty_query and not query:
         mark = ""

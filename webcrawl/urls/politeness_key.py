@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Literal
 
@@ -33,13 +34,16 @@ class PolitenessKey:
     crawl.
     """
 
-    def __init__(self, mode: Literal["domain", "host"]) -> None:
+    def __init__(self, mode: Literal["domain", "host"], known_as: Callable[[str], str] | None = None) -> None:
+        """``known_as`` gives the name under which a host is known, where several are one site: those have one key."""
         if mode not in ("domain", "host"):
             raise ValueError(f"a politeness key is made of a 'domain' or a 'host', not of {mode!r}")
         self.mode = mode
         if mode == "domain":
             load_suffixes()
-        self._cached = lru_cache(REMEMBERED_HOSTS)(registrable_domain if mode == "domain" else _host_alone)
+        named = registrable_domain if mode == "domain" else _host_alone
+        key = named if known_as is None else lambda host: named(known_as(host))
+        self._cached: Callable[[str], str] = lru_cache(REMEMBERED_HOSTS)(key)
 
     def of_host(self, host: str) -> str:
         """Return the key of a host as ``host_of`` gives it. Never raises."""

@@ -7,9 +7,11 @@ from tests.unit.urls.test_canonical import escapes, rules
 from tests.unit.urls.test_resolve import link_like
 from webcrawl.urls.canonical import CanonicalRules, canonical
 from webcrawl.urls.canonical_steps import SWITCHES, Step, canonical_steps
+from webcrawl.urls.host_rules import HostRule, HostRules
 from webcrawl.urls.resolve import resolve
 
-ALL = CanonicalRules(*[True] * len(SWITCHES))
+SIX = len(SWITCHES) - 1
+ALL = CanonicalRules(*[True] * SIX)
 
 
 def test_each_switch_that_is_on_tells_what_it_changed() -> None:
@@ -24,9 +26,16 @@ def test_each_switch_that_is_on_tells_what_it_changed() -> None:
     ]
 
 
+def test_the_name_under_which_a_host_is_known_is_the_last_step() -> None:
+    hosts = HostRules([HostRule("startsWith", "www.", "")])
+    assert canonical_steps("http://www.h.test/%7e", CanonicalRules(hosts=hosts))[-1] == Step(
+        "hosts", "http://www.h.test/~", "http://h.test/~"
+    )
+
+
 def test_a_switch_that_is_off_is_no_step() -> None:
     assert [step.switch for step in canonical_steps("http://h.test/%7e")] == ["escapes", "empty_query"]
-    assert canonical_steps("http://h.test/%7e", CanonicalRules(*[False] * len(SWITCHES))) == []
+    assert canonical_steps("http://h.test/%7e", CanonicalRules(*[False] * SIX)) == []
 
 
 @given(st.one_of(link_like, escapes.map("http://h.test/".__add__)), rules)
