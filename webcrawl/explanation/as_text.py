@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.explanation.account import Conclusion, Fate
 from webcrawl.frontier.backend import Command
 from webcrawl.frontier.backends.sighting import Activity
+from webcrawl.hosts.robots import RobotsState
 from webcrawl.reports import units
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def conclusion_in_words(explanation: Explanation) -> str:
     if conclusion.fate is Fate.WAITS:
         words += _when(explanation)
     if conclusion.leased is None:
-        words += "; or is being fetched just now, which only the worker that has its key knows"
+        words += "; or on its way just now, as only the worker with its key knows"
     return words
 
 
@@ -150,16 +151,21 @@ def _robots(word: RobotsWord, now: float) -> Iterator[Row]:
         yield "state", "not known; asked for before the first page"
         return
     yield "state", str(record.state).replace("_", " ") + ("" if word.fresh else ", expired")
-    yield "fetched", moment(record.fetched_at, now)
-    yield "holds until", moment(record.expires_at, now)
+    had = record.state in (RobotsState.RULES, RobotsState.ALLOWED_ALL)
+    yield "fetched" if had else "since", moment(record.fetched_at, now)
+    yield "holds until" if had else "asked again", moment(record.expires_at, now)
     if record.attempts:
-        yield "unreachable", f"{record.attempts} times in a row"
+        yield "failed", f"{_times(record.attempts)} in a row"
     if record.crawl_delay_seconds is not None:
         yield "Crawl-delay", f"{record.crawl_delay_seconds:g} s"
     yield "verdict", ("allowed: " if word.allowed else "not allowed: ") + word.reason
     if decided is not None and decided.rule is not None:
         for line in (*decided.group, decided.rule):
             yield f"line {line.number}", _on_one_line(line.text)
+
+
+def _times(number: int) -> str:
+    return units.things(number, "time")
 
 
 def _on_one_line(text: str) -> str:
@@ -217,7 +223,7 @@ def _key(key: KeySighting | None, now: float) -> Iterator[Row]:
     if record.failures or record.last_error:
         yield (
             "failures",
-            f"{record.failures} in a row, {record.parks} times parked, last: {record.last_error}",
+            f"{record.failures} in a row, parked {_times(record.parks)}, last: {record.last_error}",
         )
 
 

@@ -219,6 +219,15 @@ def test_a_hostile_robots_txt_cannot_steer_the_terminal() -> None:
     assert "Disallow: /a\\x1b[31m # red" in told
 
 
+def test_a_robots_txt_that_cannot_be_had_says_since_when_and_when_it_is_asked_for_again() -> None:
+    away = RobotsRecord("http://h.test", RobotsState.UNREACHABLE, NOW - 10, NOW + 50, attempts=1)
+    lines = as_text(explained(seen(robots=away)), CRAWL).splitlines()
+    told = {line[:13].strip(): line[13:].strip() for line in lines if line.startswith("  ")}
+    assert told["since"] == moment(NOW - 10, NOW)
+    assert told["asked again"] == moment(NOW + 50, NOW)
+    assert told["failed"] == "1 time in a row"
+
+
 def test_a_crawl_at_which_nobody_works_fetches_nothing() -> None:
     assert "nobody is at work" in as_text(explained(seen(at_work=())), CRAWL).splitlines()[1]
     paused = as_text(explained(seen(command=Command.PAUSE)), CRAWL).splitlines()[1]
