@@ -10,6 +10,7 @@ from webcrawl.readers import CANONICAL_RULES
 from webcrawl.scope.listed import ListedRule, UnlistedRule
 from webcrawl.scope.patterns import Patterns, PatternsError, load_patterns
 from webcrawl.scope.port import PortRule
+from webcrawl.scope.repeats import RepeatsRule
 from webcrawl.scope.segments import SegmentsRule
 from webcrawl.scope.top_level import TopLevelRule
 from webcrawl.urls.canonical import CanonicalRules
@@ -59,6 +60,8 @@ def chosen_rules(configuration: Configuration) -> list[Rule]:
         rules.append(PortRule(configuration.ports_allowed))
     if configuration.path_segments_max:
         rules.append(SegmentsRule(configuration.path_segments_max))
+    if configuration.path_repeats_max:
+        rules.append(RepeatsRule(configuration.path_repeats_max))
     if configuration.top_level_domains:
         rules.append(TopLevelRule(configuration.top_level_domains))
     expressions = {name: load_patterns(path) for name, path in list_files(configuration).items()}

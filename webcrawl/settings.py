@@ -25,6 +25,7 @@ USELESS_PATHS_FILE = None  # nor one of these; None: webcrawl/scope/useless_path
 TOP_LEVEL_DOMAINS: list[str] = []  # such as "de", "gov.uk"; empty: all
 PORTS_ALLOWED: list[int] = []  # empty: all
 PATH_SEGMENTS_MAX = 0  # 0: no limit
+PATH_REPEATS_MAX = 3  # how often a path may say one to four segments in a row; 0: no limit
 CANONICAL_RULES = ["escapes", "empty_query"]  # differences between URLs that do not count
 HOST_RULES_FILE = None  # hosts that are one site under several names: startsWith, endsWith, synonym
 PAGES_PER_KEY_MAX = 0  # requests to one politeness key in all; 0: no limit

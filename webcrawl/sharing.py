@@ -94,6 +94,7 @@ def identity(configuration: Configuration, spider: object) -> dict[str, str]:
         "TOP_LEVEL_DOMAINS": _digest(sorted(configuration.top_level_domains)),
         "PORTS_ALLOWED": ",".join(map(str, sorted(configuration.ports_allowed))) or "all",
         "PATH_SEGMENTS_MAX": configuration.path_segments_max,
+        "PATH_REPEATS_MAX": configuration.path_repeats_max,
         "PAGES_PER_KEY_MAX": configuration.pages_per_key_max,
         # The list itself is read again while the crawl runs, and may lie elsewhere on each machine.
         "EXCLUSION_FILE": "given" if configuration.exclusion_file else "none",

@@ -14,6 +14,7 @@ from webcrawl.choices import USELESS_PATHS
 from webcrawl.scope.listed import ListedRule, UnlistedRule
 from webcrawl.scope.patterns import Pattern, Patterns, PatternsError, load_patterns
 from webcrawl.scope.port import PortRule
+from webcrawl.scope.repeats import RepeatsRule
 from webcrawl.scope.rule import Candidate, Rule
 from webcrawl.scope.segments import SegmentsRule
 from webcrawl.scope.top_level import TopLevelRule
@@ -24,6 +25,7 @@ RULES: list[Rule] = [
     ListedRule("useless-path", Patterns(load_patterns(USELESS_PATHS))),
     PortRule([80, 443, 8000]),
     SegmentsRule(3),
+    RepeatsRule(3),
     TopLevelRule(["de", ".gov.uk"]),
 ]
 
