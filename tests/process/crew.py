@@ -8,7 +8,7 @@ from collections import Counter
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.archive import fetchlog
+from tests.crawl.auditing import audited
 from webcrawl.frontier.backends.redis.backend import SHARDS
 from webcrawl.frontier.backends.redis.names import ShardNames
 from webcrawl.frontier.backends.redis.packing import (
@@ -17,9 +17,6 @@ from webcrawl.frontier.backends.redis.packing import (
     unpack_entries,
     unpack_host,
 )
-from webcrawl.hosts.politeness import Politeness
-from webcrawl.reports.audit import Audit, Rules, Totals
-from webcrawl.reports.requests import Merged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,6 +25,7 @@ if TYPE_CHECKING:
 
     from tests.crawl.crawling import Crawl
     from tests.redis_server import RedisServer
+    from webcrawl.reports.audit import Totals
     from webcrawl.reports.clocks import Violation
 
 
@@ -126,10 +124,7 @@ class Crew:
 
     def audit(self) -> tuple[list[Violation], Totals]:
         """What is wrong with this crawl by the logs of all workers, and what was looked at."""
-        politeness = Politeness("fixed", 0.0, 0.0, 0.0, crawl_delay_max=300.0)
-        audit = Audit(Rules(politeness, robots_lifetime_seconds=86_400.0, sending_seconds=60.0))
-        logs = [fetchlog.read(worker.path) for worker in self.workers.values()]
-        return list(audit.violations(Merged(logs, 180.0))), audit.totals
+        return audited(*(worker.path for worker in self.workers.values()))
 
     def fetched(self) -> Counter[str]:
         """How often each page has a line, over all workers."""

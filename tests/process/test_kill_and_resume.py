@@ -8,6 +8,7 @@ import time
 import pytest
 
 from tests.crawl import expectation
+from tests.crawl.auditing import audited
 from tests.fakeweb import witness
 
 KILLS = 20
@@ -93,3 +94,6 @@ def test_a_kill_is_no_excuse_for_haste(serve, start, crawl, draw):
     assert witness.violations(hits, lambda hit: DELAY, tolerance=0.005) == []
     assert witness.most_open(hits) == 1
     assert witness.pages_before_robots(hits) == []
+    violations, totals = audited(crawled.path)
+    assert violations == []
+    assert totals.unproved == totals.without_delay == 0

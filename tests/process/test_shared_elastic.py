@@ -20,6 +20,9 @@ def assert_polite_and_complete(web, crew):
     hits = web.hits()
     assert witness.violations(hits, lambda hit: DELAY, tolerance=0.005) == []
     assert witness.most_open(hits) == 1
+    violations, totals = crew.audit()
+    assert violations == []
+    assert totals.workers == set(crew.workers)
     expected = set(expectation.depths(web))
     assert set(expectation.asked(web)) == expected
     assert crew.total("done") == len(expected)

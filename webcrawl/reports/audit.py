@@ -136,11 +136,12 @@ class Audit:
         if request.origin is None:
             return None
         answer = self._robots.of(request)
-        if answer is None:
-            if request.start - self._lifetime < whole_since:
-                self.totals.unproved += 1
-                return None
+        if answer is None and request.start - self._lifetime >= whole_since:
             return Violation(Kind.ROBOTS, request, None, None)
+        if answer is None or request.start < answer.request.start:
+            # Before the logs begin, or told of so late that the answer of its time is forgotten.
+            self.totals.unproved += 1
+            return None
         if not self._robots.is_good(answer, request):
             return Violation(Kind.ROBOTS, request, answer.request, None)
         if request.start + self._clocks.tolerance_seconds < answer.request.end:

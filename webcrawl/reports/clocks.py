@@ -87,7 +87,11 @@ class Clocks:
     def take(self, request: Request, floor: float = 0.0) -> Violation | None:
         """Judge a request by its key's clock and set the clock by it. ``floor``: a delay that its origin asks for."""
         clock = self._clocks.get(request.key)
-        found = None if clock is None else self._judged(clock, request, floor)
+        found = None
+        if clock is not None and request.start < clock.open.start:
+            found = self._judged_late(clock, request)
+        elif clock is not None:
+            found = self._judged(clock, request, floor)
         self._set(clock, request)
         return found
 
@@ -116,9 +120,19 @@ class Clocks:
             return Violation(Kind.EARLY, request, owing, ready_at)
         return None
 
+    def _judged_late(self, clock: _Clock, request: Request) -> Violation | None:
+        """A request that is told of behind its time may have forbidden one that was taken before; what would have
+        forbidden itself is forgotten."""
+        until = _end(request)
+        at = clock.open.start + self.tolerance_seconds
+        if at < until:
+            return Violation(Kind.OVERLAP, clock.open, request, until)
+        ready_at = until + (request.delay or 0.0)
+        return Violation(Kind.EARLY, clock.open, request, ready_at) if at < ready_at else None
+
     def _set(self, clock: _Clock | None, request: Request) -> None:
         delay = self._owed(clock, request)
-        until = request.end if request.lost_at is None else min(request.end, request.lost_at)
+        until = _end(request)
         if clock is None:
             self._clocks[request.key] = _Clock(request, until, request, until + delay, delay)
             return
@@ -162,8 +176,14 @@ class Numbers:
             if number > known.number + 1:
                 self.missing += number - known.number - 1
                 known.since = request.start
-            known.number = number
+            # After a crash numbers are given again.
+            known.number = max(number, known.number)
         self._keys[request.key] = known
         if len(self._keys) > KEYS_MAX:
             del self._keys[next(iter(self._keys))]
         return known.since
+
+
+def _end(request: Request) -> float:
+    """Until when it was open, as far as that can be said."""
+    return request.end if request.lost_at is None else min(request.end, request.lost_at)

@@ -228,6 +228,25 @@ def test_what_is_out_of_order_in_its_log_is_put_right() -> None:
     assert audited(shuffled)[0] == []
 
 
+def test_what_is_far_out_of_order_is_not_accused_for_what_came_later() -> None:
+    lines = polite(100)
+    assert audited([*lines[:2], *lines[3:], lines[2]])[0] == []
+    lines[50]["end"] += 10
+    late = lines.pop(50)
+    found, _ = audited([*lines, late])
+    assert found == []  # only the last one before is still known
+    last = {**lines[-1], "start": lines[-1]["start"] - 1}
+    assert told(audited([*lines[:98], last, *lines[98:-1]])[0]) == [("early", STEP * 99, STEP * 100 - 1)]
+
+
+def test_what_comes_late_still_forbids_what_was_taken_before() -> None:
+    far = line(4000, host="b.test", number=2)
+    lines = [robots(0), line(100, "/2"), far, line(98, took=0.5)]
+    assert told(audited(lines)[0]) == [("early", 98, 100)]
+    lines[3] = line(98, took=20)
+    assert told(audited(lines)[0]) == [("overlap", 98, 100)]
+
+
 def test_memory_is_that_of_the_keys_contacted_lately() -> None:
     lines = [robots(10.0 * at, f"h{at}.test", until=T0 + 10.0 * at + 3600, number=1) for at in range(60_000)]
     found, audit = audited(lines)
