@@ -17,6 +17,7 @@ from webcrawl import contact
 from webcrawl.contact import contact_problem
 from webcrawl.contradictions import contradictions, likely_backend
 from webcrawl.documents.links import NOFOLLOW
+from webcrawl.documents.sitemap import MAX_BYTES, URLS_MAX
 from webcrawl.errors import ConfigurationError, Problem
 from webcrawl.hosts.robots_text import product_token
 from webcrawl.readers import (
@@ -234,6 +235,9 @@ class Configuration:
     )
     robots_meta_obey: bool = _of(switch(), True, "", "whether meta robots elements of a page are obeyed")
     robots_header_obey: bool = _of(switch(), True, "", "whether the header field X-Robots-Tag is obeyed")
+    sitemaps_follow: bool = _of(switch(), True, "", "whether sitemaps named in robots.txt are read")
+    sitemap_urls_max: int = _of(whole(1, 10_000_000), URLS_MAX, "URLs", "taken from one sitemap")
+    sitemap_max_bytes: int = _of(whole(1024, 1 << 32), MAX_BYTES, "bytes", "of a sitemap that are read")
     nofollow_rels: tuple[str, ...] = _of(
         some_of(*NOFOLLOW), list(NOFOLLOW), "", "words of rel with which a link is not followed"
     )

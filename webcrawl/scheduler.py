@@ -93,6 +93,10 @@ class Scheduler:
         self._machine = machine
         self._configuration = machine.configuration
         self._user_agent = machine.configuration.user_agent.encode()
+        self._maxsizes: dict[str, int] = {
+            Kind.ROBOTS: machine.configuration.robots_max_bytes,
+            Kind.SITEMAP: machine.configuration.sitemap_max_bytes,
+        }
         self._flights: dict[int, Flight] = {}
         self._is_stopped = False
         self._before_close: list[Callable[[], Awaitable[None]]] = []
@@ -196,8 +200,8 @@ class Scheduler:
             request.meta["redirect_times"] = entry.redirects
         if entry.attempts:
             request.meta["retry_times"] = entry.attempts
-        wanted = None if entry.kind == Kind.ROBOTS else self._configuration.mime_types_wanted
-        maxsize = self._configuration.robots_max_bytes if entry.kind == Kind.ROBOTS else None
+        wanted = self._configuration.mime_types_wanted if entry.kind == Kind.PAGE else None
+        maxsize = self._maxsizes.get(entry.kind)
         request.meta[KEY] = FetchMeta(
             lease.id,
             entry.kind,

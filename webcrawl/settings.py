@@ -32,6 +32,9 @@ PAGES_PER_KEY_MAX = 0  # requests to one politeness key in all; 0: no limit
 LINKS_PER_PAGE_MAX = 5000
 EXCLUSION_FILE = None  # domains or URL prefixes never visited, one a line, with comments
 EXCLUSION_CHECK_SECONDS = 300  # how often that file is looked at
+SITEMAPS_FOLLOW = True  # those that robots.txt names
+SITEMAP_URLS_MAX = 50_000  # URLs of one, or sitemaps of an index
+SITEMAP_MAX_BYTES = 50 * 1024 * 1024  # unpacked
 ROBOTS_META_OBEY = True  # noindex and nofollow in meta elements
 ROBOTS_HEADER_OBEY = True  # the same in X-Robots-Tag
 NOFOLLOW_RELS = ["nofollow", "ugc", "sponsored"]  # links with one of these words in rel are not followed
@@ -86,6 +89,7 @@ DOWNLOADER = "webcrawl.downloader.DirectDownloader"
 DOWNLOADER_MIDDLEWARES = {
     "webcrawl.downloadermiddlewares.scope.ScopeMiddleware": 100,
     "webcrawl.downloadermiddlewares.robots.RobotsMiddleware": 150,
+    "webcrawl.downloadermiddlewares.sitemaps.SitemapMiddleware": 160,
     "webcrawl.downloadermiddlewares.retry.RetryMiddleware": 550,
     "webcrawl.downloadermiddlewares.redirect.RedirectMiddleware": 600,
     "webcrawl.downloadermiddlewares.decoding.DecodingMiddleware": 700,

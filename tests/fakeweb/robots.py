@@ -126,10 +126,12 @@ def wildcard(stage: Stage) -> Answer:
     return _text(b"User-agent: *\nDisallow: /*.html$\nDisallow: /*?view=\nAllow: /news/***********\n")
 
 
-@robots("robots-sitemap", nothing)
+@robots("robots-sitemap", private)
 def sitemap(stage: Stage) -> Answer:
-    """Allows everything and names a sitemap."""
-    return _text(ALLOW_ALL + f"Sitemap: {stage.origin}/x/sitemap\n".encode())
+    """Names the ``sitemaps`` (/x/sitemap), which are parted by ``|``; /private/ is forbidden."""
+    named = stage.text("sitemaps", "/x/sitemap").split("|")
+    lines = [f"Sitemap: {path if '//' in path else stage.origin + path}\n" for path in named]
+    return _text(KEEP_PRIVATE + "".join(lines).encode())
 
 
 @robots("robots-error", everything)

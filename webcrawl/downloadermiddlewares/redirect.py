@@ -38,7 +38,8 @@ class RedirectMiddleware:
         if response.status not in STATUSES or not response.headers.get("Location"):
             return response
         flight = flight_of(self._crawler, request)
-        if (flight is not None and flight.lease.entry.kind == Kind.ROBOTS) or self._wanted(request, response):
+        # Those of robots.txt and of sitemaps lead to another of their kind.
+        if (flight is not None and flight.lease.entry.kind != Kind.PAGE) or self._wanted(request, response):
             return response
         target = resolve(_text(response.headers.get("Location")), request.url)
         times = int(request.meta.get("redirect_times", 0)) + 1

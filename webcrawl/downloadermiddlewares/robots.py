@@ -9,6 +9,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.downloadermiddlewares.refusal import Refused
+from webcrawl.downloadermiddlewares.sitemaps import named_in_robots
 from webcrawl.downloadhandlers.failures import failure_word
 from webcrawl.frontier import robots_desk
 from webcrawl.frontier.records import Kind
@@ -63,11 +64,24 @@ class RobotsMiddleware:
         reply = RobotsReply(
             response.status, response.body, None, location, location_key, retry_after, refused
         )
-        if len(response.body) > LARGE_BYTES and 200 <= response.status < 300:
-            policy, now = self._machine.policies.robots, self._machine.clock()
-            reply = await asyncio.to_thread(robots_desk.read, flight.lease.entry, reply, now, policy)
+        if 200 <= response.status < 300:
+            reply = await self._read(flight, reply)
         flight.scheduler.answered_robots(flight, reply)
         raise Refused("robots.txt", "an answer for the frontier, not for the spider")
+
+    async def _read(self, flight: Flight, reply: RobotsReply) -> RobotsReply:
+        """The reply with its record made; the sitemaps that it names are queued together with it."""
+        machine, entry = self._machine, flight.lease.entry
+        policy, now = machine.policies.robots, machine.clock()
+        if len(reply.body) > LARGE_BYTES:
+            read = await asyncio.to_thread(robots_desk.read, entry, reply, now, policy)
+        else:
+            read = robots_desk.read(entry, reply, now, policy)
+        if machine.configuration.sitemaps_follow and read.record is not None:
+            sitemaps = policy.rules.rules(read.record).sitemaps
+            key = machine.key.of_url(f"{read.record.origin}/")
+            flight.outcome.discovered += named_in_robots(machine, flight, sitemaps, key)
+        return read
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         flight = self._robots_flight(request)

@@ -121,7 +121,7 @@ class HttpDownloadHandler:
         if limit is None:
             limit = self._maxsize if fetch.maxsize is None else fetch.maxsize
         # A robots.txt is read up to its limit, however long it claims to be.
-        announced_limit = 0 if fetch.kind == Kind.ROBOTS else self._announced_limit
+        announced_limit = self._announced_limit if fetch.kind == Kind.PAGE else 0
         try:
             target = split_url(request.url)
             proxy = _proxy(request)

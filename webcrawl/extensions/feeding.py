@@ -167,7 +167,8 @@ class Feeding:
     def _has_worked(self) -> bool:
         """Whether this process fetched or refused anything since it was asked last."""
         tally = self._scheduler.frontier.tally
-        before, self._worked = self._worked, tally.pages + tally.robots + tally.failures + tally.refusals
+        fetched = tally.pages + tally.robots + tally.sitemaps
+        before, self._worked = self._worked, fetched + tally.failures + tally.refusals
         return self._worked != before
 
     # -- the end ---------------------------------------------------------------------------------------------

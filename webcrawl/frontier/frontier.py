@@ -382,7 +382,7 @@ class Frontier:
             tally.errors[ending.error] += 1
         if entry.kind == Kind.ROBOTS:
             tally.robots += 1
-        elif ending.status is not None:
+        elif ending.status is not None and entry.kind == Kind.PAGE:
             tally.pages += 1
             tally.statuses[ending.status] += 1
             if ending.mime:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from webcrawl.frontier.records import UrlEntry
+from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.scope.rule import Candidate, Verdict
 from webcrawl.scope.sequence import Scope
 from webcrawl.urls.canonical import DEFAULT, CanonicalRules, canonical, canonical_all
@@ -124,6 +124,20 @@ class Intake:
         if not colon or scheme.lower() in ("http", "https"):
             return "url"
         return UrlEntry(url, f"{scheme.lower()}:", fingerprint(url), 0, 0, depth, via)
+
+    def sitemap(
+        self, url: str, named_by: str, via: str, depth: int = 0, redirects: int = 0
+    ) -> UrlEntry | str:
+        """The entry of a sitemap that the key ``named_by`` names, or the rule that refuses it.
+
+        One of the key's own is asked for like its robots.txt: it need not match what is said of pages. One elsewhere
+        must be in scope. ``depth`` counts the indexes that lead to it.
+        """
+        own = self._key(host_of(url)) == named_by
+        entry = self._one(url, self._fixed if own else self._scope, depth, via, redirects)
+        if isinstance(entry, UrlEntry):
+            entry.kind = Kind.SITEMAP.value
+        return entry
 
     def admit(self, entry: UrlEntry) -> str | None:
         """The word of the rules that may have changed since the entry was queued: None, or the rule."""

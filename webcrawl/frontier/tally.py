@@ -21,6 +21,8 @@ class Tally:
     """Payload bytes received by all requests, robots.txt and redirects included."""
     robots: int = 0
     """robots.txt fetches that ended, with whatever outcome."""
+    sitemaps: int = 0
+    """Sitemap fetches that ended with an HTTP response, whatever its status."""
     redirects: int = 0
     """Responses that sent us elsewhere."""
     failures: int = 0
@@ -37,6 +39,11 @@ class Tally:
     """Refused URLs by the rule that decided."""
     mimes: Counter[str] = field(default_factory=Counter)
     """MIME types of pages, in lower case and without parameters."""
+
+    def refused(self, rule: str, count: int = 1) -> None:
+        """``count`` URLs were refused by ``rule``."""
+        self.refusals += count
+        self.refused_by_rule[rule] += count
 
 
 @dataclass(frozen=True, slots=True)

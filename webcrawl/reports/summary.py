@@ -74,6 +74,7 @@ def summary(ending: Ending) -> str:
         *_breakdown({f"status {status}": number for status, number in tally.statuses.items()}),
         _row("redirects", tally.redirects),
         _row("robots.txt", tally.robots),
+        *([_row("sitemaps", tally.sitemaps)] if tally.sitemaps else []),
         _row(
             "failed", tally.failures, f"and {units.count(tally.retries)} tried again" if tally.retries else ""
         ),

@@ -80,22 +80,17 @@ class PageMiddleware:
         if not asked.nofollow:
             self._take(page, flight)
         elif page.links:
-            self._refused(flight, HEADER if in_header.nofollow else META, len(page.links))
+            rule = HEADER if in_header.nofollow else META
+            flight.scheduler.frontier.tally.refused(rule, len(page.links))
 
     def _take(self, page: Page, flight: Flight) -> None:
-        entry, avoided = flight.lease.entry, self._avoided
+        entry, avoided, tally = flight.lease.entry, self._avoided, flight.scheduler.frontier.tally
         urls = [url for url, _, _, rel in page.links if not rel or avoided.isdisjoint(rel.split())]
         if len(urls) < len(page.links):
-            self._refused(flight, REL, len(page.links) - len(urls))
+            tally.refused(REL, len(page.links) - len(urls))
         if not urls:
             return
         taken = self._intake.links(urls, entry.depth + 1, entry.url)
         flight.outcome.discovered += taken.entries
         for _, rule in taken.refused:
-            self._refused(flight, rule, 1)
-
-    @staticmethod
-    def _refused(flight: Flight, rule: str, count: int) -> None:
-        tally = flight.scheduler.frontier.tally
-        tally.refusals += count
-        tally.refused_by_rule[rule] += count
+            tally.refused(rule)

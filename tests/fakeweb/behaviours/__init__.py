@@ -7,6 +7,7 @@ from tests.fakeweb.behaviours.contents import CONTENTS
 from tests.fakeweb.behaviours.headers import HEADERS
 from tests.fakeweb.behaviours.huge import HUGE
 from tests.fakeweb.behaviours.redirects import REDIRECTS
+from tests.fakeweb.behaviours.sitemaps import SITEMAPS
 from tests.fakeweb.behaviours.slow import SLOW
 from tests.fakeweb.behaviours.stage import Behaviour, Outcome, Stage
 from tests.fakeweb.behaviours.statuses import STATUSES
@@ -24,6 +25,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     **CONTENTS,
     **CHANGING,
     **TAGS,
+    **SITEMAPS,
     **TRAPS,
 }
 

@@ -118,13 +118,3 @@ def control_title(stage: Stage) -> Answer:
 def duplicate(stage: Stage) -> Answer:
     """The same bytes at every URL that plays this part."""
     return _html(_SAME)
-
-
-@behaviour(CONTENTS, "sitemap", Outcome(mime="application/xml", size=None))
-def sitemap(stage: Stage) -> Answer:
-    """A sitemap that names the host's front page."""
-    text = (
-        '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
-        f"<url><loc>{stage.goal}</loc><lastmod>2026-01-01</lastmod></url></urlset>\n"
-    )
-    return _html(text.encode(), "application/xml")

@@ -196,3 +196,16 @@ def test_what_was_never_met_is_never_taken_for_met(values: list[int], size: int)
             assert recent.unmet({value: "url"}) == [(value, "url")]
         recent.add(value)
         met.add(value)
+
+
+def test_a_sitemap_of_ones_own_need_not_match_what_is_said_of_pages_and_one_elsewhere_must(
+    intake: Intake,
+) -> None:
+    own = intake.sitemap("http://files.a.test/far/sitemap.xml", "a.test", "http://a.test/robots.txt")
+    assert isinstance(own, UrlEntry)
+    assert (own.kind, own.key, own.depth, own.via) == ("sitemap", "a.test", 0, "http://a.test/robots.txt")
+    assert intake.sitemap("http://b.test/far/sitemap.xml", "a.test", VIA) == "whitelist"
+    assert intake.sitemap("http://a.test/bad.xml", "a.test", VIA) == "badword"
+    elsewhere = intake.sitemap("http://b.test/sitemap.xml", "a.test", VIA, 2, 1)
+    assert isinstance(elsewhere, UrlEntry)
+    assert (elsewhere.key, elsewhere.depth, elsewhere.redirects) == ("b.test", 2, 1)
