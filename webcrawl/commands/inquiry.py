@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from webcrawl.archive import fetchlog
 from webcrawl.archive.errors import ArchiveError
-from webcrawl.choices import canonical_rules, politeness_key
+from webcrawl.choices import canonical_rules, politeness_key, told_of
 from webcrawl.commands.local_crawl import LocalCrawl
 from webcrawl.downloadhandlers.addresses import address_rule
 from webcrawl.errors import CrawlError, JobdirUnusable
@@ -105,6 +105,7 @@ class Inquiry:
         keys: list[str] = []
 
         def key_of(begun_with: Mapping[str, str]) -> str:
+            self._refuse_other_comparison(begun_with)
             mode = begun_with.get("POLITENESS_KEY")
             keys.append(politeness_key(self._configuration, self._compared, mode).of_host(address.host))
             return keys[-1]
@@ -170,7 +171,7 @@ class Inquiry:
         for url in self._seeds():
             if host_of(url) == address.host:
                 private.allow(address.host)
-                named = named or canonical(url, self._compared) == address.canonical
+            named = named or canonical(url, self._compared) == address.canonical
         return named
 
     def _seeds(self) -> Iterator[str]:
@@ -200,6 +201,16 @@ class Inquiry:
         if configuration.frontier_backend == "memory" or configuration.jobdir is None:
             return None
         return LocalCrawl(configuration.jobdir)
+
+    def _refuse_other_comparison(self, begun_with: Mapping[str, str]) -> None:
+        """By other rules the URL would have another fingerprint, and nothing would be found of it."""
+        for name, here in told_of(self._compared).items():
+            there = begun_with.get(name, here)
+            if there != here:
+                which = (
+                    f"{name}={there}" if name == "CANONICAL_RULES" else f"the {name} with which it was begun"
+                )
+                raise CrawlError(f"the crawl compares URLs by other rules than were given here; give {which}")
 
     def _described(self, crawl: SharedCrawl | LocalCrawl | None, sighting: Sighting | None) -> Crawl:
         if crawl is not None and sighting is not None:
@@ -231,8 +242,9 @@ class Inquiry:
         for folder in folders:
             if not folder.is_dir():
                 raise JobdirUnusable(f"there is no folder {folder} with a fetch log")
-        # Other spellings of the URL have the same origin.
-        begin = json.dumps(f"{address.origin}/")[:-1].encode()
+        # Other spellings of the URL have the same origin, unless hosts are compared as well.
+        compares_hosts = self._compared.hosts is not None or self._compared.drop_host_dot
+        begin = b"" if compares_hosts else json.dumps(f"{address.origin}/")[:-1].encode()
         lines = (fetchlog.read(folder, _pass_over, holding=begin) for folder in dict.fromkeys(folders))
         return visits_of(chain.from_iterable(lines), address.canonical, self._compared)
 

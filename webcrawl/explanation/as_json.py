@@ -65,6 +65,7 @@ def _url(explanation: Explanation) -> dict[str, Any]:
         "changes": [asdict(change) for change in address.changes],
         "canonical": address.canonical,
         "steps": [asdict(step) for step in address.steps],
+        "host_rules": [{**rule._asdict(), "after": name} for rule, name in address.host_steps],
         "fingerprint": address.fingerprint,
         "host": address.host,
         "origin": address.origin,

@@ -120,6 +120,8 @@ def _url(explanation: Explanation) -> Iterator[Row]:
     for step in address.steps:
         done = "nothing to do" if step.before == step.after else f"-> {step.after}"
         yield step.switch, done
+    for rule, name in address.host_steps:
+        yield rule.kind, f"{rule.found} {rule.instead}".rstrip() + f": known as {name}"
     same = address.canonical == address.url
     yield "canonical form", "the same" if same else address.canonical
     yield "fingerprint", str(address.fingerprint)

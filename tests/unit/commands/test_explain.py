@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -178,6 +180,39 @@ def test_the_logs_of_several_workers_are_read(explain: Explain, tmp_path: Path) 
     told = explain("http://a.test/a", "--json", "--log", "w0", "--log", "w1").told
     assert [line["worker"] for line in told["log"]["last"]] == ["w1", "w0"]
     assert told["scope"]["depth"] == 2
+
+
+def test_host_rules_are_told_and_lines_of_the_other_names_found(explain: Explain, tmp_path: Path) -> None:
+    (tmp_path / "hosts.txt").write_text("startsWith www.\nsynonym old.test new.test\n")
+    (tmp_path / "log").mkdir()
+    line = {"url": "http://new.test/", "end": 9.0, "status": 200}
+    (tmp_path / "log" / "fetch.jsonl").write_text(json.dumps(line, separators=(",", ":")) + "\n")
+    given: dict[str, object] = {"HOST_RULES_FILE": "hosts.txt"}
+    told = explain("http://www.old.test/", "--json", "--log", "log", **given).told
+    assert (told["url"]["canonical"], told["url"]["key"]) == ("http://new.test/", "new.test")
+    assert [(rule["kind"], rule["after"]) for rule in told["url"]["host_rules"]] == [
+        ("startsWith", "old.test"),
+        ("synonym", "new.test"),
+    ]
+    assert told["log"]["count"] == 1
+    assert "old.test new.test: known as new.test" in explain("http://old.test/", **given).out
+
+
+def test_by_other_rules_nothing_would_be_found_and_that_is_said(explain: Explain, tmp_path: Path) -> None:
+    with asyncio.Runner() as runner:
+        made = make("sqlite", runner, tmp_path / "other")
+        assert isinstance(made, DrivenSqlite)
+        made.open()
+        made.close()
+        with closing(sqlite3.connect(made.path)) as connection, connection:
+            connection.execute("INSERT OR REPLACE INTO meta VALUES ('CANONICAL_RULES', 'escapes')")
+        done = explain("http://a.test/", JOBDIR=made.directory)
+        assert_refused(
+            done, "compares URLs by other rules than were given here; give CANONICAL_RULES=escapes"
+        )
+        told = explain("http://a.test/?", "--json", JOBDIR=made.directory, CANONICAL_RULES="escapes").told
+        assert told["url"]["canonical"] == "http://a.test/?"
+        made.dispose()
 
 
 def test_a_crawl_on_redis_tells_the_same(
