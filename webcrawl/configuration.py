@@ -24,6 +24,7 @@ from webcrawl.readers import (
     Nameserver,
     Network,
     Reader,
+    addresses,
     canonical_rules,
     choice,
     domains,
@@ -247,6 +248,14 @@ class Configuration:
     crawler_contact: str = _of(
         text("a web or e-mail address"), "", "", "where a site owner learns about the crawl or complains"
     )
+    botpage_contact: str = _of(
+        text("a web or e-mail address"), "", "", "whom `scrapy botpage` names; if unset CRAWLER_CONTACT"
+    )
+    botpage_addresses: tuple[str, ...] = _of(
+        addresses(), [], "", "where the crawler comes from, for that page"
+    )
+    botpage_purpose: str = _of(text(), "", "", "what the crawler does and why, for that page")
+    botpage_answer: str = _of(text(), "", "", "how site owners are answered, for that page")
     concurrent_requests: int = _of(whole(1, 100_000), 256, "requests", "most requests open at a time")
     dns_nameservers: tuple[Nameserver, ...] = _of(nameservers(), [], "", "empty for the system's own")
     download_timeout: float = _of(real(0.1, _DAY), 60.0, "seconds", "longest time for one request")

@@ -308,6 +308,16 @@ def networks_or_switch() -> Reader:
     return Reader("True, False or a list of networks such as 10.0.0.0/8,::1", read)
 
 
+def addresses() -> Reader:
+    """IP addresses and networks, as they are usually written."""
+
+    def read(value: object) -> tuple[str, ...]:
+        networks = [ip_network(item) for item in as_list(value)]
+        return tuple(str(one if one.num_addresses > 1 else one.network_address) for one in networks)
+
+    return Reader("a list of IP addresses and networks such as 192.0.2.7,2001:db8::/32", read)
+
+
 def nameservers() -> Reader:
     """Addresses of name servers, each with a port if it is not 53."""
 

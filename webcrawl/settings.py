@@ -13,6 +13,10 @@ COMMANDS_MODULE = "webcrawl.commands"
 # Who we are ----------------------------------------------------------------------------------------------------
 USER_AGENT = ""  # empty: webcrawl/VERSION (+CRAWLER_CONTACT)
 CRAWLER_CONTACT = ""  # a web page or e-mail address; without one the public web is not crawled
+BOTPAGE_CONTACT = ""  # whom `scrapy botpage` names; empty: CRAWLER_CONTACT
+BOTPAGE_ADDRESSES: list[str] = []  # IP addresses and networks that the crawler comes from
+BOTPAGE_PURPOSE = ""  # what it does and why, in your words
+BOTPAGE_ANSWER = ""  # how site owners are answered
 WORKER_NAME = None  # this process in logs and records; None: HOST-PID
 
 # Scope: what may be queued -------------------------------------------------------------------------------------

@@ -1,0 +1,122 @@
+"""``scrapy botpage``: from the settings of a crawl to a page, or a line that says what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from scrapy import cmdline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Botpage = Callable[..., "Done"]
+
+CONTACT = "me@a.example"
+
+
+@dataclass
+class Done:
+    """What is left of a command."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def botpage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Botpage:
+    """Gives the command in an empty folder, in this process."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "webcrawl.settings")
+
+    def run(*words: str, **settings: object) -> Done:
+        given = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
+        with pytest.raises(SystemExit) as ended:
+            cmdline.execute(["scrapy", "botpage", *words, *given])
+        told = capsys.readouterr()
+        assert isinstance(ended.value.code, int)
+        return Done(ended.value.code, told.out, told.err)
+
+    return run
+
+
+def test_the_page_follows_from_the_settings(botpage: Botpage) -> None:
+    done = botpage(
+        "--address",
+        "192.0.2.7,2001:db8::1",
+        CRAWLER_CONTACT=CONTACT,
+        USER_AGENT="library-bot/2",
+        BOTPAGE_ADDRESSES="198.51.100.0/24",
+        BOTPAGE_PURPOSE="For the <library>.",
+        BOTPAGE_ANSWER="Within a day.",
+        POLITENESS_MIN_DELAY=9,
+        POLITENESS_MODEL="fixed",
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    for told in (
+        "<code>library-bot/2 (+me@a.example)</code>",
+        "User-agent: library-bot\nDisallow: /",
+        "<code>198.51.100.0/24</code>, <code>192.0.2.7</code>, <code>2001:db8::1</code>",
+        "<p>For the &lt;library&gt;.</p>",
+        "<p>Within a day.</p>",
+        "left alone for at least 9 seconds.",
+        'href="mailto:me@a.example"',
+    ):
+        assert told in done.stdout
+
+
+def test_it_is_written_to_a_file_at_once(botpage: Botpage) -> None:
+    Path("bot.html").write_text("before")
+    done = botpage("--output", "bot.html", BOTPAGE_CONTACT=CONTACT)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert Path("bot.html").read_text().startswith("<!doctype html>")
+    assert [path.name for path in Path().iterdir()] == ["bot.html"]
+
+
+def test_a_page_that_names_itself_is_warned_of(botpage: Botpage) -> None:
+    done = botpage(CRAWLER_CONTACT="https://a.example/bot")
+    assert done.returncode == 0
+    assert done.stderr.startswith(
+        "scrapy botpage: the page tells people to write to https://a.example/bot; if "
+    )
+    done = botpage(CRAWLER_CONTACT="https://a.example/bot", BOTPAGE_CONTACT=CONTACT)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "webcrawl/0.1.0 (+https://a.example/bot)" in done.stdout
+    assert 'href="mailto:me@a.example"' in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "settings", "line"),
+    [
+        ([], {}, "BOTPAGE_CONTACT: whom are site owners to write to?"),
+        (
+            [],
+            {"BOTPAGE_CONTACT": "me"},
+            "BOTPAGE_CONTACT: must be a web or e-mail address that you answer at, not",
+        ),
+        ([], {"BOTPAGE_ADDRESSES": "here"}, "BOTPAGE_ADDRESSES: must be a list of IP addresses and networks"),
+        (
+            ["--address", "here"],
+            {"CRAWLER_CONTACT": CONTACT},
+            "--address: must be a list of IP addresses and",
+        ),
+        (
+            ["--output", "no/such"],
+            {"CRAWLER_CONTACT": CONTACT},
+            "--output: no/such: No such file or directory",
+        ),
+        (["--output", "."], {"CRAWLER_CONTACT": CONTACT}, "--output: .: "),
+        ([], {"BOTPAGE_PURPSE": "x"}, "BOTPAGE_PURPSE: is no setting; did you mean BOTPAGE_PURPOSE?"),
+    ],
+)
+def test_what_is_wrong_is_named_in_a_line(
+    botpage: Botpage, words: list[str], settings: dict[str, str], line: str
+) -> None:
+    done = botpage(*words, **settings)
+    assert (done.returncode, done.stdout) == (2, "")
+    [told] = done.stderr.splitlines()
+    assert told.removeprefix("scrapy botpage: ").startswith(line)
+    assert not list(Path().iterdir())

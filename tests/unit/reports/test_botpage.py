@@ -1,0 +1,164 @@
+"""The page about the crawler: it stands alone, what it advises works, and no setting can break out of its place."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webcrawl.hosts.robots_text import read
+from webcrawl.reports.botpage import ANSWER, PURPOSE, Bot, page
+
+VOID = {"meta"}
+
+
+def bot(**facts: object) -> Bot:
+    told = {
+        "token": "webcrawl",
+        "user_agent": "webcrawl/0.1.0 (+https://a.example/bot)",
+        "contact": "me@a.example",
+        "nofollow_rels": ("nofollow", "ugc"),
+        **facts,
+    }
+    return Bot(**told)
+
+
+class Reading(HTMLParser):
+    """The elements of a page; all of them must be closed in their order."""
+
+    def __init__(self, html: bytes) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.words: dict[str, list[str]] = {}
+        self.feed(html.decode("ascii"))
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+            self.words.setdefault(tag, []).append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open:
+            self.words[self.open[-1]][-1] += data
+
+    @property
+    def shape(self) -> list[str]:
+        return [tag for tag, _ in self.elements]
+
+
+def examples(html: bytes) -> list[str]:
+    return Reading(html).words["pre"]
+
+
+def text_of(html: bytes) -> str:
+    body = html.decode("ascii").partition("<body>")[2]
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split())
+
+
+def test_it_says_all_that_an_owner_wants_to_know() -> None:
+    made = text_of(page(bot(addresses=["192.0.2.7", "2001:db8::/32"])))
+    for told in (
+        " ".join(PURPOSE.split()),
+        "webcrawl/0.1.0 (+https://a.example/bot)",
+        "Name in robots.txt (product token) webcrawl",
+        "192.0.2.7 , 2001:db8::/32",
+        "at least 5 seconds, or 10 times as long as its last answers took where that is more (up to 1 minute)",
+        "noticed within 24 hours",
+        "of more than 5 minutes is not crawled at all",
+        "me@a.example",
+        ANSWER.split("\n\n")[1].replace("  ", " "),
+    ):
+        assert told in made
+
+
+def test_what_it_advises_works() -> None:
+    away, folder, slower, *_ = examples(page(bot(min_delay=12.0)))
+    assert [str(rule) for rule in read(away, "webcrawl").rules] == ["Disallow: /"]
+    assert [str(rule) for rule in read(folder, "webcrawl").rules] == ["Disallow: /private/"]
+    assert read(slower, "webcrawl").crawl_delay_seconds == 24
+    assert not any(read(text, "other").rules for text in (away, folder))
+
+
+def test_a_crawler_without_a_name_is_told_of_as_all_are() -> None:
+    html = page(bot(token=""))
+    assert read(examples(html)[0], "").rules
+    assert "obeys the rules for all" in text_of(html)
+    assert '<meta name=""' not in unescape(html.decode())
+
+
+@pytest.mark.parametrize(
+    ("facts", "told", "not_told"),
+    [
+        ({"crawl_delay_max": 0.0}, "sets a Crawl-delay is not crawled at all", "Crawl-delay: "),
+        ({"crawl_delay_max": 7.5}, "Crawl-delay: 7", "Crawl-delay: 10"),
+        ({"factor": 0.0}, "left alone for at least 5 seconds.", "times as long"),
+        ({"min_delay": 0.0}, "left alone for 10 times as long", "at least"),
+        ({"min_delay": 0.0, "factor": 0.0}, "one thing at a time", "left alone for at least"),
+        ({"site": "host"}, "A host is asked for one thing", "all its hosts"),
+        ({}, "are not listed here", "It comes from"),
+        ({"obeys_meta": False}, "X-Robots-Tag", "<meta"),
+        ({"obeys_header": False}, "<meta", "X-Robots-Tag"),
+        (
+            {"obeys_meta": False, "obeys_header": False, "nofollow_rels": ()},
+            "Whom to write to",
+            "What single pages can say",
+        ),
+        ({"purpose": "For\nscience.\n\n \n\nAnd fun."}, "For science. And fun.", "runs no scripts"),
+        ({"answer": "At once."}, "How we answer At once.", "First we stop"),
+    ],
+)
+def test_it_says_what_the_settings_are(facts: dict[str, object], told: str, not_told: str) -> None:
+    made = text_of(page(bot(**facts)))
+    assert told in made
+    assert not_told not in made
+
+
+@pytest.mark.parametrize(
+    ("contact", "href"),
+    [
+        ("me@a.example", "mailto:me@a.example"),
+        ("me+bot?cc=x@a.example", "mailto:me+bot%3Fcc%3Dx@a.example"),
+        ("https://a.example/?a=1&b=\"2'", "https://a.example/?a=1&b=\"2'"),
+        ("javascript:alert(1)//@a.example", None),
+        ("me@a.example, 9 to 5", None),
+    ],
+)
+def test_the_contact_is_a_link_where_it_is_an_address(contact: str, href: str | None) -> None:
+    reading = Reading(page(bot(contact=contact)))
+    assert [facts["href"] for tag, facts in reading.elements if tag == "a"] == (
+        [] if href is None else [href]
+    )
+
+
+def test_it_needs_no_other_file_and_is_read_in_the_dark_and_on_paper() -> None:
+    html = page(bot())
+    reading = Reading(html)
+    assert not {"script", "link", "img", "iframe", "form", "object"} & {*reading.shape}
+    assert not [facts for _, facts in reading.elements if {"src", "style", "onclick"} & {*facts}]
+    [style] = reading.words["style"]
+    assert "url(" not in style
+    assert "@import" not in style
+    assert "prefers-color-scheme:dark" in style
+    assert "@media print" in style
+
+
+@given(st.text(), st.text(), st.text(), st.text(), st.text())
+def test_no_text_changes_the_shape_of_the_page(
+    agent: str, contact: str, purpose: str, answer: str, address: str
+) -> None:
+    plain = Reading(page(bot(contact="x", purpose="x", answer="x", addresses=["x"]))).shape
+    made = page(bot(user_agent=agent, contact=contact, purpose=purpose, answer=answer, addresses=[address]))
+    made.decode("ascii")
+    shape = Reading(made).shape
+    assert [tag for tag in shape if tag not in ("p", "a")] == [tag for tag in plain if tag not in ("p", "a")]

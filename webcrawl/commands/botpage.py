@@ -1,0 +1,140 @@
+"""``scrapy botpage``: the page that the User-Agent's link may lead to, made from the settings of the crawl.
+
+0: the page was written. 2: a setting or an argument is wrong, or the file cannot be written.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from webcrawl.configuration import Configuration, check
+from webcrawl.contact import is_contact
+from webcrawl.errors import Problem
+from webcrawl.reports.botpage import Bot, page
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+ADDRESSES = "BOTPAGE_ADDRESSES"
+STANDARD_OUTPUT = "-"
+
+
+class Command(ScrapyCommand):
+    requires_project = True
+    requires_crawler_process = False
+
+    def syntax(self) -> str:
+        return "[options]"
+
+    def short_desc(self) -> str:
+        return "Write the web page that tells site owners about the crawler"
+
+    def long_desc(self) -> str:
+        return (
+            "Write one HTML page that needs no other file: what the crawler does, how it is recognised, how often it "
+            "asks, how it is slowed or blocked, whom to write to. It follows from the settings: give those of the "
+            "crawl. Put it where CRAWLER_CONTACT or the User-Agent points."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "--output", metavar="FILE", default=STANDARD_OUTPUT, help="where to (default: standard output)"
+        )
+        parser.add_argument(
+            "--address",
+            metavar="ADDRESS",
+            action="append",
+            default=[],
+            help="an IP address or a network that the crawler comes from, beside those of -s BOTPAGE_ADDRESSES",
+        )
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        assert self.settings is not None
+        known = frozenset(self.settings)
+        super().process_options(args, opts)
+        if args:
+            raise UsageError
+        problems = check(self.settings, [item.partition("=")[0] for item in opts.set], known)
+        if not problems:
+            listed = [
+                str(address) for address in Configuration.from_settings(self.settings).botpage_addresses
+            ]
+            self.settings.set(ADDRESSES, [*listed, *",".join(opts.address).split(",")], priority="cmdline")
+            problems = [
+                Problem("--address", problem.message) if problem.name == ADDRESSES else problem
+                for problem in check(self.settings)
+            ]
+        if not problems:
+            problems = list(_without_contact(Configuration.from_settings(self.settings)))
+        if problems:
+            sys.stderr.write("".join(f"scrapy botpage: {problem}\n" for problem in problems))
+            sys.exit(2)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        assert self.settings is not None
+        configuration = Configuration.from_settings(self.settings)
+        if not configuration.botpage_contact and "://" in configuration.crawler_contact:
+            sys.stderr.write(
+                f"scrapy botpage: the page tells people to write to {configuration.crawler_contact}; if that is "
+                "where the page itself will be, give -s BOTPAGE_CONTACT=you@your.site\n"
+            )
+        made = page(bot_of(configuration))
+        if opts.output == STANDARD_OUTPUT:
+            sys.stdout.write(made.decode("ascii"))
+            return
+        try:
+            _write(Path(opts.output), made)
+        except OSError as error:
+            sys.stderr.write(f"scrapy botpage: --output: {opts.output}: {error.strerror or error}\n")
+            self.exitcode = 2
+
+
+def bot_of(configuration: Configuration) -> Bot:
+    """The crawler that a crawl with these settings is."""
+    return Bot(
+        token=configuration.product_token,
+        user_agent=configuration.user_agent,
+        contact=configuration.botpage_contact or configuration.crawler_contact,
+        purpose=configuration.botpage_purpose,
+        answer=configuration.botpage_answer,
+        addresses=configuration.botpage_addresses,
+        site=configuration.politeness_key,
+        min_delay=configuration.politeness_min_delay,
+        max_delay=configuration.politeness_max_delay,
+        factor=0.0 if configuration.politeness_model == "fixed" else configuration.politeness_factor,
+        crawl_delay_max=configuration.politeness_crawl_delay_max,
+        robots_ttl=configuration.robots_ttl_seconds,
+        obeys_meta=configuration.robots_meta_obey,
+        obeys_header=configuration.robots_header_obey,
+        nofollow_rels=configuration.nofollow_rels,
+    )
+
+
+def _without_contact(configuration: Configuration) -> Iterator[Problem]:
+    told = configuration.botpage_contact
+    if told and not is_contact(told):
+        yield Problem("BOTPAGE_CONTACT", f"must be a web or e-mail address that you answer at, not {told!r}")
+    elif not told and not configuration.crawler_contact:
+        yield Problem(
+            "BOTPAGE_CONTACT",
+            "whom are site owners to write to? give -s BOTPAGE_CONTACT=you@your.site or -s CRAWLER_CONTACT=...",
+        )
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write the file, which appears at once or not at all."""
+    unfinished = path.parent / f"{path.name}.{os.getpid()}.part"
+    try:
+        unfinished.write_bytes(content)
+        unfinished.replace(path)
+    except OSError:
+        unfinished.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,243 @@
+"""The page that the User-Agent leads to: what a site owner wants to know about the crawler, and what stops it.
+
+One file that needs no other: no script, nothing that is loaded. It is read without its style, on paper, and in the
+dark as well.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+EVERYBODY = "*"
+"""What robots.txt calls a crawler that has no name."""
+
+PURPOSE = (
+    "This crawler follows links on the public web and keeps a copy of each page that it fetches, together with the "
+    "time at which it did. It fills in no forms, logs in nowhere and runs no scripts."
+)
+ANSWER = (
+    "First we stop: your site, or the part of it that you name, goes on a list of places that are not visited, and "
+    "no request follows.\n\n"
+    "Then we look. Every request of the crawler is kept in a log, with its time and its answer, and so is the "
+    "robots.txt that was obeyed. We tell you what was fetched from your site, when and at what rate, what we "
+    "changed, and what keeps the crawler away for good.\n\n"
+    "It helps to say which site it is about, and, where you have them, a line or two of your server's log."
+)
+
+_STYLE = """
+:root{color-scheme:light dark;--ink:#1b1f24;--quiet:#5a6270;--paper:#fff;--box:#f2f4f6;--rule:#cfd4da;--link:#1d5fa8}
+@media(prefers-color-scheme:dark){:root{--ink:#e6e8ea;--quiet:#a3abb5;--paper:#15181c;--box:#20252b;--rule:#3a4048;
+--link:#8fbdf0}}
+body{font:16px/1.55 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:42rem;margin:2rem auto;
+padding:0 1rem;overflow-wrap:anywhere}h1{font-size:1.6rem}h2{font-size:1.15rem;margin:2.2rem 0 .4rem}
+a{color:var(--link)}pre{background:var(--box);border:1px solid var(--rule);padding:.6rem .8rem;white-space:pre-wrap}
+code,pre{font:14px/1.45 ui-monospace,monospace}dt{color:var(--quiet)}dd{margin:0 0 .6rem}
+@media print{:root{--ink:#000;--quiet:#333;--paper:#fff;--box:#fff;--rule:#888;--link:#000}
+body{margin:0;max-width:none}pre{break-inside:avoid}h2{break-after:avoid}}
+"""
+_UNSEEN = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bot:
+    """A crawler, as its page describes it. Times are seconds."""
+
+    token: str
+    """The name that robots.txt uses for it; empty for none."""
+    user_agent: str
+    contact: str
+    """A web or e-mail address that somebody answers at."""
+    purpose: str = ""
+    """Paragraphs with an empty line between; empty for ``PURPOSE``."""
+    answer: str = ""
+    """How an owner is answered, likewise; empty for ``ANSWER``."""
+    addresses: Sequence[str] = ()
+    """IP addresses and networks that it comes from, if they are to be known."""
+    site: str = "domain"
+    """What is asked by one request at a time: a registrable ``domain`` with all its hosts, or a ``host``."""
+    min_delay: float = 5.0
+    max_delay: float = 60.0
+    factor: float = 10.0
+    """Times the duration of answers; 0 for ``min_delay`` always."""
+    crawl_delay_max: float = 300.0
+    """A site that asks for more is not crawled at all."""
+    robots_ttl: float = 86_400.0
+    """So long a robots.txt is good for."""
+    obeys_meta: bool = True
+    obeys_header: bool = True
+    nofollow_rels: Sequence[str] = ()
+    """Words of ``rel`` with which a link is not followed."""
+
+
+def page(bot: Bot) -> bytes:
+    """The page as ASCII: whatever a server says of its encoding, it is read right."""
+    title = f"About {bot.token or 'this crawler'}"
+    body = "\n".join(
+        part
+        for section in (_about, _signs, _delays, _robots_txt, _in_pages, _contact)
+        for part in section(bot)
+    )
+    text = (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f"<title>{_text(title)}</title><style>{_STYLE}</style></head>\n<body>\n"
+        f"<h1>{_text(title)}</h1>\n{body}\n</body></html>\n"
+    )
+    return text.encode("ascii", "xmlcharrefreplace")
+
+
+def _about(bot: Bot) -> Iterator[str]:
+    yield "<h2>What it does and why</h2>"
+    yield from _paragraphs(bot.purpose or PURPOSE)
+
+
+def _signs(bot: Bot) -> Iterator[str]:
+    yield "<h2>How to recognise it</h2>"
+    yield "<dl>"
+    yield f"<dt>User-Agent of every request</dt><dd><code>{_text(bot.user_agent)}</code></dd>"
+    name = f"<code>{_text(bot.token)}</code>" if bot.token else "none: it obeys the rules for all"
+    yield f"<dt>Name in robots.txt (product token)</dt><dd>{name}</dd>"
+    if bot.addresses:
+        listed = ", ".join(f"<code>{_text(address)}</code>" for address in bot.addresses)
+        yield f"<dt>It comes from</dt><dd>{listed}</dd></dl>"
+        yield "<p>Anybody can send that User-Agent. What comes from other addresses is not this crawler.</p>"
+        return
+    yield "</dl>"
+    yield (
+        "<p>Anybody can send that User-Agent, and the addresses that this crawler comes from are not listed here. If "
+        "you want to know whether a request was its own, send us its time and the address it came from.</p>"
+    )
+
+
+def _delays(bot: Bot) -> Iterator[str]:
+    what = "domain, all its hosts together," if bot.site == "domain" else "host"
+    pause = f"at least {_seconds(bot.min_delay)}" if bot.min_delay or not bot.factor else ""
+    if bot.factor:
+        pause += ", or " if pause else ""
+        pause += f"{bot.factor:g} times as long as its last answers took"
+        pause += " where that is more" if bot.min_delay else ""
+        pause += f" (up to {_seconds(bot.max_delay)})" if bot.max_delay > bot.min_delay else ""
+    yield "<h2>How often it asks</h2>"
+    yield "<ul>"
+    yield f"<li>A {what} is asked for one thing at a time.</li>"
+    if bot.min_delay or bot.factor:
+        yield f"<li>When an answer has ended, it is left alone for {pause}.</li>"
+    yield "<li>robots.txt, redirects and repeated tries count like pages.</li>"
+    yield (
+        "<li>The answers 429 and 503 make it wait: for as long as <code>Retry-After</code> says, up to a day, or "
+        "without one for a time that doubles. A site that fails again and again is left alone ever longer.</li>"
+    )
+    yield "</ul>"
+
+
+def _robots_txt(bot: Bot) -> Iterator[str]:
+    name = _text(bot.token or EVERYBODY)
+    yield "<h2>How to slow or block it with robots.txt</h2>"
+    yield (
+        "<p>It asks for <code>/robots.txt</code> before anything else, and obeys it as RFC 9309 says. While that "
+        "file cannot be had (a server error, no answer) and no copy of it is still good, nothing else is fetched. "
+        f"A change is noticed within {_seconds(bot.robots_ttl)}.</p>"
+    )
+    if bot.token:
+        yield (
+            f"<p>A group of lines that names <code>{name}</code> takes the place of the group for all "
+            "(<code>User-agent: *</code>): only the lines of its own group count then.</p>"
+        )
+    yield "<p>To keep it away from the whole site:</p>"
+    yield f"<pre>User-agent: {name}\nDisallow: /</pre>"
+    yield "<p>To keep it out of one folder:</p>"
+    yield f"<pre>User-agent: {name}\nDisallow: /private/</pre>"
+    yield from _slower(bot, name)
+
+
+def _slower(bot: Bot, name: str) -> Iterator[str]:
+    slow = math.ceil(max(10.0, 2 * bot.min_delay))
+    slow = min(slow, math.floor(bot.crawl_delay_max))
+    if slow < 1:
+        yield "<p>A site that sets a <code>Crawl-delay</code> is not crawled at all.</p>"
+        return
+    yield f"<p>To have it wait {_seconds(slow)} between two requests, or longer where it does so anyway:</p>"
+    yield f"<pre>User-agent: {name}\nCrawl-delay: {slow}</pre>"
+    yield (
+        f"<p>A site that sets a <code>Crawl-delay</code> of more than {_seconds(bot.crawl_delay_max)} is not crawled "
+        "at all.</p>"
+    )
+
+
+def _in_pages(bot: Bot) -> Iterator[str]:
+    if not (bot.obeys_meta or bot.obeys_header or bot.nofollow_rels):
+        return
+    yield "<h2>What single pages can say</h2>"
+    if bot.obeys_meta or bot.obeys_header:
+        yield (
+            "<p><code>noindex</code>: what is made of the crawled pages leaves this one out; the archive of the "
+            "crawl keeps it as it was fetched. <code>nofollow</code>: its links are not followed. "
+            "<code>none</code>: both. A page can only say so when it is fetched; to keep it from being fetched, use "
+            "robots.txt.</p>"
+        )
+    if bot.obeys_meta:
+        general = '<meta name="robots" content="noindex, nofollow">'
+        named = f'\n<meta name="{bot.token}" content="noindex">' if bot.token else ""
+        yield "<p>In the head of a page, to all crawlers" + (" or to this one" if named else "") + ":</p>"
+        yield f"<pre>{_text(general + named)}</pre>"
+    if bot.obeys_header:
+        named = f"\nX-Robots-Tag: {bot.token}: noindex" if bot.token else ""
+        yield "<p>In the header of any response, for instance of a PDF:</p>"
+        yield f"<pre>{_text('X-Robots-Tag: noindex, nofollow' + named)}</pre>"
+    if bot.nofollow_rels:
+        words = " or ".join(f"<code>{_text(word)}</code>" for word in bot.nofollow_rels)
+        yield f"<p>A link whose <code>rel</code> has {words} is not followed.</p>"
+
+
+def _contact(bot: Bot) -> Iterator[str]:
+    yield "<h2>Whom to write to</h2>"
+    yield f"<p>{_linked(bot.contact)}</p>"
+    yield "<h2>How we answer</h2>"
+    yield from _paragraphs(bot.answer or ANSWER)
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    for part in re.split(r"\n[ \t]*\n", text.replace("\r\n", "\n").replace("\r", "\n")):
+        if told := " ".join(part.split()):
+            yield f"<p>{_text(told)}</p>"
+
+
+def _linked(contact: str) -> str:
+    contact = contact.strip()
+    shown = _text(contact)
+    if re.fullmatch(r"https?://\S+", contact, re.IGNORECASE):
+        return f'<a href="{shown}">{shown}</a>'
+    if re.fullmatch(r"[^\s@:/]+@[^\s@:/]+", contact):
+        address = _text(quote(_clean(contact), safe="@.+-_"))
+        return f'<a href="mailto:{address}">{shown}</a>'
+    return shown
+
+
+def _text(text: str) -> str:
+    return escape(_clean(text))
+
+
+def _clean(text: str) -> str:
+    """Without what is not seen, steers a terminal, or turns the direction of what follows."""
+    return _UNSEEN.sub("\ufffd", text)
+
+
+def _seconds(seconds: float) -> str:
+    """In the largest unit that gives a number which is short: ``5 seconds``, ``24 hours``."""
+    for size, noun in ((3600, "hour"), (60, "minute")):
+        if seconds >= size and seconds % size == 0:
+            return _things(seconds / size, noun)
+    return _things(seconds, "second")
+
+
+def _things(number: float, noun: str) -> str:
+    return f"{number:g} {noun}{'' if number == 1 else 's'}"
