@@ -14,6 +14,10 @@ HOSTS = 20_000
 """So many hosts are counted at a time."""
 NAMES = 500
 """So many statuses, errors, MIME types: servers invent some."""
+EXTENSION_MAX = 10
+"""Characters; what is longer is no extension."""
+USELESS_FROM = 10
+"""So many pages tell that an extension is never that of a text."""
 BINS = 240
 """A time line has between half of these and all."""
 
@@ -88,7 +92,17 @@ class Digest:
     """Of pages with status 200."""
     hosts: HeavyHitters[str] = field(default_factory=lambda: HeavyHitters(HOSTS))
     """Politeness keys, by pages."""
+    texts: HeavyHitters[str] = field(default_factory=lambda: HeavyHitters(NAMES))
+    """Extensions of the paths of pages with status 200 that were text or XHTML, or did not say what they were."""
+    others: HeavyHitters[str] = field(default_factory=lambda: HeavyHitters(NAMES))
+    """Extensions of the other ones."""
     time_line: TimeLine = field(default_factory=TimeLine)
+
+    def useless_extensions(self, number: int) -> list[tuple[str, int]]:
+        """Extensions that never were that of a text, with how many pages they had, the most first."""
+        texts = {extension for extension, _ in self.texts.most(len(self.texts))}
+        found = [one for one in self.others.most(len(self.others)) if one[0] not in texts]
+        return [one for one in found if one[1] >= USELESS_FROM][:number]
 
     def add(self, line: Mapping[str, Any]) -> None:
         """Count one line of the fetch log. Fields that are missing or of another type count as nothing."""
@@ -107,7 +121,10 @@ class Digest:
             self.statuses.add(str(status))
             self.hosts.add(str(line.get("key")))
             if status == 200:
-                self.mimes.add(str(line.get("mime") or "none given"))
+                mime = str(line.get("mime") or "")
+                self.mimes.add(mime or "none given")
+                if extension := _extension(str(line.get("url"))):
+                    (self.texts if _is_text(mime) else self.others).add(extension)
         if start > 0 and end > 0:
             self._place(start, end, int(page), size)
 
@@ -123,6 +140,17 @@ def digest(lines: Iterable[Mapping[str, Any]]) -> Digest:
     for line in lines:
         figures.add(line)
     return figures
+
+
+def _extension(url: str) -> str:
+    """What stands behind the last dot of a path's last segment, in lower case; empty without anything like it."""
+    name = url.partition("?")[0].partition("#")[0].rpartition("/")[2]
+    extension = name.rpartition(".")[2].lower() if "." in name and url.count("/") > 2 else ""
+    return extension if extension.isalnum() and len(extension) <= EXTENSION_MAX else ""
+
+
+def _is_text(mime: str) -> bool:
+    return not mime or mime.startswith("text/") or mime == "application/xhtml+xml"
 
 
 def _number(value: object) -> float:

@@ -60,6 +60,7 @@ def page(figures: Digest, title: str, damaged: int = 0, remark: str = "") -> str
         _ranking("Outcomes of pages", figures.statuses, "pages by HTTP status"),
         _ranking("Errors", figures.errors, "requests without a response, by what went wrong"),
         _ranking("MIME types", figures.mimes, "pages with status 200 by the type their server named"),
+        _advice(figures),
         _ranking("Hosts", figures.hosts, "politeness keys with the most pages"),
     ]
     return (
@@ -127,6 +128,17 @@ def _ranking(title: str, counts: HeavyHitters[str], caption: str) -> str:
     figure = charts.bars(rows, title, units.count)
     below = f"<figcaption>{escape('; '.join(remarks))}</figcaption>"
     return f"<h2>{escape(title)}</h2><figure>{figure}{below}</figure>"
+
+
+def _advice(figures: Digest) -> str:
+    """Extensions that need not be asked for again."""
+    useless = figures.useless_extensions(_SHOWN)
+    if not useless:
+        return ""
+    rows = [(f".{extension}", count) for extension, count in useless]
+    told = "pages with status 200, none of them text or XHTML; EXTENSIONS_REFUSED keeps a crawl from asking for them"
+    figure = charts.bars(rows, "Extensions that brought nothing", units.count)
+    return f"<h2>Extensions that brought nothing</h2><figure>{figure}<figcaption>{told}</figcaption></figure>"
 
 
 def _moment(at: float) -> str:

@@ -48,6 +48,25 @@ def test_pages_statuses_errors_types_and_hosts_are_counted() -> None:
     assert (figures.started_at, figures.ended_at) == (8.0, 12.5)
 
 
+def test_extensions_that_never_were_that_of_a_text_are_advised_against() -> None:
+    pages = [
+        *[("http://h.test/a/%d.Bin?x=/y.html", "application/octet-stream")] * 12,
+        *[("http://h.test/%d.data", "application/json")] * 11,
+        ("http://h.test/%d.data", "text/html"),
+        *[("http://h.test/%d.few", "image/x-few")] * 9,
+        *[("http://h.test/v1.2/%d", "application/json"), ("http://h.test", "image/png")] * 20,
+        *[("http://h.test/%d.unknown", None)] * 20,
+    ]
+    lines = [
+        line(url=url.replace("%d", str(number)), mime=mime, status=200)
+        for number, (url, mime) in enumerate(pages)
+    ]
+    figures = digest(lines)
+    assert figures.useless_extensions(5) == [("bin", 12)]
+    assert "Extensions that brought nothing" in page.page(figures, "a crawl")
+    assert "Extensions that brought nothing" not in page.page(digest(lines[12:]), "a crawl")
+
+
 def test_a_time_line_doubles_its_steps_and_loses_nothing() -> None:
     line = TimeLine(bins=10)
     for second in range(1000):
