@@ -10,7 +10,7 @@ from webcrawl.explanation.clocks import Facts, Waiting, waiting_of
 from webcrawl.explanation.robots_word import RobotsWord, robots_word
 from webcrawl.explanation.scoping import Scoping, Stage, scoping_of
 from webcrawl.frontier.backends.sighting import Activity
-from webcrawl.frontier.records import State
+from webcrawl.frontier.records import Kind, State
 from webcrawl.hosts.record import HostRecord
 from webcrawl.scope.rule import Candidate
 
@@ -101,13 +101,13 @@ def explain(
     ``depth``: how many links from a seed, where that is known otherwise than by the crawl.
     """
     found = _depth_of(sighting, visits) if depth is None else depth
-    seed = named or _is_seed(sighting, visits)
+    stage = Stage.SEED if named else _stage_of(sighting, visits)
     scoping = scoping_of(
         Candidate(address.url, address.host, key, found or 0),
         rules.followed,
         rules.fixed,
-        Stage.SEED if seed else Stage.LINK,
-        depth_known=found is not None or seed,
+        stage,
+        depth_known=found is not None or stage is Stage.SEED,
     )
     known = None if sighting is None else sighting.robots
     robots = robots_word(known, address.origin, address.url, rules.agent, now)
@@ -192,8 +192,14 @@ def _depth_of(sighting: Sighting | None, visits: Visits | None) -> int | None:
     return None
 
 
-def _is_seed(sighting: Sighting | None, visits: Visits | None) -> bool:
-    """Whether it came without a page that links to it."""
+def _stage_of(sighting: Sighting | None, visits: Visits | None) -> Stage:
+    """How it came, as it is queued or was fetched: a link where neither is so."""
     if sighting is not None and sighting.entry is not None:
-        return sighting.entry.via is None
-    return visits is not None and bool(visits.last) and visits.last[-1].get("via") is None
+        kind, via = sighting.entry.kind, sighting.entry.via
+    elif visits is not None and visits.last:
+        kind, via = str(visits.last[-1].get("kind")), visits.last[-1].get("via")
+    else:
+        return Stage.LINK
+    if kind == Kind.SITEMAP:
+        return Stage.SITEMAP
+    return Stage.SEED if via is None else Stage.LINK

@@ -142,7 +142,7 @@ def _scope(explanation: Explanation) -> Iterator[Row]:
     for word in scoping.words:
         objection = word.objection or "no objection"
         if not word.asked:
-            objection = f"not asked about a seed (would say: {objection})"
+            objection = f"not asked about a {scoping.stage} (would say: {objection})"
         yield word.rule, objection + (" <- decides" if word is decided else "")
 
 

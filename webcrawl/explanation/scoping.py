@@ -15,6 +15,8 @@ class Stage(StrEnum):
     """How a URL comes to the crawl: fewer rules are asked about what the operator named."""
 
     SEED = "seed"
+    SITEMAP = "sitemap"
+    """Named by a robots.txt, and queued or fetched: one of its own site is asked about like a seed."""
     LINK = "link"
 
 

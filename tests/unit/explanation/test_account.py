@@ -194,6 +194,8 @@ def test_depth_and_kind_come_from_the_queue_or_the_log() -> None:
     assert deep.scoping.decided_by is not None
     assert deep.scoping.decided_by.rule == "depth"
     assert explained(visits=Visits(1, ({"depth": 0, "via": None},))).scoping.stage is Stage.SEED
+    sitemap = explained(seen(entry=entry(kind="sitemap", via="http://h.test/robots.txt")), "http://h.test/b")
+    assert (sitemap.scoping.stage, sitemap.scoping.decided_by) == (Stage.SITEMAP, None)
     assert explained(depth=9).scoping.depth == 9
     assert not explained().scoping.depth_known
 
