@@ -98,7 +98,9 @@ class Clocks:
     def is_same(self, request: Request) -> bool:
         """Whether it is the request that was taken last: logs are copied."""
         clock = self._clocks.get(request.key)
-        return clock is not None and request in (clock.open, clock.owing)
+        if clock is None or request.start > clock.open.start:
+            return False
+        return request in (clock.open, clock.owing)
 
     def forget(self, now: float) -> None:
         """Let go of the clocks that had run out long before ``now``."""

@@ -34,9 +34,9 @@ class RobotsAnswer:
     """Of the payload, as in the WARC record."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Request:
-    """One finished request. Times are epoch seconds."""
+    """One finished request; never changed. Times are epoch seconds."""
 
     start: float
     end: float

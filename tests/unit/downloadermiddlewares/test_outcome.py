@@ -1,0 +1,43 @@
+"""What an ending adds to the line of the fetch log, so that clocks can be recomputed from it."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from tests.unit.archive.samples import record
+from webcrawl.downloadermiddlewares.outcome import _tell
+from webcrawl.frontier.hold import FOREVER, Hold, uptime
+from webcrawl.frontier.lease import Ending
+
+if TYPE_CHECKING:
+    from webcrawl.archive.capture import FetchRecord
+    from webcrawl.scheduler import Flight
+
+
+def told(ending: Ending, hold: Hold, line: FetchRecord) -> dict[str, object]:
+    _tell(line, cast("Flight", SimpleNamespace(lease=SimpleNamespace(hold=hold))), ending)
+    return dict(line.extra)
+
+
+def test_what_is_owed_is_told_to_the_microsecond() -> None:
+    ending = Ending(1.0, 2.0, 200, delay_seconds=5.00000049, number=12)
+    assert told(ending, FOREVER, record()) == {"delay": 5.0, "number": 12}
+
+
+def test_of_a_key_that_was_lost_is_told_when() -> None:
+    now = time.time()
+    line = record(start=now - 20, end=now)
+    found = told(Ending(1.0, 2.0, 200), Hold(uptime() - 8), line)
+    assert found == {"lost_at": pytest.approx(now - 8, abs=5)}
+
+
+@pytest.mark.parametrize(("hold", "at"), [(Hold(0.0), 0), (Hold(1e-3), -20), (FOREVER, 0)], ids=str)
+def test_it_was_lost_while_the_request_was_open(hold: Hold, at: float) -> None:
+    """A hold that was ended at once does not say when; one that ended long ago ended before the request."""
+    now = time.time()
+    line = record(start=now - 20, end=now)
+    assert told(Ending(1.0, 2.0, 200), hold, line) == {"lost_at": round(now + at, 6)}
