@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 REMEMBERED_SECONDS = 3600.0
 """After it has expired an answer is remembered that long, to be named."""
-_GOOD = (RobotsState.RULES, RobotsState.ALLOWED_ALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ class KnownRobots:
         if state is None:
             good, until = self._guessed(request, previous)
         else:
-            good = state in _GOOD
+            good = _allows_pages(state)
             until = request.end + self.lifetime_seconds if until is None else until
         self._answers[told.origin] = Answer(request, good, until, told.crawl_delay or 0.0)
 
@@ -80,3 +79,16 @@ class KnownRobots:
             return True, request.end + self.lifetime_seconds
         good = previous is not None and previous.good and previous.request.status != 404
         return good, request.end + RETRY_MAX_SECONDS * (1 + JITTER)
+
+
+def _allows_pages(state: str) -> bool:
+    """Whether pages may be fetched at all under an answer that came to this. What is not known here allows none."""
+    try:
+        known = RobotsState(state)
+    except ValueError:
+        return False
+    match known:
+        case RobotsState.RULES | RobotsState.ALLOWED_ALL:
+            return True
+        case RobotsState.UNREACHABLE | RobotsState.PENDING:
+            return False

@@ -148,7 +148,7 @@ def test_an_expired_robots_txt() -> None:
     assert told(found) == [("robots", 0, 161)]
 
 
-@pytest.mark.parametrize("state", ["unreachable", "pending"])
+@pytest.mark.parametrize("state", ["unreachable", "pending", "of another version"])
 def test_a_robots_txt_that_could_not_be_had_allows_nothing(state: str) -> None:
     found, _ = audited([robots(0, status=503, robots=state), line(6)])
     assert told(found) == [("robots", 0, 6)]
