@@ -126,7 +126,8 @@ class Extraction:
             # Made by the tuple: the constructor of a NamedTuple takes twice as long, a hundred times a page.
             link = tuple.__new__(Link, (url, kind, text, rel))
             known = links.setdefault((url, kind), link)
-            if known is not link:
+            # To a link with a text, and nothing to be said against it, a second one has nothing to add.
+            if known is not link and (known[3] or not known[2]):
                 links[url, kind] = _merged(known, text, rel)
 
 
