@@ -289,7 +289,7 @@ class Configuration:
         whole(1024, 1 << 50), 1_000_000_000, "bytes", "fetch.jsonl is set aside and compressed at this size"
     )
     commit_interval_seconds: float = _of(
-        real(0, 60), 0.05, "seconds", "how long finished requests wait for others to be stored with them"
+        real(0, 60), 0.1, "seconds", "how long finished requests wait for others to be stored with them"
     )
 
     # What a person sees
