@@ -229,7 +229,7 @@ class Configuration:
         whole(0, 10_000, zero="no limit"), 0, "segments", "deepest path that is followed"
     )
     path_repeats_max: int = _of(
-        whole(0, 1000, zero="no limit"), 3, "", "how often a path may say one to four segments in a row"
+        whole(0, 1000, zero="no limit"), 7, "", "how often a path may say one to four segments in a row"
     )
     mime_types_wanted: tuple[str, ...] = _of(
         mime_patterns(), ["text/*", "application/xhtml+xml"], "", "a body of another type is not read"
