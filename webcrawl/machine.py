@@ -18,7 +18,7 @@ from scrapy.utils.misc import load_object
 
 from webcrawl import __version__
 from webcrawl.archive.remote import RemoteArchive
-from webcrawl.choices import canonical_rules, chosen_rules, politeness_key, told_of
+from webcrawl.choices import Choices, politeness_of
 from webcrawl.configuration import Configuration
 from webcrawl.contact import is_contact, is_public
 from webcrawl.downloadhandlers.network import private_addresses
@@ -33,7 +33,6 @@ from webcrawl.frontier.order import Order
 from webcrawl.frontier.policies import Limits, Policies, RobotsPolicy
 from webcrawl.frontier.seen import Seen
 from webcrawl.hosts.health import Health
-from webcrawl.hosts.politeness import Politeness
 from webcrawl.hosts.robots_rules import RulesCache
 from webcrawl.jobdir import Jobdir
 from webcrawl.scope.allow import AllowRule
@@ -101,18 +100,18 @@ def machine_of(crawler: Crawler) -> Machine:
 
 def _build(crawler: Crawler) -> Machine:
     configuration = Configuration.from_settings(crawler.settings)
-    compared = canonical_rules(configuration)
-    key = politeness_key(configuration, compared)
+    choices = Choices(configuration)
+    key = choices.politeness_key()
     private = private_addresses(crawler)
     exclusions = exclusions_of(configuration)
-    fixed, followed = scopes_of(configuration, crawler.spider, private, exclusions)
-    intake = Intake(key, followed, fixed, compared)
+    fixed, followed = scopes_of(configuration, choices, crawler.spider, private, exclusions)
+    intake = Intake(key, followed, fixed, choices.compared)
     rules = RulesCache(ROBOTS_PARSED, configuration.product_token)
     policies = _policies(configuration, key, intake, rules, time.time())
     directory = jobdir_path(crawler)
     jobdir = None if directory is None else Jobdir(directory)
     seeded = SeededHosts(private)
-    backend, clock = _backend_and_clock(configuration, crawler, key, directory, seeded)
+    backend, clock = _backend_and_clock(configuration, choices, crawler, key, directory, seeded)
     return Machine(
         configuration,
         clock,
@@ -139,6 +138,7 @@ def exclusions_of(configuration: Configuration) -> ExclusionList | None:
 
 def scopes_of(
     configuration: Configuration,
+    choices: Choices,
     spider: object,
     private: PrivateAddressRule,
     exclusions: ExclusionList | None,
@@ -156,7 +156,7 @@ def scopes_of(
     if configuration.urllength_limit:
         followed.append(LengthRule(configuration.urllength_limit))
     followed += [DepthRule(configuration.depth_limit), ExtensionRule(configuration.extensions_refused)]
-    followed += chosen_rules(configuration)
+    followed += choices.rules()
     if allowed := getattr(spider, "allowed_domains", None):
         followed.append(OffsiteRule(allowed))
     if domains := getattr(spider, "domains", None):
@@ -179,6 +179,7 @@ def jobdir_path(crawler: Crawler) -> Path | None:
 
 def _backend_and_clock(
     configuration: Configuration,
+    choices: Choices,
     crawler: Crawler,
     key: PolitenessKey,
     directory: Path | None,
@@ -188,11 +189,11 @@ def _backend_and_clock(
         # Who crawls alone does not wait for what he does not need.
         from webcrawl.sharing import shared_backend
 
-        return shared_backend(configuration, crawler, key, seeded.learn)
-    return _own_backend(configuration, directory), Clock()
+        return shared_backend(configuration, choices, crawler, key, seeded.learn)
+    return _own_backend(configuration, choices, directory), Clock()
 
 
-def _own_backend(configuration: Configuration, directory: Path | None) -> Backend:
+def _own_backend(configuration: Configuration, choices: Choices, directory: Path | None) -> Backend:
     if configuration.frontier_backend == "memory" or directory is None:
         seen = None
         if configuration.frontier_seen == "bloom":
@@ -214,7 +215,7 @@ def _own_backend(configuration: Configuration, directory: Path | None) -> Backen
     identity = {
         "POLITENESS_KEY": configuration.politeness_key,
         "FRONTIER_SEEN": configuration.frontier_seen,
-        **told_of(canonical_rules(configuration)),
+        **choices.comparison(),
     }
     return SqliteBackend(directory, options, identity)
 
@@ -269,16 +270,6 @@ def _policies(
         retry_times=configuration.retry_times,
         pages_per_key_max=configuration.pages_per_key_max,
         forget=intake.forget,
-    )
-
-
-def politeness_of(configuration: Configuration) -> Politeness:
-    return Politeness(
-        model=configuration.politeness_model,  # type: ignore[arg-type]
-        min_delay=configuration.politeness_min_delay,
-        max_delay=configuration.politeness_max_delay,
-        factor=configuration.politeness_factor,
-        crawl_delay_max=configuration.politeness_crawl_delay_max,
     )
 
 

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from webcrawl.urls.canonical import SWITCHES
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -25,11 +27,6 @@ Nameserver = tuple[str, int]
 
 EMPTY = (None, "", "None")
 """What counts as nothing where a setting may have no value."""
-
-CANONICAL_RULES = (
-    *("escapes", "empty_query", "collapse_slashes", "drop_index", "lower_case_path", "drop_host_dot"),
-)
-"""The switches of ``urls.canonical.CanonicalRules``."""
 
 _DNS_PORT = 53
 _MIME_PATTERN = re.compile(r"[a-z0-9!#$&^_.+-]+/(\*|[a-z0-9!#$&^_.+-]+)")
@@ -227,7 +224,7 @@ def domains() -> Reader:
 
 def canonical_rules() -> Reader:
     """Names of rules of the canonical form."""
-    return words(f"a list of {', '.join(CANONICAL_RULES)}", re.compile("|".join(CANONICAL_RULES)))
+    return words(f"a list of {', '.join(SWITCHES)}", re.compile("|".join(SWITCHES)))
 
 
 def ports() -> Reader:

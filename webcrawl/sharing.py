@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Any
 
 from scrapy_redis.connection import get_redis_from_settings
 
-from webcrawl.choices import canonical_rules, expressions_of, told_of
+from webcrawl.choices import Choices, digest_of
 from webcrawl.frontier.backends.redis import RedisBackend, RedisOptions
 from webcrawl.frontier.backends.redis.clock import ServerClock
 from webcrawl.frontier.backends.redis.crew import SCOPE
@@ -35,8 +34,15 @@ class _Parameters(dict[str, Any]):
         return cls(rest, url=url)
 
 
+_LISTS = ("ALLOW_FILE", "DENY_FILE", "USELESS_PATHS_FILE")
+
+
 def shared_backend(
-    configuration: Configuration, crawler: Crawler, key: PolitenessKey, learnt: Callable[[str], None]
+    configuration: Configuration,
+    choices: Choices,
+    crawler: Crawler,
+    key: PolitenessKey,
+    learnt: Callable[[str], None],
 ) -> tuple[RedisBackend, ServerClock]:
     """The backend, and the clock by which all processes of the crawl go. ``learnt``: see RedisBackend."""
     clock = ServerClock()
@@ -50,7 +56,7 @@ def shared_backend(
         worker=configuration.worker_name,
     )
     parameters = connection_parameters(crawler.settings, _patience(configuration.lease_seconds))
-    agreed = identity(configuration, crawler.spider)
+    agreed = identity(configuration, choices, crawler.spider)
     backend = RedisBackend(
         parameters, options, agreed, lambda origin: key.of_url(f"{origin}/"), clock, learnt
     )
@@ -81,17 +87,15 @@ def connection_parameters(
     return dict(get_redis_from_settings(own))
 
 
-def identity(configuration: Configuration, spider: object) -> dict[str, str]:
+def identity(configuration: Configuration, choices: Choices, spider: object) -> dict[str, str]:
     """The settings on which all processes of a crawl must agree, as they are told to who does not."""
     domains = getattr(spider, "domains", None)
     scope = {
         "DEPTH_LIMIT": configuration.depth_limit,
         "URLLENGTH_LIMIT": configuration.urllength_limit,
-        "EXTENSIONS_REFUSED": _digest(sorted(configuration.extensions_refused)),
-        "ALLOW_FILE": _digest(expressions_of(configuration, "ALLOW_FILE")),
-        "DENY_FILE": _digest(expressions_of(configuration, "DENY_FILE")),
-        "USELESS_PATHS_FILE": _digest(expressions_of(configuration, "USELESS_PATHS_FILE")),
-        "TOP_LEVEL_DOMAINS": _digest(sorted(configuration.top_level_domains)),
+        "EXTENSIONS_REFUSED": digest_of(sorted(configuration.extensions_refused)),
+        **{name: digest_of(one.text for one in choices.expressions.get(name, ())) for name in _LISTS},
+        "TOP_LEVEL_DOMAINS": digest_of(sorted(configuration.top_level_domains)),
         "PORTS_ALLOWED": ",".join(map(str, sorted(configuration.ports_allowed))) or "all",
         "PATH_SEGMENTS_MAX": configuration.path_segments_max,
         "PATH_REPEATS_MAX": configuration.path_repeats_max,
@@ -101,15 +105,11 @@ def identity(configuration: Configuration, spider: object) -> dict[str, str]:
         "FETCH_PRIVATE_ADDRESSES": _shown(configuration.fetch_private_addresses),
         "allow": getattr(spider, "allow", None) or "none",
         "domains": whitelist_of(domains).digest() if domains else "none",
-        "allowed_domains": _digest(sorted(getattr(spider, "allowed_domains", None) or ())),
+        "allowed_domains": digest_of(sorted(getattr(spider, "allowed_domains", None) or ())),
     }
-    fixed = {"POLITENESS_KEY": configuration.politeness_key, **told_of(canonical_rules(configuration))}
+    fixed = {"POLITENESS_KEY": configuration.politeness_key, **choices.comparison()}
     return {**fixed, **{f"{SCOPE}{name}": str(value) for name, value in scope.items()}}
 
 
 def _shown(private: bool | tuple[Any, ...]) -> str:
     return str(private) if isinstance(private, bool) else ",".join(sorted(map(str, private)))
-
-
-def _digest(words: list[str]) -> str:
-    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:12] if words else "none"

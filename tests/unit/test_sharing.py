@@ -6,6 +6,7 @@ import pytest
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
+from webcrawl.choices import Choices
 from webcrawl.configuration import Configuration
 from webcrawl.sharing import connection_parameters, identity
 from webcrawl.spiders.broad import BroadSpider
@@ -40,7 +41,8 @@ def test_settings_of_scrapy_redis_mean_what_they_mean_there(given, parameters):
 def told(settings, **arguments):
     crawler = get_crawler(BroadSpider, settings)
     crawler.spider = BroadSpider(**arguments)
-    return identity(Configuration.from_settings(Settings(settings)), crawler.spider)
+    configuration = Configuration.from_settings(Settings(settings))
+    return identity(configuration, Choices(configuration), crawler.spider)
 
 
 @pytest.mark.parametrize(

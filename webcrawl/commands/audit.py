@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from typing import TYPE_CHECKING, Any
 
 from scrapy.commands import ScrapyCommand
 
 from webcrawl.archive.errors import ArchiveError
-from webcrawl.commands.fetch_logs import FetchLogs, folders_of, plain, tell
+from webcrawl.choices import politeness_of
+from webcrawl.commands.answering import complain, tell
+from webcrawl.commands.fetch_logs import FetchLogs, folders_of, plain
 from webcrawl.configuration import Configuration, check
-from webcrawl.hosts.politeness import Politeness
 from webcrawl.reports import units
 from webcrawl.reports.audit import TOLERANCE_SECONDS, Audit, Rules, Totals
 from webcrawl.reports.clocks import Kind, Violation
@@ -69,8 +69,7 @@ class Command(ScrapyCommand):
         configuration = Configuration() if problems else Configuration.from_settings(self.settings)
         folders, wrong = folders_of(args, configuration)
         if problems or wrong:
-            sys.stderr.write("".join(f"scrapy audit: {problem}\n" for problem in [*problems, *wrong]))
-            self.exitcode = 2
+            self.exitcode = complain("audit", [*problems, *wrong])
             return
         logs = FetchLogs(folders, configuration)
         try:
@@ -78,21 +77,13 @@ class Command(ScrapyCommand):
                 logs, rules_of(configuration, opts.tolerance, opts.least), as_json=opts.json
             )
         except (ArchiveError, OSError) as error:
-            sys.stderr.write(f"scrapy audit: {' '.join(str(error).split())}\n")
-            self.exitcode = 2
+            self.exitcode = complain("audit", [error])
 
 
 def rules_of(configuration: Configuration, tolerance_seconds: float, least_seconds: float) -> Rules:
     """What the settings say on politeness."""
-    politeness = Politeness(
-        configuration.politeness_model,  # type: ignore[arg-type]  # its reader lets nothing else pass
-        configuration.politeness_min_delay,
-        configuration.politeness_max_delay,
-        configuration.politeness_factor,
-        configuration.politeness_crawl_delay_max,
-    )
     return Rules(
-        politeness,
+        politeness_of(configuration),
         configuration.robots_ttl_seconds,
         configuration.download_timeout,
         tolerance_seconds,

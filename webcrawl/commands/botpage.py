@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from webcrawl.commands.answering import complain, refuse
 from webcrawl.configuration import Configuration, check
 from webcrawl.contact import is_contact
 from webcrawl.errors import Problem
@@ -75,8 +76,7 @@ class Command(ScrapyCommand):
         if not problems:
             problems = list(_without_contact(Configuration.from_settings(self.settings)))
         if problems:
-            sys.stderr.write("".join(f"scrapy botpage: {problem}\n" for problem in problems))
-            sys.exit(2)
+            refuse("botpage", problems)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.settings is not None
@@ -93,8 +93,7 @@ class Command(ScrapyCommand):
         try:
             _write(Path(opts.output), made)
         except OSError as error:
-            sys.stderr.write(f"scrapy botpage: --output: {opts.output}: {error.strerror or error}\n")
-            self.exitcode = 2
+            self.exitcode = complain("botpage", [f"--output: {opts.output}: {error.strerror or error}"])
 
 
 def bot_of(configuration: Configuration) -> Bot:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import sys
 from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
@@ -16,7 +15,8 @@ from scrapy.exceptions import UsageError
 
 from webcrawl.archive.errors import ArchiveError
 from webcrawl.commands import letter
-from webcrawl.commands.fetch_logs import FetchLogs, folders_of, tell
+from webcrawl.commands.answering import complain, tell
+from webcrawl.commands.fetch_logs import FetchLogs, folders_of
 from webcrawl.configuration import Configuration, check
 from webcrawl.errors import Problem
 from webcrawl.reports.complaint import Complaint
@@ -74,8 +74,7 @@ class Command(ScrapyCommand):
         folders, wrong = folders_of(args[1:], configuration)
         problems += [*_wrong(args[0], opts), *wrong]
         if problems:
-            sys.stderr.write("".join(f"scrapy complaint: {problem}\n" for problem in problems))
-            self.exitcode = 2
+            self.exitcode = complain("complaint", problems)
             return
         complaint = Complaint(domain_of(args[0]) or "", opts.begin, opts.end, opts.listed)
         logs = FetchLogs(folders, configuration)
@@ -83,8 +82,7 @@ class Command(ScrapyCommand):
             for request in logs.requests():
                 complaint.take(request)
         except (ArchiveError, OSError) as error:
-            sys.stderr.write(f"scrapy complaint: {' '.join(str(error).split())}\n")
-            self.exitcode = 2
+            self.exitcode = complain("complaint", [error])
             return
         about = letter.About(configuration.user_agent, opts.begin, opts.end)
         if opts.json:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
 from webcrawl.archive import fetchlog
+from webcrawl.commands import answering
 from webcrawl.frontier.backends.reach import Asked, Reach
 from webcrawl.reports import units
+from webcrawl.urls.listfile import printable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,11 +104,5 @@ def _why_late(worker: Worker) -> str:
 
 
 def tell(text: str) -> None:
-    """Print what may hold any URL, on whatever terminal."""
-    encoding = sys.stdout.encoding or "utf-8"
-    print(shown(text).encode(encoding, "backslashreplace").decode(encoding), flush=True)
-
-
-def shown(text: str) -> str:
-    """A line with everything replaced that could steer a terminal."""
-    return "".join([character if character.isprintable() else "\ufffd" for character in text])
+    """Print a line, with everything replaced that could steer a terminal."""
+    answering.tell(printable(text, None))

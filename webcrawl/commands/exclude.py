@@ -17,17 +17,20 @@ from scrapy.exceptions import UsageError
 
 from webcrawl.archive.errors import ArchiveError
 from webcrawl.commands import consequences
+from webcrawl.commands.answering import complain, refuse
 from webcrawl.commands.arguments import BROAD
-from webcrawl.commands.local_crawl import LocalCrawl
+from webcrawl.commands.crawl_asked import NOT_FROM_OUTSIDE, crawl_asked
 from webcrawl.configuration import Configuration, check
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.scope.exclusion import ExclusionError
 from webcrawl.scope.exclusion_file import Entry, ExclusionFile
+from webcrawl.urls.listfile import printable
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
+    from webcrawl.commands.local_crawl import LocalCrawl
     from webcrawl.commands.shared_crawl import SharedCrawl
     from webcrawl.scope.exclusion import ExclusionList
 
@@ -78,8 +81,7 @@ class Command(ScrapyCommand):
         problems = [*_wrong_words(args, opts), *self._take_places(opts)]
         problems += check(self.settings, [item.partition("=")[0] for item in opts.set], known)
         if problems:
-            sys.stderr.write("".join(f"scrapy exclude: {problem}\n" for problem in problems))
-            sys.exit(2)
+            refuse("exclude", problems)
 
     def _take_places(self, opts: argparse.Namespace) -> Iterator[Problem]:
         """Where the file and the crawl are. The settings are checked without the file, which need not be there."""
@@ -99,9 +101,7 @@ class Command(ScrapyCommand):
         try:
             self.exitcode = self._carry_out(args, opts)
         except (CrawlError, ArchiveError, ExclusionError) as error:
-            for line in str(error).splitlines():
-                sys.stderr.write(f"scrapy exclude: {consequences.shown(line)}\n")
-            self.exitcode = 2
+            self.exitcode = complain("exclude", map(printable, str(error).splitlines()))
         except KeyboardInterrupt:
             sys.stderr.write("scrapy exclude: interrupted\n")
             self.exitcode = 1
@@ -140,20 +140,9 @@ class Command(ScrapyCommand):
 
     def _crawl(self, configuration: Configuration, spider: str) -> SharedCrawl | LocalCrawl | None:
         assert self.settings is not None
-        if configuration.frontier_backend == "redis":
-            # Who looks at a folder does not wait for what he does not need.
-            from webcrawl.commands.shared_crawl import SharedCrawl
-            from webcrawl.sharing import connection_parameters
-
-            return SharedCrawl(
-                connection_parameters(self.settings),
-                spider,
-                configuration.lease_seconds,
-                configuration.politeness_min_delay,
-            )
         if configuration.frontier_backend == "memory" and configuration.jobdir is not None:
-            raise CrawlError("a crawl with FRONTIER_BACKEND=memory cannot be looked at from outside")
-        return None if configuration.jobdir is None else LocalCrawl(configuration.jobdir)
+            raise CrawlError(NOT_FROM_OUTSIDE)
+        return crawl_asked(self.settings, configuration, spider)
 
 
 def _folders(configuration: Configuration, opts: argparse.Namespace) -> list[Path]:

@@ -15,6 +15,7 @@ from scrapy.exceptions import UsageError
 from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.conf import arglist_to_dict
 
+from webcrawl.commands.answering import complain, refuse, tell
 from webcrawl.commands.arguments import BROAD, unknown_arguments
 from webcrawl.configuration import Configuration, check
 from webcrawl.errors import CrawlError, Problem
@@ -62,8 +63,7 @@ class Command(ScrapyCommand):
         self._take_settings_of(opts.spider)
         problems += check(self.settings, [item.partition("=")[0] for item in opts.set], known)
         if problems:
-            sys.stderr.write("".join(f"scrapy explain: {problem}\n" for problem in problems))
-            sys.exit(2)
+            refuse("explain", problems)
 
     def _take_settings_of(self, name: str) -> None:
         """A spider of this project has settings and domains of its own; others are only names in Redis."""
@@ -87,16 +87,13 @@ class Command(ScrapyCommand):
             inquiry = Inquiry(self.settings, Configuration.from_settings(self.settings), question)
             told = inquiry.as_json() if opts.json else inquiry.as_text()
         except (CrawlError, *WRONG) as error:
-            sys.stderr.write(f"scrapy explain: {' '.join(str(error).split())}\n")
-            self.exitcode = 2
+            self.exitcode = complain("explain", [error])
             return
         except KeyboardInterrupt:
             sys.stderr.write("scrapy explain: interrupted\n")
             self.exitcode = 1
             return
-        # A page may have any text, a terminal not.
-        encoding = sys.stdout.encoding or "utf-8"
-        print(told.encode(encoding, "backslashreplace").decode(encoding), flush=True)
+        tell(told)
 
 
 def _wrong_words(args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:

@@ -52,12 +52,6 @@ def folders_of(arguments: Sequence[str], configuration: Configuration) -> tuple[
     return folders, list(_problems(folders))
 
 
-def tell(text: str) -> None:
-    """Print what may hold any URL, on whatever terminal."""
-    encoding = sys.stdout.encoding or "utf-8"
-    print(text.encode(encoding, "backslashreplace").decode(encoding))
-
-
 def plain(value: Any) -> Any:
     """A number as JSON and people want it: to the microsecond."""
     return round(value, 6) if isinstance(value, float) else value

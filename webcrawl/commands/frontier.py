@@ -14,7 +14,9 @@ from scrapy.exceptions import UsageError
 from scrapy.spiderloader import get_spider_loader
 
 from webcrawl.commands import agreement, standing
+from webcrawl.commands.answering import complain, refuse, tell
 from webcrawl.commands.arguments import BROAD
+from webcrawl.commands.crawl_asked import NOT_FROM_OUTSIDE, crawl_asked
 from webcrawl.commands.local_crawl import LocalCrawl
 from webcrawl.configuration import Configuration, check
 from webcrawl.errors import CrawlError, Problem
@@ -68,8 +70,7 @@ class Command(ScrapyCommand):
         self._take_settings_of(opts.spider)
         problems += check(self.settings, [item.partition("=")[0] for item in opts.set], known)
         if problems:
-            sys.stderr.write("".join(f"scrapy frontier: {problem}\n" for problem in problems))
-            sys.exit(2)
+            refuse("frontier", problems)
 
     def _take_settings_of(self, name: str) -> None:
         """A spider of this project may say itself where its crawl is; others are only names in Redis."""
@@ -82,8 +83,7 @@ class Command(ScrapyCommand):
         try:
             self.exitcode = self._carry_out(args[0], opts)
         except CrawlError as error:
-            sys.stderr.write(f"scrapy frontier: {' '.join(str(error).split())}\n")
-            self.exitcode = 2
+            self.exitcode = complain("frontier", [error])
         except KeyboardInterrupt:
             sys.stderr.write("scrapy frontier: interrupted\n")
             self.exitcode = 1
@@ -92,39 +92,29 @@ class Command(ScrapyCommand):
         crawl = self._crawl(opts.spider)
         if verb == "status":
             found = crawl.standing()
-            _tell(standing.as_json(crawl, found) if opts.json else standing.as_text(crawl, found))
+            tell(standing.as_json(crawl, found) if opts.json else standing.as_text(crawl, found))
             return 0
         if verb == "check":
             progress = _progress if sys.stderr.isatty() else None
             checked = crawl.mend(progress) if opts.mend else crawl.check(progress)
-            _tell(agreement.as_json(crawl, checked) if opts.json else agreement.as_text(crawl, checked))
+            tell(agreement.as_json(crawl, checked) if opts.json else agreement.as_text(crawl, checked))
             return 0 if checked.agrees else 1
         if isinstance(crawl, LocalCrawl):
             raise CrawlError(
                 f"{verb} is for a crawl on Redis; a crawl of one process is stopped by a signal, SIGINT or SIGTERM"
             )
-        crawl.command(COMMANDS[verb], wait=opts.wait, tell=_tell)
+        crawl.command(COMMANDS[verb], wait=opts.wait, tell=tell)
         return 0
 
     def _crawl(self, spider: str) -> SharedCrawl | LocalCrawl:
         assert self.settings is not None
         configuration = Configuration.from_settings(self.settings)
-        if configuration.frontier_backend == "redis":
-            # Who looks at a folder does not wait for what he does not need.
-            from webcrawl.commands.shared_crawl import SharedCrawl
-            from webcrawl.sharing import connection_parameters
-
-            return SharedCrawl(
-                connection_parameters(self.settings),
-                spider,
-                configuration.lease_seconds,
-                configuration.politeness_min_delay,
-            )
+        crawl = crawl_asked(self.settings, configuration, spider)
+        if crawl is not None:
+            return crawl
         if configuration.frontier_backend == "memory":
-            raise CrawlError("a crawl with FRONTIER_BACKEND=memory cannot be looked at from outside")
-        if configuration.jobdir is None:
-            raise CrawlError("which crawl? give -s REDIS_URL=... for one on Redis, or -s JOBDIR=DIR")
-        return LocalCrawl(configuration.jobdir)
+            raise CrawlError(NOT_FROM_OUTSIDE)
+        raise CrawlError("which crawl? give -s REDIS_URL=... for one on Redis, or -s JOBDIR=DIR")
 
 
 def _wrong_words(args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
@@ -140,12 +130,6 @@ def _wrong_words(args: list[str], opts: argparse.Namespace) -> Iterator[Problem]
     for option, verbs in _OPTIONS.items():
         if getattr(opts, option) and verb not in verbs:
             yield Problem(f"--{option}", f"is for {' and '.join(verbs)}, not for {verb}")
-
-
-def _tell(text: str) -> None:
-    """Print what may hold any URL, on whatever terminal."""
-    encoding = sys.stdout.encoding or "utf-8"
-    print(text.encode(encoding, "backslashreplace").decode(encoding), flush=True)
 
 
 def _progress(done: int, total: int) -> None:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from webcrawl.archive import fetchlog
 from webcrawl.archive.errors import ArchiveError
-from webcrawl.choices import canonical_rules, politeness_key, told_of
-from webcrawl.commands.local_crawl import LocalCrawl
+from webcrawl.choices import Choices, politeness_of
+from webcrawl.commands.crawl_asked import crawl_asked
 from webcrawl.downloadhandlers.addresses import address_rule
 from webcrawl.errors import CrawlError, JobdirUnusable
 from webcrawl.explanation.account import Explanation, Rules, explain
@@ -24,7 +24,7 @@ from webcrawl.explanation.as_json import as_json
 from webcrawl.explanation.as_text import as_text
 from webcrawl.explanation.crawl import Crawl, Difference
 from webcrawl.explanation.visits import visits_of
-from webcrawl.machine import exclusions_of, politeness_of, scopes_of
+from webcrawl.machine import exclusions_of, scopes_of
 from webcrawl.scope.allow import PatternError
 from webcrawl.scope.exclusion import ExclusionError
 from webcrawl.scope.patterns import PatternsError
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
+    from webcrawl.commands.local_crawl import LocalCrawl
     from webcrawl.commands.shared_crawl import SharedCrawl
     from webcrawl.configuration import Configuration
     from webcrawl.explanation.address import Address
@@ -89,7 +90,7 @@ class Inquiry:
         self._settings = settings
         self._configuration = configuration
         self._question = question
-        self._compared = canonical_rules(configuration)
+        self._choices = Choices(configuration)
         self._spider = SimpleNamespace(**{"allowed_domains": question.allowed_domains, **question.arguments})
 
     def as_text(self) -> str:
@@ -107,7 +108,7 @@ class Inquiry:
         def key_of(begun_with: Mapping[str, str]) -> str:
             self._refuse_other_comparison(begun_with)
             mode = begun_with.get("POLITENESS_KEY")
-            keys.append(politeness_key(self._configuration, self._compared, mode).of_host(address.host))
+            keys.append(self._choices.politeness_key(mode).of_host(address.host))
             return keys[-1]
 
         sighting = None
@@ -141,7 +142,9 @@ class Inquiry:
         url = resolve(written, page)
         if url is None:
             raise CrawlError(f"{written!r} is no link that can be requested, on {page}")
-        return address_of(written, url, self._compared, absolute=_HAS_SCHEME(written.strip()) is not None)
+        return address_of(
+            written, url, self._choices.compared, absolute=_HAS_SCHEME(written.strip()) is not None
+        )
 
     def _absolute(self, written: str) -> Address:
         url = resolve(written, "about:blank")
@@ -150,13 +153,15 @@ class Inquiry:
             if isinstance(seed, BadSeed):
                 raise CrawlError(f"{seed.text!r} is no URL: {seed.reason}")
             url = seed.url
-        return address_of(written, url, self._compared)
+        return address_of(written, url, self._choices.compared)
 
     # -- the rules -------------------------------------------------------------------------------------------
 
     def _rules(self, private: PrivateAddressRule) -> Rules:
         configuration = self._configuration
-        fixed, followed = scopes_of(configuration, self._spider, private, exclusions_of(configuration))
+        fixed, followed = scopes_of(
+            configuration, self._choices, self._spider, private, exclusions_of(configuration)
+        )
         return Rules(
             followed,
             fixed,
@@ -171,7 +176,7 @@ class Inquiry:
         for url in self._seeds():
             if host_of(url) == address.host:
                 private.allow(address.host)
-            named = named or canonical(url, self._compared) == address.canonical
+            named = named or canonical(url, self._choices.compared) == address.canonical
         return named
 
     def _seeds(self) -> Iterator[str]:
@@ -187,24 +192,11 @@ class Inquiry:
         configuration = self._configuration
         if configuration.jobdir is not None and not configuration.jobdir.is_dir():
             raise JobdirUnusable(f"JOBDIR {configuration.jobdir} is no folder")
-        if configuration.frontier_backend == "redis":
-            # Who looks at a folder does not wait for what he does not need.
-            from webcrawl.commands.shared_crawl import SharedCrawl
-            from webcrawl.sharing import connection_parameters
-
-            return SharedCrawl(
-                connection_parameters(self._settings),
-                self._question.spider,
-                configuration.lease_seconds,
-                configuration.politeness_min_delay,
-            )
-        if configuration.frontier_backend == "memory" or configuration.jobdir is None:
-            return None
-        return LocalCrawl(configuration.jobdir)
+        return crawl_asked(self._settings, configuration, self._question.spider)
 
     def _refuse_other_comparison(self, begun_with: Mapping[str, str]) -> None:
         """By other rules the URL would have another fingerprint, and nothing would be found of it."""
-        for name, here in told_of(self._compared).items():
+        for name, here in self._choices.comparison().items():
             there = begun_with.get(name, here)
             if there != here:
                 which = (
@@ -225,7 +217,7 @@ class Inquiry:
             return ()
         from webcrawl.sharing import identity
 
-        here = identity(self._configuration, self._spider)
+        here = identity(self._configuration, self._choices, self._spider)
         return tuple(
             Difference(name.removeprefix(_SCOPE), there, here[name])
             for name, there in sighting.settings.items()
@@ -243,10 +235,10 @@ class Inquiry:
             if not folder.is_dir():
                 raise JobdirUnusable(f"there is no folder {folder} with a fetch log")
         # Other spellings of the URL have the same origin, unless hosts are compared as well.
-        compares_hosts = self._compared.hosts is not None or self._compared.drop_host_dot
+        compares_hosts = self._choices.compared.hosts is not None or self._choices.compared.drop_host_dot
         begin = b"" if compares_hosts else json.dumps(f"{address.origin}/")[:-1].encode()
         lines = (fetchlog.read(folder, _pass_over, holding=begin) for folder in dict.fromkeys(folders))
-        return visits_of(chain.from_iterable(lines), address.canonical, self._compared)
+        return visits_of(chain.from_iterable(lines), address.canonical, self._choices.compared)
 
 
 def _pass_over(damage: str) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from webcrawl.commands.answering import complain
 from webcrawl.configuration import Configuration, check
 from webcrawl.errors import Problem
 from webcrawl.reports import units
@@ -67,8 +67,7 @@ class Command(ScrapyCommand):
         assert self.settings is not None
         problems = [*check(self.settings), *_contradictions(opts)]
         if problems:
-            sys.stderr.write("".join(f"scrapy plan: {problem}\n" for problem in problems))
-            self.exitcode = 2
+            self.exitcode = complain("plan", problems)
             return
         size = size_of(opts, Configuration.from_settings(self.settings))
         sections = plan(size)

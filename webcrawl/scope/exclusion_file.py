@@ -69,7 +69,7 @@ class Entry:
 
     def line(self, reason: str, date: str) -> str:
         """The line that says it, with its comment."""
-        told = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(reason.split()))
+        told = printable(" ".join(reason.split()), None)
         return f"{self.text}  # {date} {told}".rstrip()
 
 

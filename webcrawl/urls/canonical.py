@@ -29,6 +29,9 @@ _SUSPECTS = {
     "lower_case_path": r"[A-Z]",
     "drop_host_dot": r"^https?://[^/]*\.[:/]",
 }
+SWITCHES = tuple(_SUSPECTS)
+"""The names of the switches of ``CanonicalRules``."""
+
 _SIGNS = {"escapes": "%", "empty_query": "?"}
 
 

@@ -35,9 +35,9 @@ class WrongLine(NamedTuple):
         return f"line {self.number}: {self.reason}: {self.text}"
 
 
-def printable(text: str) -> str:
+def printable(text: str, length_max: int | None = _SHOWN) -> str:
     """Return the beginning of a text from outside, with what could disturb a terminal or a log replaced."""
-    return "".join([character if character.isprintable() else "\ufffd" for character in text[:_SHOWN]])
+    return "".join([character if character.isprintable() else "\ufffd" for character in text[:length_max]])
 
 
 def read_lines(stream: IO[bytes]) -> Iterator[Line]:

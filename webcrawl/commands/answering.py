@@ -1,0 +1,36 @@
+"""How commands answer: text on any terminal, and a line for everything that is wrong."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from webcrawl.errors import Problem
+
+WRONG = 2
+"""The exit status of a command that was given something wrong."""
+
+
+def tell(text: str) -> None:
+    """Print what may hold any URL, on whatever terminal."""
+    encoding = sys.stdout.encoding or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding), flush=True)
+
+
+def complain(command: str, what: Iterable[object]) -> int:
+    """A line on standard error for each thing that is wrong; the exit status that says so."""
+    sys.stderr.write("".join(f"scrapy {command}: {_line(one)}\n" for one in what))
+    return WRONG
+
+
+def _line(what: object) -> str:
+    """An exception may have several."""
+    return " ".join(str(what).split()) if isinstance(what, BaseException) else str(what)
+
+
+def refuse(command: str, problems: Iterable[Problem]) -> NoReturn:
+    """The same, and the end of the command."""
+    sys.exit(complain(command, problems))
