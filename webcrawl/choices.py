@@ -30,7 +30,7 @@ def wrong_files(configuration: Configuration) -> Iterator[tuple[str, str]]:
     """Settings whose files are wrong, with a line on each mistake."""
     for name, path in _files(configuration).items():
         try:
-            load_patterns(path)
+            Patterns(load_patterns(path))
         except PatternsError as error:
             yield from ((name, line) for line in str(error).splitlines())
     if configuration.host_rules_file is not None:

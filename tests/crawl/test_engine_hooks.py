@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections import deque
 
 import pytest
 from scrapy import Request
@@ -15,6 +16,9 @@ from scrapy.core.engine import ExecutionEngine, _Slot
 from scrapy.core.scraper import Scraper
 from scrapy.core.scraper import Slot as ScraperSlot
 from scrapy.http import Response
+from scrapy.pipelines import ItemPipelineManager
+from scrapy.signalmanager import SignalManager
+from scrapy.utils.test import get_crawler
 
 from tests.crawl import expectation
 
@@ -111,3 +115,9 @@ def test_the_end_of_the_crawl_does_not_wait_for_the_heartbeat(serve, crawl):
 
     assert min(slow) < HEARTBEAT
     assert sorted(slow)[1] < HEARTBEAT
+
+
+def test_pipelines_keep_their_methods_by_name_and_signals_their_sender():
+    assert ItemPipelineManager(crawler=get_crawler()).methods["process_item"] == deque()
+    assert SignalManager("somebody").sender == "somebody"
+    assert "signal=signals.item_scraped" in inspect.getsource(Scraper.start_itemproc_async)

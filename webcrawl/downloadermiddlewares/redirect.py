@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webcrawl.downloadermiddlewares.refusal import Refused
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.records import Kind
 from webcrawl.machine import machine_of
 from webcrawl.meta import KEY, FetchMeta, fetch_meta
+from webcrawl.refusal import Refused
 from webcrawl.scheduler import flight_of
 from webcrawl.urls.politeness_key import origin_of
 from webcrawl.urls.resolve import resolve

@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.downloadermiddlewares.refusal import Refused
 from webcrawl.downloadermiddlewares.sitemaps import named_in_robots
 from webcrawl.downloadhandlers.failures import failure_word
 from webcrawl.frontier import robots_desk
@@ -16,6 +15,7 @@ from webcrawl.frontier.records import Kind
 from webcrawl.frontier.robots_desk import RobotsReply
 from webcrawl.hosts.health import retry_after_seconds
 from webcrawl.machine import machine_of
+from webcrawl.refusal import Refused
 from webcrawl.scheduler import flight_of
 from webcrawl.urls.resolve import resolve
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webcrawl.downloadermiddlewares.refusal import Refused
 from webcrawl.machine import machine_of
+from webcrawl.refusal import Refused
 from webcrawl.scheduler import Scheduler, flight_of
 
 if TYPE_CHECKING:

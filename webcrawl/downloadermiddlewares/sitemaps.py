@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from webcrawl.documents.offload import TURN_SECONDS
 from webcrawl.documents.sitemap import SitemapReading, unpacked
-from webcrawl.downloadermiddlewares.refusal import Refused
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.machine import machine_of
+from webcrawl.refusal import Refused
 from webcrawl.scheduler import GIVEN_AT_ONCE, flight_of
 from webcrawl.urls.resolve import resolve, resolve_all
 

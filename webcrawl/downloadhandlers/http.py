@@ -19,7 +19,6 @@ from scrapy import signals
 from scrapy.exceptions import DownloadCancelledError, ResponseDataLossError, UnsupportedURLSchemeError
 
 from webcrawl.archive.capture import Capture
-from webcrawl.downloadermiddlewares.refusal import Refused
 from webcrawl.downloadhandlers.exchange import Exchange
 from webcrawl.downloadhandlers.failures import translate
 from webcrawl.downloadhandlers.gate import ANNOUNCED_OVERSIZE, STOPPED, Gate, has_listeners
@@ -29,6 +28,7 @@ from webcrawl.downloadhandlers.scrapy_response import scrapy_headers, scrapy_res
 from webcrawl.frontier.hold import Hold, uptime
 from webcrawl.frontier.records import Kind
 from webcrawl.meta import FetchMeta, begin_fetch
+from webcrawl.refusal import Refused
 from webcrawl.scope.exclusion import ExclusionRule
 from webcrawl.urls.politeness_key import host_of
 

@@ -59,7 +59,7 @@ class Proxy:
 
 
 ORIGINS_REMEMBERED = 4_096
-"""Origins of which is remembered what aiohttp is told to connect to them, in some 10 MB."""
+"""Origins of which is remembered what aiohttp is told to connect to them, in some 5 MB."""
 
 
 @dataclass(slots=True)

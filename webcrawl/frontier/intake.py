@@ -39,9 +39,8 @@ class Recent:
 
     def unmet(self, values: Mapping[int, str]) -> list[tuple[int, str]]:
         """The pairs whose first is a fingerprint that was not met lately."""
-        # Nearly all were met: sets tell so in one step, where a hundred look-ups take twice as long.
-        unmet = {*values}.difference(self._young, self._old)
-        return [pair for pair in values.items() if pair[0] in unmet]
+        young, old = self._young, self._old
+        return [pair for pair in values.items() if pair[0] not in young and pair[0] not in old]
 
     def add(self, value: int) -> None:
         self._young.add(value)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MEMORY_BYTES = 1 << 28
-"""What RE2 may use for a set. Beyond it a set finds nothing any more, so it is much more than thousands need."""
+"""What RE2 may use for a set: much more than thousands of expressions need."""
 
 
 class PatternsError(ValueError):
@@ -38,12 +38,19 @@ class Patterns:
     """
 
     def __init__(self, patterns: Iterable[Pattern]) -> None:
-        """The expressions must be right; ``load_patterns`` makes sure of it."""
+        """The expressions must be right; ``load_patterns`` makes sure of it.
+
+        :raises PatternsError: all together take more memory than a set may have
+        """
         self._patterns = tuple(patterns)
         self._set = re2.Set.SearchSet(_options())
         for pattern in self._patterns:
             self._set.Add(pattern.text)
-        self._set.Compile()
+        try:
+            self._set.Compile()
+        except re2.error as error:
+            size = f"{MEMORY_BYTES >> 20} MB"
+            raise PatternsError(f"{len(self)} expressions take more than {size} together: {error}") from error
 
     def __len__(self) -> int:
         return len(self._patterns)

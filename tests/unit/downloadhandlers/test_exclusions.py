@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.downloadhandlers.lab import answering, fetch_from
-from webcrawl.downloadermiddlewares.refusal import Refused
+from webcrawl.refusal import Refused
 from webcrawl.scope.exclusion import ExclusionList
 
 PAGE = b"HTTP/1.1 200 Fine\r\nContent-Length: 5\r\n\r\nhello"

@@ -83,6 +83,12 @@ def test_every_wrong_line_is_told_at_once_with_its_number(tmp_path: Path) -> Non
         load_patterns(tmp_path / "none.txt")
 
 
+def test_expressions_that_take_too_much_memory_together_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webcrawl.scope.patterns.MEMORY_BYTES", 1 << 20)
+    with pytest.raises(PatternsError, match="5000 expressions take more than 1 MB together"):
+        patterns(*[rf"/section-{number}/[a-z]+\?id=\d+$" for number in range(5000)])
+
+
 def test_thousands_of_expressions_are_looked_for_at_once() -> None:
     many = patterns(*[rf"/section-{number}/[a-z]+\?id=\d+$" for number in range(5000)])
     assert many.first("http://h.test/section-4321/abc?id=77") == Pattern(

@@ -10,8 +10,7 @@ from pathlib import Path
 from webcrawl.errors import StorageFull, StorageLost
 from webcrawl.frontier.backends.findings import LISTED, Checked, Finding, Findings, Kind
 from webcrawl.frontier.backends.sqlite.agreements import AGREEMENTS, COUNTS, EXACT_COUNTS, Agreement
-from webcrawl.frontier.backends.sqlite.opening import translate_opening
-from webcrawl.frontier.backends.sqlite.standing import open_to_look
+from webcrawl.frontier.backends.sqlite.standing import looking_at
 from webcrawl.frontier.seen import Seen
 
 _KNOWN_WITHOUT_STATES = (
@@ -29,11 +28,8 @@ def check(path: Path) -> Checked:
     :raises webcrawl.errors.StartRefused: it holds no crawl, or one that this version cannot read
     """
     checked = Checked()
-    try:
-        with closing(open_to_look(path)) as connection:
-            _look(connection, path, checked)
-    except sqlite3.DatabaseError as error:
-        raise translate_opening(error, path) from error
+    with looking_at(path) as connection:
+        _look(connection, path, checked)
     return checked
 
 

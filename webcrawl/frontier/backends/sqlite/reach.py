@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 from webcrawl.frontier.backends.reach import Asked, Reach
-from webcrawl.frontier.backends.sqlite.opening import translate_opening
-from webcrawl.frontier.backends.sqlite.standing import open_to_look
+from webcrawl.frontier.backends.sqlite.standing import looking_at
 
 
 def reach_of(path: Path, asked: Asked) -> Reach:
@@ -16,11 +14,8 @@ def reach_of(path: Path, asked: Asked) -> Reach:
 
     :raises webcrawl.errors.StartRefused: it holds no crawl, or one that this version cannot read
     """
-    try:
-        with closing(open_to_look(path)) as connection:
-            return _read(connection, asked)
-    except sqlite3.DatabaseError as error:
-        raise translate_opening(error, path) from error
+    with looking_at(path) as connection:
+        return _read(connection, asked)
 
 
 def _read(connection: sqlite3.Connection, asked: Asked) -> Reach:

@@ -14,8 +14,8 @@ SIZES = (512, 128, 32, 8, 2, 1)
 class Rows:
     """A statement whose rows are bound as parameters: no format stands between, so each value stays what it is.
 
-    ``executemany`` makes a step of each row, and the thread that does so takes Python's lock after each: with a
-    busy event loop beside it, both wait for the lock most of the time.
+    ``executemany`` makes a step of each row, and takes Python's lock after each, which a busy event loop beside it
+    wants too. Figures are in docs/decisions/0006-frontier.md.
     """
 
     def __init__(self, cursor: sqlite3.Cursor, statement: str, row: str) -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from pathlib import Path
 
 from webcrawl.errors import JobdirDamaged
 from webcrawl.frontier.backends.sighting import Activity, KeySighting, Sighting
 from webcrawl.frontier.backends.sqlite.keys import parse
-from webcrawl.frontier.backends.sqlite.opening import translate_opening
-from webcrawl.frontier.backends.sqlite.standing import open_to_look
+from webcrawl.frontier.backends.sqlite.standing import looking_at
 from webcrawl.frontier.records import State, UrlEntry
 from webcrawl.frontier.seen import Seen
 from webcrawl.hosts.record import HostRecord, RobotsRecord
@@ -38,11 +36,8 @@ def sighting_of(
 
     :raises webcrawl.errors.StartRefused: it holds no crawl, or one that this version cannot read
     """
-    try:
-        with closing(open_to_look(path)) as connection:
-            return _Look(connection, path, key_of, fingerprint).sighting(origin, now)
-    except sqlite3.DatabaseError as error:
-        raise translate_opening(error, path) from error
+    with looking_at(path) as connection:
+        return _Look(connection, path, key_of, fingerprint).sighting(origin, now)
 
 
 class _Look:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from webcrawl.errors import JobdirUnusable
@@ -17,26 +18,26 @@ def standing_of(path: Path, now: float) -> Standing:
 
     :raises webcrawl.errors.StartRefused: it holds no crawl, or one that this version cannot read
     """
-    try:
-        with closing(open_to_look(path)) as connection:
-            return _read(connection, now)
-    except sqlite3.DatabaseError as error:
-        raise translate_opening(error, path) from error
+    with looking_at(path) as connection:
+        return _read(connection, now)
 
 
-def open_to_look(path: Path) -> sqlite3.Connection:
-    """A connection to the database of a crawl that cannot change it, in a transaction: it shows one moment."""
+@contextmanager
+def looking_at(path: Path) -> Iterator[sqlite3.Connection]:
+    """The database of a crawl, also while it runs, in a transaction that cannot change it: it shows one moment.
+
+    :raises webcrawl.errors.StartRefused: it holds no crawl, or one that this version cannot read
+    """
     if not path.is_file():
         raise JobdirUnusable(f"{path.parent} is no crawl with a frontier on disk: it has no {path.name}")
-    connection = read_only(path)
     try:
-        connection.execute("BEGIN")
-        if is_new(connection, path, {}):
-            raise JobdirUnusable(f"there is no crawl in {path} yet")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+        with closing(read_only(path)) as connection:
+            connection.execute("BEGIN")
+            if is_new(connection, path, {}):
+                raise JobdirUnusable(f"there is no crawl in {path} yet")
+            yield connection
+    except sqlite3.DatabaseError as error:
+        raise translate_opening(error, path) from error
 
 
 def _read(connection: sqlite3.Connection, now: float) -> Standing:

@@ -1,4 +1,4 @@
-"""How a middleware refuses a request: an IgnoreRequest that names the rule."""
+"""How a middleware or a download handler refuses a request: an IgnoreRequest that names the rule."""
 
 from __future__ import annotations
 
