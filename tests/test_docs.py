@@ -12,7 +12,7 @@ import pytest
 from scrapy.commands import ScrapyCommand
 
 from tests import docs_tables
-from webcrawl import vocabulary
+from webcrawl.configuration import vocabulary
 from webcrawl.hosts.health import FAILURES
 
 ROOT = Path(__file__).parents[1]

@@ -8,7 +8,8 @@ With ``SCRAPY_SETTINGS_MODULE=webcrawl.environment`` an environment variable ``W
 import os
 import sys
 
-from webcrawl import configuration, settings, vocabulary
+from webcrawl import configuration, settings
+from webcrawl.configuration import vocabulary
 
 # In lower case: what stands here in capitals is a setting for Scrapy.
 prefix = "WEBCRAWL_"

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from webcrawl.choices import wrong_files
+from webcrawl.configuration.vocabulary import nearest
 from webcrawl.contact import contact_problem
 from webcrawl.errors import Problem
 from webcrawl.scope.allow import AllowRule, PatternError
 from webcrawl.scope.exclusion import ExclusionError, ExclusionList
 from webcrawl.scope.whitelist import WhitelistError, whitelist_of
 from webcrawl.urls.seeds import BadSeed, Seed, SeedsError, read_seeds
-from webcrawl.vocabulary import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -19,9 +19,9 @@ from webcrawl.commands.arguments import BROAD
 from webcrawl.commands.crawl_asked import NOT_FROM_OUTSIDE, crawl_asked
 from webcrawl.commands.local_crawl import LocalCrawl
 from webcrawl.configuration import Configuration, check
+from webcrawl.configuration.vocabulary import nearest
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.frontier.backend import Command as Wanted
-from webcrawl.vocabulary import nearest
 
 if TYPE_CHECKING:
     import argparse

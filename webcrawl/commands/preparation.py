@@ -17,9 +17,9 @@ from scrapy.spiderloader import get_spider_loader
 
 from webcrawl.commands.arguments import STANDARD_INPUT, check_arguments
 from webcrawl.configuration import Configuration, check
+from webcrawl.configuration.vocabulary import nearest
 from webcrawl.errors import Problem
 from webcrawl.extensions.summary import RESUME_COMMAND
-from webcrawl.vocabulary import nearest
 
 if TYPE_CHECKING:
     import argparse

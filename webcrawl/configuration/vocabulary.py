@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from scrapy.settings import default_settings
 
+from webcrawl.configuration.readers import Reader, as_list, as_switch, choice
 from webcrawl.errors import Problem
-from webcrawl.readers import Reader, as_list, as_switch, choice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

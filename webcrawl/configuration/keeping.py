@@ -1,0 +1,32 @@
+"""Settings of what is kept: the crawl's folder, archive and log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from webcrawl.configuration.readers import folder, real, switch, whole
+from webcrawl.configuration.setting import setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeepingSettings:
+    """A part of ``Configuration``; each field is a setting of the same name in capitals."""
+
+    jobdir: Path | None = setting(
+        folder("a folder or the name of a new one"),
+        None,
+        "",
+        "where the crawl lives; a fresh folder if unset",
+    )
+    warc_enabled: bool = setting(switch(), True, "", "whether requests and responses are kept")
+    warc_roll_bytes: int = setting(
+        whole(1024, 1 << 50), 1_000_000_000, "bytes", "a WARC file is closed at this size"
+    )
+    warc_compression_level: int = setting(whole(0, 3), 2, "", "effort of gzip, from quick to small")
+    fetch_log_roll_bytes: int = setting(
+        whole(1024, 1 << 50), 1_000_000_000, "bytes", "fetch.jsonl is set aside and compressed at this size"
+    )
+    commit_interval_seconds: float = setting(
+        real(0, 60), 0.1, "seconds", "how long finished requests wait for others to be stored with them"
+    )
