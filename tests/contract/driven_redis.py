@@ -163,7 +163,7 @@ class DrivenRedis(Driven):
         states: Counter[State] = Counter()
         for names in self.names():
             for segment in self.client.hvals(names.seen):
-                states.update(state for _, state in unpack_marks(segment))
+                states.update(state for _, state, _ in unpack_marks(segment))
         return states
 
     def hosts(self) -> dict[str, StoredHost]:

@@ -176,7 +176,7 @@ def known_of_nobody(books: Books) -> None:
 
 def garbage_in_a_segment(books: Books) -> None:
     marks = books.client.hget(books.names.seen, SHORT)
-    books.client.hset(books.names.seen, SHORT, marks + b"12345678?" + b"12")
+    books.client.hset(books.names.seen, SHORT, marks + b"12345678=" + b"12")
 
 
 def answer_lost(books: Books) -> None:

@@ -12,6 +12,7 @@ from tests.contract.samples import NOW
 from webcrawl.errors import StartRefused
 from webcrawl.frontier.backend import Command, Counts, Pulse
 from webcrawl.frontier.backends.redis.control import Control
+from webcrawl.frontier.backends.redis.packing import PROTOCOL
 from webcrawl.frontier.backends.standing import Worker
 
 if TYPE_CHECKING:
@@ -95,6 +96,17 @@ def join(runner: asyncio.Runner, redis_server: RedisServer) -> Iterator[Join]:
     yield one
     for driven in made:
         driven.dispose()
+
+
+def test_a_crawl_of_the_protocol_before_is_gone_on_with_once_nobody_of_it_is_at_work(join: Join) -> None:
+    first = join()
+    first.client.hset("broad:meta", "protocol", "1")
+    with pytest.raises(StartRefused, match="is worked on by a webcrawl with protocol 1"):
+        join()
+    first.close()
+    join()
+    assert first.client.hget("broad:meta", "protocol") == PROTOCOL.encode()
+    join()
 
 
 def want(driven: DrivenRedis, command: Command) -> None:

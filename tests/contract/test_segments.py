@@ -49,7 +49,7 @@ def test_every_mark_is_where_its_url_is_looked_for(driven: DrivenRedis, number: 
         )
     there = segments(driven)
     assert set(there) <= set(range(segments_of(number)))
-    marks = {mark: at for at, segment in there.items() for mark, _ in unpack_marks(segment)}
+    marks = {mark: at for at, segment in there.items() for mark, _, _ in unpack_marks(segment)}
     assert marks == {one.fingerprint: segment_of(one.fingerprint, segments_of(number)) for one in urls}
     assert max(map(len, there.values())) < 2.5 * 64 * MARK_BYTES
     for first in range(0, number, 4000):

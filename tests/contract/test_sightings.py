@@ -35,6 +35,9 @@ pytestmark = pytest.mark.parametrize(
     indirect=True,
 )
 
+WHY = (None, "dns", "robots")
+"""Why a URL is done, has failed, was refused."""
+
 
 @pytest.fixture
 def backend(make_backend: MakeBackend) -> Iterator[Driven]:
@@ -113,16 +116,51 @@ def test_a_url_that_is_over_has_its_state(backend: Driven) -> None:
     backend.commit(found(*urls))
     active = backend.activate_one()
     ended = [
-        Settled(one, state, "why" if state is not State.DONE else None, fence=active.record.fence)
-        for one, state in zip(urls, states, strict=False)
+        Settled(one, state, why, fence=active.record.fence)
+        for one, state, why in zip(urls, states, WHY, strict=False)
     ]
     backend.commit(Batch(settled=ended))
-    for one, state in zip(urls, states, strict=False):
+    for one, state, why in zip(urls, states, WHY, strict=False):
         seen = look(backend, one)
         assert (seen.known, seen.state) == (True, state if backend.exact else None)
-        if seen.rules_kept and backend.exact:
-            assert seen.rule == (None if state is State.DONE else "why")
+        assert seen.rules_kept == backend.exact
+        assert seen.rule == (why if backend.exact else None)
     assert look(backend, urls[3]).before == 0
+
+
+def test_a_url_that_is_refused_later_has_its_own_rule(backend: Driven) -> None:
+    """Also where the queue is too long, and where the same word is met again."""
+    urls = pages("a.test", 200)
+    backend.commit(found(*urls))
+    fence = backend.activate_one().record.fence
+    for first in (0, 100):
+        some = urls[first : first + 100]
+        backend.commit(
+            Batch(
+                settled=[
+                    Settled(one, State.REFUSED, WHY[n % 2 + 1], fence=fence) for n, one in enumerate(some)
+                ]
+            )
+        )
+    for number in (0, 1, 99, 100, 199):
+        seen = look(backend, urls[number])
+        assert seen.rule == (WHY[(number % 100) % 2 + 1] if backend.exact else None)
+
+
+def test_on_redis_the_first_63_words_of_a_shard_are_kept(backend: Driven) -> None:
+    urls = pages("a.test", 300)
+    backend.commit(found(*urls))
+    fence = backend.activate_one().record.fence
+    for first in range(0, 300, 30):
+        some = enumerate(urls[first : first + 30], first)
+        backend.commit(
+            Batch(settled=[Settled(one, State.FAILED, f"word {n}", fence=fence) for n, one in some])
+        )
+    bound = 63 if isinstance(backend, DrivenRedis) else 300
+    for number in (0, 1, bound - 1, *([bound, 299] if bound < 300 else ())):
+        seen = look(backend, urls[number])
+        assert seen.state == (State.FAILED if backend.exact else None)
+        assert seen.rule == (f"word {number}" if backend.exact and number < bound else None)
 
 
 def test_an_active_key_has_a_holder(backend: Driven) -> None:

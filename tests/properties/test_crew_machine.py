@@ -550,7 +550,7 @@ class _Books(DrivenRedis):
     def known(self) -> dict[int, State]:
         """The fingerprint of every URL that is known, with its state."""
         segments = [segment for names in self.names() for segment in self.client.hvals(names.seen)]
-        return dict(mark for segment in segments for mark in unpack_marks(segment))
+        return {mark: state for segment in segments for mark, state, _ in unpack_marks(segment)}
 
 
 @pytest.fixture

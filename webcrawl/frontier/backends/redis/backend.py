@@ -142,6 +142,7 @@ class RedisBackend:
             self._meta = {name: value for name, value in meta.items() if name not in PASSING}
             self._server.crawl = meta.get("crawl", "")
             alone = await self._crew.agree(meta, self._identity, self._clock())
+            self._meta["protocol"] = PROTOCOL
             self._shards += [Shard(ShardNames(self._options.spider, n)) for n in range(int(meta["shards"]))]
             await self._seeded.learn()
             await self._holding.join()

@@ -139,26 +139,37 @@ def settle_call(portion: Portion, member: str, epoch: int | str, slack_seconds: 
     ``epoch``: in which their links were queued, empty for no check. The lengths of queues are told that have ``long``
     URLs or more.
     """
-    args: list[Any] = [member, epoch, long]
+    words: dict[str, int] = {}
+    args: list[Any] = []
     for one in portion.in_order():
         record = one.record
         args.append(encoded(one.key))
         args += (b"", b"") if record is None else (record.fence, pack_record(record, slack_seconds))
         args.append(len(one.settled))
         for settled in one.settled:
-            args += (settled.fence, _pack_settled(settled))
-    return portion.shard.names.fixed, args
+            args += (settled.fence, _pack_settled(settled, words))
+    names = portion.shard.names
+    return [*names.fixed, names.reasons], [member, epoch, long, len(words), *map(encoded, words), *args]
 
 
-def _pack_settled(settled: Settled) -> bytes:
+def _pack_settled(settled: Settled, words: dict[str, int]) -> bytes:
+    """``words``: those of this call, with their numbers from 1 on."""
     entry, again = settled.entry, settled.again
     state = State.QUEUED if again is not None else settled.state
-    return b"%b%b%b%b" % (
+    why = settled.rule if again is None and state in (State.FAILED, State.REFUSED) else None
+    number = 0 if why is None or entry.repeat else _number_of(why, words)
+    return b"%b%b%b%c%b" % (
         place_bytes(place_of(entry)),
         mark_bytes(entry.fingerprint),
         b"-" if entry.repeat else b"%d" % state,
+        number,
         b"" if again is None else pack_entry(again),
     )
+
+
+def _number_of(why: str, words: dict[str, int]) -> int:
+    """What a byte can say of it."""
+    return words.setdefault(why, len(words) + 1) if why in words or len(words) < 255 else 0
 
 
 def release_calls(

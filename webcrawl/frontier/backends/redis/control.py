@@ -12,7 +12,7 @@ from webcrawl.frontier.backends.redis.clock import ServerClock
 from webcrawl.frontier.backends.redis.crew import LOOK
 from webcrawl.frontier.backends.redis.leases import set_clock
 from webcrawl.frontier.backends.redis.names import CrawlNames, ShardNames
-from webcrawl.frontier.backends.redis.packing import PROTOCOL
+from webcrawl.frontier.backends.redis.packing import PROTOCOL, READABLE
 from webcrawl.frontier.backends.redis.server import Server
 from webcrawl.frontier.backends.standing import Standing, Worker
 
@@ -43,7 +43,7 @@ class Control:
             where = f"on Redis at {self.server.address}"
             if not meta:
                 raise StartRefused(f"there is no crawl '{self.spider}' {where}; --spider NAME names another")
-            if meta.get("protocol") != PROTOCOL or not meta.get("shards", "").isdigit():
+            if meta.get("protocol") not in READABLE or not meta.get("shards", "").isdigit():
                 raise StartRefused(
                     f"the crawl '{self.spider}' {where} is one of protocol {meta.get('protocol')}, this webcrawl "
                     f"speaks {PROTOCOL}; use the version that began it"

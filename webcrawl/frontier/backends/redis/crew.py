@@ -10,7 +10,7 @@ from typing import Any
 from webcrawl.errors import StartRefused, StorageLost
 from webcrawl.frontier.backend import Command
 from webcrawl.frontier.backends.redis.names import CrawlNames
-from webcrawl.frontier.backends.redis.packing import PROTOCOL
+from webcrawl.frontier.backends.redis.packing import PROTOCOL, READABLE
 from webcrawl.frontier.backends.redis.scripts import script
 from webcrawl.frontier.backends.redis.server import Server
 
@@ -98,12 +98,13 @@ class Crew:
         members = await self.members(now)
         alone = not members
         where = f"the crawl '{self._names.spider}' on Redis at {self._server.address}"
-        if meta.get("protocol") != PROTOCOL:
+        earlier = alone and meta.get("protocol") in READABLE
+        if meta.get("protocol") != PROTOCOL and not earlier:
             raise StartRefused(
                 f"{where} is worked on by a webcrawl with protocol {meta.get('protocol')}, this one speaks "
                 f"{PROTOCOL}; use the version that began it, or another database"
             )
-        changed = {}
+        changed = {"protocol": PROTOCOL} if earlier and meta["protocol"] != PROTOCOL else {}
         if meta.get("command") == Command.STOP and not _heard_within(ALIVE_SECONDS, members, now):
             # Everybody has obeyed: who starts now means to go on.
             changed["command"] = str(Command.RUN)

@@ -35,5 +35,8 @@ class ShardNames:
         self.hosts, self.held, self.queues = self.fixed[0], self.fixed[2], self.fixed[4]
         self.given_up = self.fixed[6]
         self.seen, self.chunks = self.fixed[8], self.fixed[9]
+        self.reasons = self._tag + b"reasons"
         self.robots = self._tag + b"robots"
         self.robots_ends = self._tag + b"robots_ends"
+        self.others = [self.reasons, self.robots, self.robots_ends]
+        """What only some operations need."""

@@ -12,8 +12,11 @@ from webcrawl.frontier.queue_head import Place
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.hosts.record import HostRecord, RobotsRecord
 
-PROTOCOL = "1"
+PROTOCOL = "2"
 """Changes whenever processes with the old code could not work on the same crawl any more."""
+
+READABLE = ("1", PROTOCOL)
+"""Protocols of crawls that this code can go on with: in the first one URLs had no reasons."""
 
 TOTALS = (
     "queued",

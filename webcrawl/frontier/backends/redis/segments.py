@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from webcrawl.frontier.records import State
 
 MARK_BYTES = 9
-"""A fingerprint and a state."""
+"""A fingerprint, and a byte for state and reason."""
+
+REASONS_MAX = 63
+"""Words that a shard can have for why a URL failed or was refused."""
 
 _MARK = struct.Struct(">q")
 _FULL, _MANY = 64, 16384
@@ -50,9 +53,15 @@ def segment_from(field: bytes) -> tuple[bytes, int]:
     return field, 0
 
 
-def unpack_marks(segment: bytes) -> Iterator[tuple[int, State]]:
-    """Fingerprints and states in a segment of the seen test. :raises ValueError: it is cut off, or has no state"""
+def unpack_marks(segment: bytes) -> Iterator[tuple[int, State, int]]:
+    """Fingerprints, states and numbers of reasons (0 for none) in a segment of the seen test.
+
+    :raises ValueError: it is cut off, or has no state
+    """
     if len(segment) % MARK_BYTES:
         raise ValueError("a segment of the seen test ends within a mark")
     for at in range(0, len(segment), MARK_BYTES):
-        yield _MARK.unpack_from(segment, at)[0], State(segment[at + 8])
+        reason, state = divmod(segment[at + 8], 4)
+        if reason and state < State.FAILED:
+            raise ValueError(f"{segment[at + 8]} is no state of a URL")
+        yield _MARK.unpack_from(segment, at)[0], State(state), reason

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from webcrawl.frontier.backends.redis.audit.reading import KeyView, Reader, marks_in
+from webcrawl.frontier.backends.redis.audit.reading import KeyView, Reader, marks_in, pairs
 from webcrawl.frontier.backends.redis.control import Control
 from webcrawl.frontier.backends.redis.names import shard_of
 from webcrawl.frontier.backends.redis.packing import (
@@ -31,6 +31,8 @@ class _Found:
     view: KeyView
     host: StoredHost | None
     state: State | None = None
+    reason: int = 0
+    """The number of the word that says why it failed or was refused; 0 for none."""
     entry: UrlEntry | None = None
     before: int = 0
 
@@ -65,7 +67,7 @@ async def sighting_of(
         before=found.before,
         key=await _of_key(control, reader, found),
         robots=await _robots(reader, origin),
-        rules_kept=False,
+        rule=await _word(reader, found.reason),
         command=await control.command(),
         at_work=tuple(sorted(await control.at_work())),
         settings=settings,
@@ -77,25 +79,36 @@ async def _look(reader: Reader, key: str, fingerprint: int) -> _Found:
     if not view.record:
         return _Found(view, None)
     host = unpack_host(key, view.record)
-    state = await _state(reader, view, host, fingerprint)
+    state, reason = await _state(reader, view, host, fingerprint)
     before = 0
     async for part in reader.queue(view):
         for mark in marks_in(part):
             if mark.fingerprint == fingerprint:
                 [entry] = unpack_entries(mark.packed, key)
                 if entry.kind != Kind.ROBOTS:
-                    return _Found(view, host, state, entry, before)
+                    return _Found(view, host, state, reason, entry, before)
             before += 1
-    return _Found(view, host, state)
+    return _Found(view, host, state, reason)
 
 
-async def _state(reader: Reader, view: KeyView, host: StoredHost, fingerprint: int) -> State | None:
+async def _state(
+    reader: Reader, view: KeyView, host: StoredHost, fingerprint: int
+) -> tuple[State | None, int]:
     number = segment_of(fingerprint, segments_of(host.known))
     async for _, segment in reader.segments(view.key, range(number, number + 1)):
-        for mark, state in unpack_marks(segment):
+        for mark, state, reason in unpack_marks(segment):
             if mark == fingerprint:
-                return state
-    return None
+                return state, reason
+    return None, 0
+
+
+async def _word(reader: Reader, number: int) -> str | None:
+    """The word that has ``number``."""
+    if not number:
+        return None
+    words = {int(value): word for word, value in pairs(await reader.ask("HGETALL", reader.names.reasons))}
+    word = words.get(number)
+    return None if word is None else word.decode("utf-8", "surrogatepass")
 
 
 async def _of_key(control: Control, reader: Reader, found: _Found) -> KeySighting | None:

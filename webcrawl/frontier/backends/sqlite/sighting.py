@@ -70,6 +70,7 @@ class _Look:
             key=None if host is None else self._of_key(host),
             robots=None if robots is None else RobotsRecord(*robots),
             rule=rule,
+            rules_kept=self._meta.get("FRONTIER_SEEN") != "bloom",
             settings=self._meta,
         )
 

@@ -69,7 +69,7 @@ class SeenLook:
         found: dict[int, list[State]] = {}
         for unit in _units(segment):
             try:
-                [(fingerprint, state)] = unpack_marks(unit)
+                [(fingerprint, state, _)] = unpack_marks(unit)
             except ValueError as error:
                 name = f"a mark of {view.name} in segment {number}"
                 self._flaws.add(Kind.UNREADABLE, name, str(error), _restate(view.key))

@@ -14,7 +14,7 @@ from webcrawl.frontier.backends.redis.server import Server
 async def strays(server: Server, spider: str, readers: Sequence[Reader]) -> Flaws:
     """Shards that the crawl does not have, and names that nobody uses."""
     flaws = Flaws("")
-    used = [{*reader.names.fixed, reader.names.robots, reader.names.robots_ends} for reader in readers]
+    used = [{*reader.names.fixed, *reader.names.others} for reader in readers]
     beyond: set[int] = set()
     tag = f"{{{spider}:".encode()
     pattern = re.sub(rb"([*?\[\]\\])", rb"\\\1", tag) + b"*}:*"

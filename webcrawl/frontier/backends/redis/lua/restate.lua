@@ -35,7 +35,8 @@ for at = 1, #fields do
         local mark, state = sub(text, begin, begin + 7), byte(text, begin + 8)
         local before = states[mark]
         -- A URL gets another state than queued when it is over with it: that one stands.
-        if STATES[state] and (not before or before == 0 or state > 0 and state < before) then
+        local sound = state < 4 or state % 4 > 1
+        if sound and (not before or before == 0 or state > 0 and state % 4 < before % 4) then
             set(mark, state)
         end
     end
@@ -57,7 +58,7 @@ for _, mark in ipairs(marks) do
     if states[mark] then
         local segment = segment_of(mark, 1, segments_of(known))
         parts[segment] = parts[segment] or {}
-        parts[segment][#parts[segment] + 1] = mark .. STATES[states[mark]]
+        parts[segment][#parts[segment] + 1] = mark .. string.char(states[mark])
     end
 end
 carry_out_on('HDEL', SEEN, fields)

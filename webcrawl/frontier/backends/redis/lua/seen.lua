@@ -1,13 +1,13 @@
 -- The seen test: which URLs of a key are known, and the state of each. Put before each operation that says so.
 --
 -- A URL is known by its mark: the 8 bytes of its fingerprint, big-endian. A key's marks lie in segments, the fields of
--- `seen`: strings of marks in no order, each with one more byte, its state (0 queued, 1 done, 2 failed, 3 refused). So a URL
--- costs 9 bytes and its part of a field. Segment 0 is the field <key>, segment n the field <key> and n in 4 bytes,
+-- `seen`: strings of marks in no order, each with one more byte: its state (0 queued, 1 done, 2 failed, 3 refused) and four
+-- times the number of the reason why it failed or was refused (0 for none; see settle.lua). So a URL costs 9 bytes and its
+-- part of a field. Segment 0 is the field <key>, segment n the field <key> and n in 4 bytes,
 -- big-endian. How many segments there are follows from how many URLs of the key are known, see `segments_of`; which of them
 -- a mark is in from its last three bytes, by linear hashing (Litwin, 1980). segments.py has the same.
 
 local FULL, MANY = 64, 16384
-local STATES = { [0] = '\0', '\1', '\2', '\3' }
 
 -- `fields`: the segments that were asked for, and `numbers` the other way round; `texts`: what is in them; `added`: what
 -- will be put behind that.
@@ -104,20 +104,20 @@ function seen.is_new(number, mark)
     return added and find_mark(added, mark) ~= nil
 end
 
--- Add units of a mark and a state.
+-- Add units of a mark and its byte.
 function seen.add(number, units)
     local added = seen.added[number]
     seen.added[number] = added and added .. units or units
 end
 
 function seen.state(number, at)
-    return byte(seen.texts[number], at + 8)
+    return byte(seen.texts[number], at + 8) % 4
 end
 
--- Give the mark at `at` another state.
+-- Give the mark at `at` another state and reason.
 function seen.turn(number, at, state)
     local text = seen.texts[number]
-    seen.texts[number] = sub(text, 1, at + 7) .. STATES[state] .. sub(text, at + 9)
+    seen.texts[number] = sub(text, 1, at + 7) .. state .. sub(text, at + 9)
     seen.changed[number] = true
 end
 

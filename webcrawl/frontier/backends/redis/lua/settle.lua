@@ -2,14 +2,16 @@
 -- uses: shard queue seen crew
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
+-- KEYS[11]     reasons HASH  word -> number: why URLs failed or were refused, the first 63 words of the shard
 -- ARGV[1]      the caller's name as a member of the crew
 -- ARGV[2]      epoch in which the links of these URLs were queued, '' for no check: a server that has started since may
 --              have forgotten them
 -- ARGV[3]      how long a queue has to be for its length to be told
--- ARGV[4..]    for each key: key, fence of its record ('0': not checked; '' for no record), its record as in crew.lua, number
+-- ARGV[4]      how many words follow, at most 255: why URLs failed or were refused
+-- ARGV[5..]    these words; then for each key: key, fence of its record ('0': not checked; '' for no record), its record as in crew.lua, number
 --              of URLs, and for each URL two: fence ('0': not checked), and in one string its place (14 bytes), its mark (8
---              bytes), its new state (a digit; '-' for a repeat, which has none) and, where it goes back into the queue, its
---              entry at the new place
+--              bytes), its new state (a digit; '-' for a repeat, which has none), the number of its word (a byte; 0 for
+--              none) and, where it goes back into the queue, its entry at the new place
 -- Returns      {queued in all, fates, keys and lengths of long queues, keys whose records were dropped}; a fate is 1 when it
 --              was carried out, 0 when it was dropped because the caller does not hold the key; or {-1} when the epoch is
 --              over, and nothing was done. Carried out a second time it changes nothing.
@@ -20,10 +22,12 @@ end
 
 local NAMES = { [0] = 'queued', 'done', 'failed', 'refused' }
 local PRUNED, REPEAT = 3, 45
+local REASONS, REASONS_MAX = KEYS[11], 63
 
 -- `args`: where what is said of each key begins in ARGV.
 local me, long, keys, args = ARGV[1], tonumber(ARGV[3]), {}, {}
-local at = 4
+local words = tonumber(ARGV[4])
+local at = 5 + words
 while at <= #ARGV do
     keys[#keys + 1] = ARGV[at]
     args[#keys] = at
@@ -40,9 +44,27 @@ for number = 1, #keys do
 end
 seen.fetch()
 
+-- The numbers of the words; none for those that came when there were enough. They are written at the end: a server without
+-- room takes a script that begins with making some.
+local reasons, met = {}, {}
+if words > 0 then
+    local names = { unpack(ARGV, 5, 4 + words) }
+    local numbers, most = values(REASONS, names), nil
+    for word = 1, words do
+        most = most or not numbers[word] and call('HLEN', REASONS)
+        if not numbers[word] and most < REASONS_MAX then
+            most = most + 1
+            numbers[word] = most
+            met[#met + 1], met[#met + 2] = names[word], most
+        end
+        reasons[word] = tonumber(numbers[word] or 0)
+    end
+end
+
 -- The new state of a URL. Returns whether it was new in the seen test, nil when the URL was settled before.
 local function turn(segment, text, removed)
     local mark, state = sub(text, 15, 22), byte(text, 23) - 48
+    local told = string.char(state + 4 * (reasons[byte(text, 24)] or 0))
     local found = seen.find(segment, mark)
     local before = found and seen.state(segment, found)
     if not removed and before and before ~= PRUNED or seen.is_new(segment, mark) then
@@ -51,9 +73,9 @@ local function turn(segment, text, removed)
     end
     if not before then
         -- The server forgot its last second.
-        seen.add(segment, mark .. STATES[state])
+        seen.add(segment, mark .. told)
     elseif before ~= state then
-        seen.turn(segment, found, state)
+        seen.turn(segment, found, told)
     end
     if before ~= state then
         if before and before > 0 then
@@ -76,7 +98,7 @@ local function settle(rows, arg)
             return removed and -1 or 0, 0
         end
     end
-    local again = #text > 23 and queue.insert(rows, sub(text, 24))
+    local again = #text > 24 and queue.insert(rows, sub(text, 25))
     return (removed and -1 or 0) + (again and 1 or 0), new and 1 or 0
 end
 
@@ -147,6 +169,7 @@ for number = 1, #keys do
     end
 end
 
+carry_out_on('HSET', REASONS, met)
 carry_out_on('HSET', HOSTS, written)
 seen.save()
 settle_totals()
