@@ -16,23 +16,32 @@ import pytest
 from scrapy.settings import Settings
 from scrapy.utils.project import get_project_settings
 
+from tests.crawl import expectation
 from tests.crawl.crawling import AT_ONCE, ROOT
 from tests.fakeweb import Placement
 from webcrawl.commands.inquiry import Inquiry, Question
 from webcrawl.configuration import Configuration
 
 ALLOW = r"//h000[0-7]\.(?!.*/news/)|/news/.*[13579]$"
-FORBIDDEN, PRIVATE, WILD, UNREACHABLE, CUT = (f"h000{number}.localhost" for number in range(2, 7))
+FORBIDDEN, PRIVATE, WILD, UNREACHABLE, CUT, FLAKY = (f"h000{number}.localhost" for number in range(2, 8))
 RULES = {
     FORBIDDEN: ("Disallow: /",),
     PRIVATE: ("Disallow: /private/",),
     WILD: ("Disallow: /*.html$", "Disallow: /*?view="),
 }
 """What forbids, in the words of each host's robots.txt."""
-CHOICES = {"RETRY_TIMES": 0, "FRONTIER_PATIENCE_SECONDS": 0, "CONCURRENT_REQUESTS": 4}
+RETRY_TIMES = 1
+CLOCK_SECONDS = 0.05
+"""By which the clock of a Redis differs from ours at most, on one machine."""
+CHOICES = {
+    "RETRY_TIMES": RETRY_TIMES,
+    "FRONTIER_PATIENCE_SECONDS": 0,
+    "CONCURRENT_REQUESTS": 4,
+    "POLITENESS_FACTOR": 3,
+}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def web(serve):
     placements = (
         Placement("robots-forbid", hosts=(FORBIDDEN,)),
@@ -40,8 +49,9 @@ def web(serve):
         Placement("robots-wildcard", hosts=(WILD,)),
         Placement("robots-error", hosts=(UNREACHABLE,), options={"status": 500}),
         Placement("reset", hosts=(CUT,), paths=("/",)),
+        Placement("flaky", hosts=(FLAKY,)),
     )
-    return serve(hosts=9, pages=270, zipf=0.1, same_host=0.7, seed=5, placements=placements)
+    return serve(hosts=9, pages=150, zipf=0.1, same_host=0.7, seed=5, placements=placements)
 
 
 class Told:
@@ -66,7 +76,15 @@ class Truth:
     def __init__(self, web, lines):
         self.web = web
         self.facts = web.web.truth()
-        self.ends = {line["url"]: line for line in lines if line["kind"] == "page"}
+        self.lines = defaultdict(list)
+        self.of_key = {}
+        """The last line of each politeness key."""
+        for line in sorted(lines, key=lambda line: line["end"]):
+            self.of_key[line["key"]] = line
+            if line["kind"] == "page":
+                self.lines[line["url"]].append(line)
+        assert Counter(map(len, self.lines.values())) == Counter(Counter(expectation.asked(web)).values())
+        self.ends = {url: lines[-1] for url, lines in self.lines.items()}
         self.robots = {line["url"].removesuffix("/robots.txt") for line in lines if line["kind"] == "robots"}
         self.parents = defaultdict(set)
         pages = {web.web.url(page): page for page in web.web.pages()}
@@ -79,8 +97,15 @@ class Truth:
         """All pages of the web, and links that lead nowhere."""
         return sorted({*self.facts, *self.parents})
 
+    def is_tried_again(self, url):
+        """Whether what came of it is not the last word."""
+        failed = self.ends[url].get("status", 500) == 500
+        return failed and len(self.lines[url]) <= RETRY_TIMES
+
     def fates(self, url):
         """The conclusions that are right, each with its rule."""
+        if url in self.ends and self.is_tried_again(url):
+            return {("waits", None), ("kept", None)}
         if url in self.ends:
             error = self.ends[url].get("error")
             return {("failed", error)} if error else {("done", None)}
@@ -108,8 +133,7 @@ def assert_right(truth, told, url):
     )
     assert_robots(truth, url, found["robots"])
     if found["log"] is not None:
-        assert found["log"]["count"] == (url in truth.ends)
-        assert found["log"]["last"] == ([truth.ends[url]] if url in truth.ends else [])
+        assert found["log"] == {"count": len(truth.lines[url]), "last": truth.lines[url]}
     queued = found["frontier"]["queued"]
     assert (queued is not None) == (conclusion[0] in ("waits", "kept", "will_be_refused"))
     if queued is not None:
@@ -117,10 +141,22 @@ def assert_right(truth, told, url):
         assert via in truth.parents[url] if url not in truth.web.seeds else via is None
         assert queued["depth"] == (0 if via is None else truth.ends[via]["depth"] + 1)
         assert queued["url"] == url
-        assert queued["attempts"] == 0
+        assert queued["attempts"] == len(truth.lines[url])
         assert found["conclusion"]["leased"] is False
-        assert found["clocks"]["earliest_at"] is None or found["clocks"]["earliest_at"] >= found["now"]
+    if queued is not None:
+        assert_clocks(truth, found)
     return found
+
+
+def assert_clocks(truth, found):
+    """The key's own clock is what its last line says was owed; a URL waits for the latest of all."""
+    told = {clock["name"]: clock["until"] for clock in found["clocks"]["clocks"]}
+    last = truth.of_key.get(found["url"]["key"])
+    assert ("politeness" in told) == (last is not None)
+    if last is not None:
+        assert told["politeness"] == pytest.approx(last["end"] + last["delay"], abs=CLOCK_SECONDS)
+    untils = [found["now"], *told.values()]
+    assert found["clocks"]["earliest_at"] == (None if None in untils else max(untils))
 
 
 def assert_robots(truth, url, robots):
@@ -140,33 +176,36 @@ def assert_robots(truth, url, robots):
         assert [line["text"] for line in robots["group"]] == ["User-agent: *"]
 
 
-def explained(truth, told, figures):
+def explained(truth, told, queued=None):
     """Every URL of the web; the number of each conclusion."""
     found = [assert_right(truth, told, url) for url in truth.urls()]
     queues = defaultdict(list)
     for one in found:
         if one["frontier"]["queued"] is not None:
             queues[one["url"]["key"]].append(one["frontier"]["queued"]["before"])
-    for before in queues.values():
+    for key, before in queues.items():
         # Every place of every queue is somebody's.
         assert sorted(before) == list(range(len(before)))
-    assert sum(map(len, queues.values())) == figures
+        in_queue = {one["key"]["queued"] for one in found if one["url"]["key"] == key}
+        assert in_queue == {len(before)}
+    if queued is not None:
+        assert sum(map(len, queues.values())) == queued
     return Counter(one["conclusion"]["fate"] for one in found)
 
 
 def test_every_url_is_explained_when_the_crawl_was_stopped_and_when_it_has_ended(web, crawl, monkeypatch):
     choices = {"arguments": {"allow": ALLOW}, **CHOICES}
-    first = crawl(web.seeds, CLOSESPIDER_PAGECOUNT=30, **choices).assert_ended_well()
+    first = crawl(web.seeds, CLOSESPIDER_PAGECOUNT=25, **choices).assert_ended_well()
     told = Told(monkeypatch, JOBDIR=first.path)
     fates = explained(Truth(web, first.log()), told, first.assert_sound().queued)
-    assert fates["done"] >= 30
-    assert min(fates[fate] for fate in ("waits", "would_be_queued", "would_be_refused")) > 5
+    assert fates["done"] >= 20
+    assert min(fates[fate] for fate in ("waits", "would_be_queued", "would_be_refused")) > 2
 
     ended = crawl(web.seeds, of=first, **choices)
     truth = Truth(web, ended.log())
     fates = explained(truth, told, ended.assert_sound().queued)
     assert fates["done"] == sum("status" in line for line in truth.ends.values())
-    assert min(fates[fate] for fate in ("failed", "refused", "waits", "would_be_refused")) > 2
+    assert min(fates[fate] for fate in ("failed", "refused", "waits", "would_be_refused")) > 0
     assert_told_by_the_command(web, ended, truth)
 
 
@@ -199,10 +238,9 @@ def assert_told_by_the_command(web, ended, truth):
 def test_on_redis_too(web, crawl, serve_redis, monkeypatch):
     redis = serve_redis()
     choices = {"arguments": {"allow": ALLOW}, "REDIS_URL": redis.url, **CHOICES}
-    first = crawl(web.seeds, CLOSESPIDER_PAGECOUNT=30, **choices).assert_ended_well()
+    first = crawl(web.seeds, CLOSESPIDER_PAGECOUNT=60, **choices).assert_ended_well()
     told = Told(monkeypatch, JOBDIR=first.path, REDIS_URL=redis.url)
-    truth = Truth(web, first.log())
-    fates = Counter(assert_right(truth, told, url)["conclusion"]["fate"] for url in truth.urls()[::3])
-    assert min(fates[fate] for fate in ("done", "waits", "would_be_queued", "would_be_refused")) > 1
+    fates = explained(Truth(web, first.log()), told)
+    assert min(fates[fate] for fate in ("done", "refused", "waits", "would_be_refused")) > 2, fates
     elsewhere = told(web.seeds[0], allow="other")["crawl"]["differs"]
     assert elsewhere == [{"name": "allow", "there": ALLOW, "here": "other"}]
