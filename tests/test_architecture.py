@@ -44,6 +44,7 @@ WIRING = ("scrapy", "twisted", "itemadapter", "pydispatch")
 BACKENDS_KNOW = (
     "frontier.backend",
     "frontier.backends",
+    "frontier.claims",
     "frontier.draw",
     "frontier.hold",
     "frontier.queue_head",

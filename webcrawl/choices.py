@@ -6,7 +6,9 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from webcrawl.hosts.groups import NO_GROUPS, GroupsError, load_groups
 from webcrawl.hosts.politeness import Politeness
+from webcrawl.hosts.shared_clocks import SharedClocks
 from webcrawl.scope.listed import ListedRule, UnlistedRule
 from webcrawl.scope.patterns import Patterns, PatternsError, load_patterns
 from webcrawl.scope.port import PortRule
@@ -16,6 +18,7 @@ from webcrawl.scope.top_level import TopLevelRule
 from webcrawl.urls.canonical import SWITCHES, CanonicalRules
 from webcrawl.urls.host_rules import HostRulesError, load_host_rules
 from webcrawl.urls.politeness_key import PolitenessKey
+from webcrawl.urls.registrable import registrable_domain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -38,13 +41,18 @@ def wrong_files(configuration: Configuration) -> Iterator[tuple[str, str]]:
             load_host_rules(configuration.host_rules_file)
         except HostRulesError as error:
             yield from (("HOST_RULES_FILE", line) for line in str(error).splitlines())
+    if configuration.politeness_groups_file is not None:
+        try:
+            load_groups(configuration.politeness_groups_file)
+        except GroupsError as error:
+            yield from (("POLITENESS_GROUPS_FILE", line) for line in str(error).splitlines())
 
 
 class Choices:
     """The choices of one crawl, with the files that they name read once."""
 
     def __init__(self, configuration: Configuration) -> None:
-        """:raises PatternsError: :raises HostRulesError: a file is wrong"""
+        """:raises PatternsError: :raises HostRulesError: :raises GroupsError: a file is wrong"""
         self._configuration = configuration
         path = configuration.host_rules_file
         self.compared = CanonicalRules(
@@ -80,6 +88,18 @@ class Choices:
         return PolitenessKey(
             mode or self._configuration.politeness_key,  # type: ignore[arg-type]
             None if hosts is None else hosts.known_as,
+        )
+
+    def shared_clocks(self) -> SharedClocks:
+        """Which clocks sites share."""
+        configuration = self._configuration
+        path = configuration.politeness_groups_file
+        return SharedClocks(
+            configuration.politeness_address_delay,
+            configuration.politeness_domain_delay,
+            configuration.politeness_host_delay,
+            NO_GROUPS if path is None else load_groups(path),
+            registrable_domain,
         )
 
     def comparison(self) -> dict[str, str]:

@@ -21,12 +21,13 @@ from webcrawl.archive.remote import RemoteArchive
 from webcrawl.choices import Choices, politeness_of
 from webcrawl.configuration import Configuration
 from webcrawl.contact import is_contact, is_public
-from webcrawl.downloadhandlers.network import private_addresses
+from webcrawl.downloadhandlers.network import network_of, private_addresses
 from webcrawl.frontier.archive_thread import ArchiveThread
-from webcrawl.frontier.backend import Backend
+from webcrawl.frontier.backend import Backend, SharedBackend
 from webcrawl.frontier.backends.memory import MemoryBackend
 from webcrawl.frontier.backends.sqlite import SqliteBackend
 from webcrawl.frontier.backends.sqlite.backend import SqliteOptions
+from webcrawl.frontier.claims import ClockStore
 from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.intake import Intake
 from webcrawl.frontier.order import Order
@@ -88,6 +89,8 @@ class Machine:
     private: PrivateAddressRule
     exclusions: ExclusionList | None
     seeded: SeededHosts
+    clocks: ClockStore | None = None
+    """Where those clocks are kept that keys share with keys of other processes; None where there are none such."""
 
 
 def machine_of(crawler: Crawler) -> Machine:
@@ -107,7 +110,7 @@ def _build(crawler: Crawler) -> Machine:
     fixed, followed = scopes_of(configuration, choices, crawler.spider, private, exclusions)
     intake = Intake(key, followed, fixed, choices.compared)
     rules = RulesCache(ROBOTS_PARSED, configuration.product_token)
-    policies = _policies(configuration, key, intake, rules, time.time())
+    policies = _policies(crawler, configuration, choices, key, intake, rules)
     directory = jobdir_path(crawler)
     jobdir = None if directory is None else Jobdir(directory)
     seeded = SeededHosts(private)
@@ -125,6 +128,7 @@ def _build(crawler: Crawler) -> Machine:
         private,
         exclusions,
         seeded,
+        backend.clocks if isinstance(backend, SharedBackend) else None,
     )
 
 
@@ -241,14 +245,19 @@ def _archive(configuration: Configuration, jobdir: Jobdir) -> RemoteArchive:
 
 
 def _policies(
-    configuration: Configuration, key: PolitenessKey, intake: Intake, rules: RulesCache, now: float
+    crawler: Crawler,
+    configuration: Configuration,
+    choices: Choices,
+    key: PolitenessKey,
+    intake: Intake,
+    rules: RulesCache,
 ) -> Policies:
     prioritiser = configuration.frontier_prioritiser
     return Policies(
         order=Order(
             configuration.frontier_order,  # type: ignore[arg-type]
             load_object(prioritiser) if prioritiser else None,
-            now,
+            time.time(),
         ),
         draw=Draw(configuration.frontier_bias),
         politeness=politeness_of(configuration),
@@ -270,6 +279,9 @@ def _policies(
         retry_times=configuration.retry_times,
         pages_per_key_max=configuration.pages_per_key_max,
         forget=intake.forget,
+        shared_clocks=choices.shared_clocks(),
+        # The network is there once the event loop runs.
+        locate=lambda host: network_of(crawler).places.locate(host),
     )
 
 

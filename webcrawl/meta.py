@@ -52,6 +52,8 @@ class FetchMeta:
     """What the response's ``X-Robots-Tag`` asks of us."""
     hold: Hold = FOREVER
     """How long the key may be contacted; over, another process may be at it."""
+    place: str | None = None
+    """The address at which alone the host may be contacted, since its clock is ours; empty for none, None for any."""
     exclusions: ExclusionList | None = None
     """Asked once more when the connection stands and the request is about to be sent; None when there is no list."""
     sent_under: str | None = None
@@ -88,6 +90,6 @@ def detach(request: Request) -> FetchMeta:
 def _own(request: Request, lease_id: int | None) -> FetchMeta:
     old = fetch_meta(request)
     own = FetchMeta(lease_id, old.kind, old.key, old.depth, old.via, old.wanted, old.maxsize, hold=old.hold)
-    own.exclusions = old.exclusions
+    own.exclusions, own.place = old.exclusions, old.place
     request.meta[KEY] = own
     return own

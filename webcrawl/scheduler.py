@@ -111,6 +111,7 @@ class Scheduler:
             changed=self.wake,
             broken=self._broken,
             stopped=self._stopped,
+            clocks=machine.clocks,
         )
 
     @classmethod
@@ -210,7 +211,8 @@ class Scheduler:
             entry.via,
             wanted,
             maxsize,
-            hold=lease.hold,
+            hold=lease.both,
+            place=lease.claim.address,
             exclusions=self._machine.exclusions,
         )
         return request

@@ -73,6 +73,12 @@ POLITENESS_MIN_DELAY = 5.0  # seconds
 POLITENESS_MAX_DELAY = 60.0  # seconds; a Crawl-delay may be longer
 POLITENESS_FACTOR = 10.0  # times the download time; 0: the shortest delay always
 POLITENESS_CRAWL_DELAY_MAX = 300.0  # seconds; hosts that ask for more are left alone
+POLITENESS_ADDRESS_DELAY = (
+    0.0  # seconds between two requests to an IP address, for whichever hosts; 0: no clock
+)
+POLITENESS_HOST_DELAY = 0.0  # the same for a host name
+POLITENESS_DOMAIN_DELAY = 0.0  # the same for a registrable domain
+POLITENESS_GROUPS_FILE = None  # sites that share a server: NAME SECONDS SITES, one a line
 ROBOTS_TTL_SECONDS = 86_400
 ROBOTS_MAX_BYTES = 512_000
 ROBOTS_CACHE_SIZE = 262_144  # origins

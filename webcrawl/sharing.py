@@ -34,6 +34,7 @@ class _Parameters(dict[str, Any]):
         return cls(rest, url=url)
 
 
+_SHARED_DELAYS = ("POLITENESS_ADDRESS_DELAY", "POLITENESS_DOMAIN_DELAY", "POLITENESS_HOST_DELAY")
 _LISTS = ("ALLOW_FILE", "DENY_FILE", "USELESS_PATHS_FILE")
 
 
@@ -53,6 +54,7 @@ def shared_backend(
         robots_max=configuration.robots_cache_size,
         budget_bytes=configuration.redis_budget_bytes,
         delay_seconds=configuration.politeness_min_delay,
+        claim_seconds=max(2 * configuration.download_timeout, configuration.lease_seconds),
         worker=configuration.worker_name,
     )
     parameters = connection_parameters(crawler.settings, _patience(configuration.lease_seconds))
@@ -97,6 +99,8 @@ def identity(configuration: Configuration, choices: Choices, spider: object) -> 
         **{name: digest_of(one.text for one in choices.expressions.get(name, ())) for name in _LISTS},
         "TOP_LEVEL_DOMAINS": digest_of(sorted(configuration.top_level_domains)),
         "PORTS_ALLOWED": ",".join(map(str, sorted(configuration.ports_allowed))) or "all",
+        **{name: getattr(configuration, name.lower()) for name in _SHARED_DELAYS},
+        "POLITENESS_GROUPS_FILE": digest_of(map(str, choices.shared_clocks().groups.groups)),
         "PATH_SEGMENTS_MAX": configuration.path_segments_max,
         "PATH_REPEATS_MAX": configuration.path_repeats_max,
         "PAGES_PER_KEY_MAX": configuration.pages_per_key_max,

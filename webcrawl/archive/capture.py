@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 Truncated = Literal["length", "time", "disconnect", "unspecified"]
 """Why a payload is shorter than what the server had to give (WARC 1.1, section 5.13)."""
+
+
+Fact = str | int | float | bool | None | Mapping[str, float]
+"""What a line of the fetch log may say of a request beside its fields: a value, or numbers by name."""
 
 
 @dataclass(slots=True)
@@ -56,7 +61,7 @@ class FetchRecord:
     via: str | None
     depth: int
     worker: str
-    extra: dict[str, str | int | float | bool | None] = field(default_factory=dict)
+    extra: dict[str, Fact] = field(default_factory=dict)
     """Further facts, appended to the line after the contract's fields (``truncated``, ``attempt``, ...)."""
 
 

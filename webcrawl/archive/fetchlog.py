@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from webcrawl.archive.capture import FetchRecord
+    from webcrawl.archive.capture import Fact, FetchRecord
 
 NAME = "fetch.jsonl"
 
@@ -163,7 +163,7 @@ class FetchLog:
         return self._file
 
 
-def _finite(value: str | int | float | bool | None) -> str | int | float | bool | None:
+def _finite(value: Fact) -> Fact:
     """JSON has no infinity and no NaN."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 

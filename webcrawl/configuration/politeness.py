@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from webcrawl.configuration.readers import choice, real, whole
+from webcrawl.configuration.readers import choice, readable_file, real, whole
 from webcrawl.configuration.setting import DAY, YEAR, setting
 
 
@@ -29,6 +30,24 @@ class PolitenessSettings:
         real(0, 10_000, zero="the shortest pause always"), 10.0, "download times", "pause after a request"
     )
     politeness_crawl_delay_max: float = setting(real(0, DAY), 300.0, "seconds", "longest Crawl-delay obeyed")
+    politeness_address_delay: float = setting(
+        real(0, DAY, zero="no clock for addresses"),
+        0.0,
+        "seconds",
+        "shortest pause between two requests to an IP address, whichever hosts they are for",
+    )
+    politeness_host_delay: float = setting(
+        real(0, DAY, zero="no clock for hosts"), 0.0, "seconds", "the same for a host name"
+    )
+    politeness_domain_delay: float = setting(
+        real(0, DAY, zero="no clock for domains"), 0.0, "seconds", "the same for a registrable domain"
+    )
+    politeness_groups_file: Path | None = setting(
+        readable_file("a readable file of groups"),
+        None,
+        "",
+        "sites that share a server, with a pause for each group: NAME SECONDS SITES, one a line",
+    )
     robots_ttl_seconds: float = setting(
         real(1, YEAR), 86_400.0, "seconds", "how long a robots.txt is good for"
     )

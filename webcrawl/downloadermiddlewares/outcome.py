@@ -144,8 +144,10 @@ def _tell(record: FetchRecord, flight: Flight, ending: Ending) -> None:
         record.extra["delay"] = round(ending.delay_seconds, 6)
     if ending.number is not None:
         record.extra["number"] = ending.number
+    if flight.lease.claim.pauses:
+        record.extra["clocks"] = dict(flight.lease.claim.pauses)
     hold = flight.lease.hold
     if ending.delay_seconds is None:
         # A hold that was ended at once does not say when.
-        ago = uptime() - hold.until if hold.is_over() and hold.until > 0 else 0.0
+        ago = uptime() - hold.ends_at if hold.is_over() and hold.ends_at > 0 else 0.0
         record.extra["lost_at"] = round(min(max(time.time() - ago, record.start), record.end), 6)

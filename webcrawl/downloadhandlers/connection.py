@@ -72,7 +72,7 @@ class PageProtocol(ResponseHandler):
 
 
 class PageConnection:
-    """An open connection, for one exchange. ``release`` must be called, whatever happened."""
+    """An open connection, for one exchange. ``release`` or ``abandon`` must be called, whatever happened."""
 
     __slots__ = ("_connection", "_keeper", "_protocol", "sent")
 
@@ -101,6 +101,10 @@ class PageConnection:
         transport.write(head)
         if body:
             transport.write(body)
+
+    def abandon(self) -> None:
+        """There is no exchange: close it. Instead of ``release``."""
+        self._connection.close()
 
     def release(self, exchange: Exchange, *, keep: bool) -> None:
         """The exchange is over: with ``keep`` the connection waits for the next one, if it can carry it."""

@@ -144,7 +144,7 @@ class HttpDownloadHandler:
         """Send and receive; on another connection where an idle one turned out to be closed before anything was
         sent. What was sent is never sent again here: that would be a request its host's clock knows nothing of.
         """
-        attempt = Attempt(errand.target.host)
+        attempt = Attempt(errand.target.host, place=errand.fetch.place)
         network = network_of(self._crawler)
         while True:
             try:
@@ -239,11 +239,11 @@ class _Watch:
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self) -> None:
-        if self._hold.until != inf:
+        if self._hold.ends_at != inf:
             self._look()
 
     def _look(self) -> None:
-        left = self._hold.until - uptime()
+        left = self._hold.ends_at - uptime()
         if left <= 0:
             self._exchange.expire()
         else:

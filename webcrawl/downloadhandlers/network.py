@@ -25,7 +25,9 @@ from scrapy.utils.ssl import _make_ssl_context
 from webcrawl.downloadhandlers.addresses import SETTING, address_rule, literal_address
 from webcrawl.downloadhandlers.connection import PageConnection, PageProtocol
 from webcrawl.downloadhandlers.failures import PrivateAddressError
+from webcrawl.downloadhandlers.places import PinnedResolver, Places, pinned
 from webcrawl.downloadhandlers.resolver import Resolver
+from webcrawl.hosts.shared_clocks import plain_address
 
 if TYPE_CHECKING:
     import ssl
@@ -69,6 +71,8 @@ class Attempt:
     host: str
     checked: bool = True
     """Private addresses matter (they do not for a proxy, which the operator chose)."""
+    place: str | None = None
+    """The address at which alone the host may be contacted; empty for none, None for any."""
     ip: str | None = None
     """The last address tried."""
     objection: str | None = None
@@ -96,8 +100,9 @@ class Network:
             timeout_seconds=settings.getfloat("DNS_TIMEOUT", 60.0),
             cache_size=settings.getint("DNSCACHE_SIZE", 10_000),
         )
+        self.places = Places(self._resolver, rule)
         self._connector = aiohttp.TCPConnector(
-            resolver=self._resolver,
+            resolver=PinnedResolver(self._resolver),
             use_dns_cache=False,
             limit=0,
             keepalive_timeout=KEEP_ALIVE_SECONDS,
@@ -128,13 +133,28 @@ class Network:
             if proxy is None
             else self._connection_request(target.scheme, target.host, target.port, proxy)
         )
+        place = attempt.place if proxy is None else None
+        pinned.set(place or None)
         try:
-            connection = await self._connector.connect(request, [], aiohttp.ClientTimeout(connect=seconds))
-        except aiohttp.ClientConnectorError as error:
+            return await self._connect(request, place, aiohttp.ClientTimeout(connect=seconds))
+        except (aiohttp.ClientConnectorError, TimeoutError) as error:
             if attempt.objection and not attempt.tried:
                 raise PrivateAddressError(f"{target.host}: {attempt.objection} ({SETTING})") from error
+            if place:
+                self.places.unreachable(target.host, place)
             raise
-        return PageConnection(self, connection)
+
+    async def _connect(
+        self, request: aiohttp.ClientRequest, place: str | None, within: aiohttp.ClientTimeout
+    ) -> PageConnection:
+        while True:
+            connection = PageConnection(self, await self._connector.connect(request, [], within))
+            if place is None or plain_address(connection.ip or "") == place:
+                return connection
+            # From the pool, opened when the host was contacted at another address: that one's clock is not ours now.
+            connection.abandon()
+            if not place:
+                raise OSError(None, f"{request.url.host} had no address a moment ago")
 
     def keep(self, connection: Connection, protocol: PageProtocol) -> None:
         """Take a connection back into the pool while that has room, else close it."""

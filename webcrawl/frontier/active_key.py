@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import TYPE_CHECKING
 
 from webcrawl.frontier import robots_desk
 from webcrawl.frontier.backend import HEAD, Activated, Loaded
@@ -16,6 +17,9 @@ from webcrawl.hosts import robots
 from webcrawl.hosts.politeness import Politeness
 from webcrawl.hosts.record import RobotsRecord
 from webcrawl.hosts.robots import RobotsState
+
+if TYPE_CHECKING:
+    from webcrawl.frontier.claims import Claim
 
 
 class Want(Enum):
@@ -46,7 +50,19 @@ class ActiveKey:
     origin's robots.txt is fresh and allows it.
     """
 
-    __slots__ = ("_blocked", "asking", "head", "hold", "hops", "open", "record", "robots", "unsettled")
+    __slots__ = (
+        "_blocked",
+        "asking",
+        "claim",
+        "claiming",
+        "head",
+        "hold",
+        "hops",
+        "open",
+        "record",
+        "robots",
+        "unsettled",
+    )
 
     def __init__(self, activated: Activated) -> None:
         self.record = activated.record
@@ -58,6 +74,10 @@ class ActiveKey:
         self.open = False
         self.asking = False
         """A robots.txt was asked for, and its answer is not durable yet: nothing else is sent meanwhile."""
+        self.claim: Claim | None = None
+        """Granted for its next fetch: on the clocks that it shares with other keys (``turns.py``)."""
+        self.claiming = False
+        """It waits for those clocks."""
         self.unsettled = 0
         """Leases of its URLs that are open or whose outcome is not durable yet."""
         self._blocked: dict[str, list[UrlEntry]] = {}
@@ -140,6 +160,14 @@ class ActiveKey:
                 pick.refused.append((entry, refusal))
         pick.want = self._want(blocked_max)
         return pick
+
+    def put_back(self, entry: UrlEntry) -> None:
+        """A pick is not fetched yet. A first request for a robots.txt follows from what is in the queue."""
+        if entry.kind == Kind.ROBOTS and entry.position == 0:
+            if robots_desk.origin_asked(entry)[1]:
+                self.hops.appendleft(entry)
+        else:
+            self.head.put_back([entry])
 
     def _want(self, blocked_max: int) -> Want:
         blocked = sum(map(len, self._blocked.values()))

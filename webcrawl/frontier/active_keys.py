@@ -14,6 +14,7 @@ from webcrawl.frontier.patience import Patience
 from webcrawl.frontier.policies import Limits, Policies
 from webcrawl.frontier.queue_head import Place, place_of
 from webcrawl.frontier.records import UrlEntry
+from webcrawl.frontier.turns import Turns
 from webcrawl.hosts.record import RobotsRecord
 
 LONG_SECONDS = 30.0
@@ -23,10 +24,11 @@ LONG_SECONDS = 30.0
 class ActiveKeys:
     """Keys that are ours to contact, each in exactly one place.
 
-    An active key is open (a request of it is), in the heap (it has URLs and waits for its time), loading (its
-    next URLs are on their way from the backend), waiting for what it gave to become durable, or dry
-    (nothing is queued; it is kept a while, since the next page often brings more). A key that is none of
-    these is idle, in the backend, where it costs no memory.
+    An active key is open (a request of it is), in the heap (it has URLs and waits for its time), claiming (its
+    time has come, that of the clocks it shares with others has not), loading (its next URLs are on their way
+    from the backend), waiting for what it gave to become durable, or dry (nothing is queued; it is kept a
+    while, since the next page often brings more). A key that is none of these is idle, in the backend, where it
+    costs no memory.
     """
 
     def __init__(
@@ -39,8 +41,10 @@ class ActiveKeys:
         changed: Callable[[], None],
         broken: Callable[[BaseException], None],
         patience: Patience,
+        turns: Turns,
     ) -> None:
-        """``drain`` waits until every change so far is durable; the rest is as for the frontier."""
+        """``drain`` waits until every change so far is durable; ``turns``: on the clocks that keys share; the
+        rest is as for the frontier."""
         self._backend = backend
         self._policies = policies
         self._limits = limits
@@ -50,6 +54,8 @@ class ActiveKeys:
         self._changed = changed
         self._broken = broken
         self._patience = patience
+        self._turns = turns
+        turns.turned_away = lambda active: self._release([active])
         self._keys: dict[str, ActiveKey] = {}
         self._heap = KeyHeap()
         self._dry: dict[str, None] = {}
@@ -66,8 +72,17 @@ class ActiveKeys:
     def get(self, key: str) -> ActiveKey | None:
         return self._keys.get(key)
 
-    def pop_ready(self, now: float) -> ActiveKey | None:
-        """The key whose turn it is, taken out of the heap; None when no key's time has come."""
+    def pop_ready(self, now: float, room: int) -> ActiveKey | None:
+        """The key whose turn it is, taken out of the heap; None when no key's time has come. ``room``: how many may
+        be fetched from now: no more than these ask for the clocks that they share."""
+        turns = self._turns
+        turns.advance(now)
+        while (active := turns.pop_granted()) is not None:
+            if not active.hold.is_over():
+                return active
+            self.lose(active.key)
+        if turns.pending >= room:
+            return None
         while (key := self._heap.pop_ready(now)) is not None:
             if not self._keys[key].hold.is_over():
                 return self._keys[key]
@@ -76,7 +91,7 @@ class ActiveKeys:
 
     def next_at(self) -> float | None:
         """When the next key may be contacted, as far as time alone decides."""
-        times = [self._heap.next_at()]
+        times = [self._heap.next_at(), self._turns.next_at()]
         if self._idle is not None and self._room() > 0:
             times += [self._idle.at, self._idle.parked_at]
         return min((time for time in times if time is not None), default=None)
@@ -85,7 +100,7 @@ class ActiveKeys:
         """Whether no key has a URL that can be had within the crawl's patience. Looks for more if that is
         unknown.
         """
-        if self._tasks or len(self._heap):
+        if self._tasks or len(self._heap) or self._turns:
             return False
         if self._idle is None:
             self.activate(1)
@@ -97,7 +112,8 @@ class ActiveKeys:
 
     def figures(self) -> tuple[int, int, int]:
         """Active keys that are not dry, ready ones, and those in the heap."""
-        return len(self._keys) - len(self._dry), self._heap.count_ready(self._clock()), len(self._heap)
+        ready = self._heap.count_ready(self._clock())
+        return len(self._keys) - len(self._dry), ready, len(self._heap) + self._turns.in_line
 
     def is_waiting(self) -> bool:
         """Whether more keys would be of use."""
@@ -107,10 +123,15 @@ class ActiveKeys:
 
     def lose(self, key: str) -> None:
         """The key is not ours any more: forget it. What is under way of it ends without effect on it."""
-        if self._keys.pop(key, None) is not None:
-            self._dry.pop(key, None)
-            self._heap.remove(key)
+        if (active := self._keys.pop(key, None)) is not None:
+            self._forget(active)
             self._idle = None
+
+    def _forget(self, active: ActiveKey) -> None:
+        """It is in no place any more."""
+        self._dry.pop(active.key, None)
+        self._heap.remove(active.key)
+        self._turns.drop(active)
 
     def stirred(self, key: str, place: Place) -> None:
         """Somebody else changed its queue, at ``place`` or behind it."""
@@ -142,7 +163,7 @@ class ActiveKeys:
     def arm(self, active: ActiveKey) -> None:
         """Put a key that is not open where it belongs now; nothing happens when it is there already."""
         key, record = active.key, active.record
-        if active.open or active.asking or active.head.loading:
+        if active.open or active.asking or active.claiming or active.head.loading:
             return
         if key in self._heap or self._keys.get(key) is not active:
             return
@@ -159,6 +180,7 @@ class ActiveKeys:
 
     def rest(self, active: ActiveKey, want: Want) -> None:
         """The key has no URL to give now: what it waits for instead of its turn."""
+        self._turns.drop(active)
         match want:
             case Want.LOAD:
                 self.load(active)
@@ -203,8 +225,7 @@ class ActiveKeys:
             return
         for active in keys:
             del self._keys[active.key]
-            self._dry.pop(active.key, None)
-            self._heap.remove(active.key)
+            self._forget(active)
         self._idle = None
         self._start(self._give_back(keys))
 

@@ -24,6 +24,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from webcrawl.frontier.claims import ClockStore
 from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.hold import FOREVER, Hold
 from webcrawl.frontier.queue_head import Place
@@ -242,6 +243,8 @@ class SharedBackend(Backend, Protocol):
     """So long after its last sign of life a process begins nothing new: what it began would hardly end in time."""
     pulse_seconds: float
     """How often ``pulse`` is to be called."""
+    clocks: ClockStore
+    """Where the clocks are kept that keys share."""
     exclusions: str
     """The version of the exclusion list in force in this process, for the others and the operator; empty for none."""
 

@@ -26,6 +26,7 @@ from webcrawl.frontier.backend import (
     SharedBackend,
 )
 from webcrawl.frontier.backlog import Backlog
+from webcrawl.frontier.claims import ClockStore, OwnClocks
 from webcrawl.frontier.committer import Change, Committer, Store
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
 from webcrawl.frontier.membership import Membership
@@ -33,6 +34,7 @@ from webcrawl.frontier.patience import Patience
 from webcrawl.frontier.policies import BUSY_STATUSES, Limits, Policies
 from webcrawl.frontier.records import Kind, State, UrlEntry
 from webcrawl.frontier.tally import Snapshot, Tally
+from webcrawl.frontier.turns import Turns
 from webcrawl.hosts.health import HOST_FAILURES
 from webcrawl.hosts.record import RobotsRecord
 
@@ -67,10 +69,11 @@ class Frontier:
         changed: Callable[[], None] = lambda: None,
         broken: Callable[[BaseException], None] = lambda error: None,
         stopped: Callable[[], None] = lambda: None,
+        clocks: ClockStore | None = None,
     ) -> None:
         """``clock``: epoch seconds that never run backwards. ``changed`` is called when ``next`` may have an
         answer again, or the crawl may be finished; ``broken`` when state can no longer be kept; ``stopped`` once,
-        when the operator of a shared crawl has stopped it."""
+        when the operator of a shared crawl has stopped it. ``clocks``: where those are kept that keys share."""
         self._backend = backend
         self._policies = policies
         self._limits = limits
@@ -82,8 +85,18 @@ class Frontier:
         self._committer = Committer(
             backend, store, self._on_committed, broken, limits, self._patience, changed
         )
+        kept = clocks or OwnClocks(clock)
+        self._turns = Turns(policies, kept, clock, self._patience, changed, broken)
         self._keys = ActiveKeys(
-            backend, policies, limits, clock, self._committer.drain, changed, broken, self._patience
+            backend,
+            policies,
+            limits,
+            clock,
+            self._committer.drain,
+            changed,
+            broken,
+            self._patience,
+            self._turns,
         )
         self._unsettled: dict[int, Lease] = {}
         self._lease_ids = itertools.count(1)
@@ -100,6 +113,7 @@ class Frontier:
     async def open(self) -> Counts:
         """Take up the state that is there. :raises webcrawl.errors.StartRefused: it cannot be used."""
         self._keys.counts = await self._backend.open(self._clock())
+        self._turns.begin(self._keys.counts)
         if self._membership is not None:
             self._membership.begin()
         return self._keys.counts
@@ -108,6 +122,7 @@ class Frontier:
         """Make everything durable and give all keys back; open leases are forgotten, their URLs stay queued."""
         self._closing = True
         await self._committer.drain()
+        await self._turns.close()
         await self._keys.close()
         if self._membership is not None:
             await self._membership.end()
@@ -148,11 +163,12 @@ class Frontier:
         if len(self._unsettled) >= self._limits.open_max or self._closing or self._rests():
             return None
         now = self._clock()
-        while (active := self._keys.pop_ready(now)) is not None:
+        room = self._limits.open_max - len(self._unsettled)
+        while (active := self._keys.pop_ready(now, room)) is not None:
             lease = self._lease(active, now)
             if lease is not None:
                 return lease
-        self._keys.activate(2 * (self._limits.open_max - len(self._unsettled)))
+        self._keys.activate(2 * room)
         return None
 
     def next_at(self) -> float | None:
@@ -204,12 +220,15 @@ class Frontier:
         if pick.entry is None:
             self._keys.rest(active, pick.want)
             return None
+        if (claim := self._turns.claim(active, pick.entry)) is None:
+            return None
         if active.head.more and len(active.head) < HEAD // 4:
             self._keys.load(active)
         active.open = True
         active.unsettled += 1
         active.asking = pick.entry.kind == Kind.ROBOTS
-        lease = Lease(next(self._lease_ids), pick.entry, now, fence=active.record.fence, hold=active.hold)
+        fence, hold = active.record.fence, active.hold
+        lease = Lease(next(self._lease_ids), pick.entry, now, fence=fence, hold=hold, claim=claim)
         self._unsettled[lease.id] = lease
         return lease
 
@@ -224,6 +243,7 @@ class Frontier:
     def ended(self, lease: Lease, ending: Ending) -> None:
         """The response has ended (or failed): the key's clock restarts now. Called once per lease."""
         lease.ended_at = ending.ended_at
+        self._turns.give_back(lease.claim, None if ending.started_at is None else ending.ended_at)
         active = self._holding(lease)
         if active is None:
             return
@@ -238,13 +258,13 @@ class Frontier:
         record, policies = active.record, self._policies
         if ending.started_at is None:
             return
-        self._count(lease.entry, ending)
+        self.tally.ended(lease.entry.kind, ending)
         if lease.hold.is_over():
             # Perhaps it was we who ended it; whoever has the key now knows better.
             return
         policies.politeness.fetched(record, ending.started_at, ending.ended_at)
         if ending.error is not None:
-            if ending.error in HOST_FAILURES:
+            if ending.error in HOST_FAILURES and not lease.claim.hold.is_over():
                 policies.health.failed(record, ending.error, ending.ended_at)
         elif ending.status in BUSY_STATUSES:
             policies.health.busy(record, ending.ended_at, ending.retry_after_seconds)
@@ -255,7 +275,7 @@ class Frontier:
     def settle(self, lease: Lease, outcome: Outcome) -> None:
         """Everything the fetch gave was processed: make it lasting. Called once per lease, after ``ended``."""
         entry = lease.entry
-        if lease.hold.is_over():
+        if lease.both.is_over():
             outcome = outcome.after_hold()
         active = self._holding(lease)
         self._policies.order.tell(self._clock())
@@ -374,16 +394,3 @@ class Frontier:
         logger.warning("Leases on %d hosts have ended; %d URLs in flight are fetched again", len(keys), again)
         for key in keys:
             self._keys.lose(key)
-
-    def _count(self, entry: UrlEntry, ending: Ending) -> None:
-        tally = self.tally
-        tally.bytes += ending.payload_bytes
-        if ending.error is not None:
-            tally.errors[ending.error] += 1
-        if entry.kind == Kind.ROBOTS:
-            tally.robots += 1
-        elif ending.status is not None and entry.kind == Kind.PAGE:
-            tally.pages += 1
-            tally.statuses[ending.status] += 1
-            if ending.mime:
-                tally.mimes[ending.mime] += 1

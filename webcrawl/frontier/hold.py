@@ -27,9 +27,22 @@ class Hold:
     """
 
     until: float = math.inf
+    others: tuple[Hold, ...] = ()
+    """It ends with the first of these, too."""
+
+    @property
+    def ends_at(self) -> float:
+        """As told by ``uptime``."""
+        return min((self.until, *(other.ends_at for other in self.others))) if self.others else self.until
 
     def is_over(self) -> bool:
-        return self.until <= uptime()
+        return self.ends_at <= uptime()
+
+    def and_of(self, other: Hold) -> Hold:
+        """What lasts while both do."""
+        if self is FOREVER:
+            return other
+        return self if other is FOREVER else Hold(others=(self, other))
 
 
 FOREVER = Hold()

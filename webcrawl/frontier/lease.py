@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from webcrawl.archive.capture import Entry
+from webcrawl.frontier.claims import NO_CLAIM, Claim
 from webcrawl.frontier.hold import FOREVER, Hold
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.frontier.robots_desk import RobotsReply
@@ -28,6 +29,13 @@ class Lease:
     """The number under which the key was held; what comes of it counts only while it still is."""
     hold: Hold = FOREVER
     """Over: another process may be contacting the key, so nothing may be sent and nothing be waited for."""
+    claim: Claim = NO_CLAIM
+    """On the clocks that the fetch shares with those of other keys."""
+
+    @property
+    def both(self) -> Hold:
+        """The hold on its key and that on its shared clocks."""
+        return self.hold.and_of(self.claim.hold)
 
 
 class Result(StrEnum):

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from webcrawl.frontier.claims import Locate
 from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.order import Order
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.hosts.health import Health
 from webcrawl.hosts.politeness import Politeness
 from webcrawl.hosts.robots_rules import RulesCache
+from webcrawl.hosts.shared_clocks import NO_SHARED_CLOCKS, SharedClocks
 
 RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504, 522, 524})
 """Statuses after which the same URL may give a page later."""
@@ -23,6 +25,10 @@ AdmitEntry = Callable[[UrlEntry], str | None]
 
 
 def admit_all(entry: UrlEntry) -> str | None:
+    return None
+
+
+async def at_no_address(host: str) -> str | None:
     return None
 
 
@@ -53,6 +59,9 @@ class Policies:
     retry_times: int = 2
     pages_per_key_max: int = 0
     """Fetches of a key after which what is left in its queue is refused; 0 for no limit."""
+    shared_clocks: SharedClocks = NO_SHARED_CLOCKS
+    locate: Locate = at_no_address
+    """Asked where an address has a clock."""
     forget: Callable[[], None] = lambda: None
     """Called when URLs that were turned away for lack of room may be offered again."""
 

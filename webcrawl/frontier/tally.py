@@ -9,6 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from webcrawl.frontier.records import Kind
+
+if TYPE_CHECKING:
+    from webcrawl.frontier.lease import Ending
 
 
 @dataclass(slots=True)
@@ -39,6 +45,19 @@ class Tally:
     """Refused URLs by the rule that decided."""
     mimes: Counter[str] = field(default_factory=Counter)
     """MIME types of pages, in lower case and without parameters."""
+
+    def ended(self, kind: str, ending: Ending) -> None:
+        """A request was sent, and has ended."""
+        self.bytes += ending.payload_bytes
+        if ending.error is not None:
+            self.errors[ending.error] += 1
+        if kind == Kind.ROBOTS:
+            self.robots += 1
+        elif ending.status is not None and kind == Kind.PAGE:
+            self.pages += 1
+            self.statuses[ending.status] += 1
+            if ending.mime:
+                self.mimes[ending.mime] += 1
 
     def refused(self, rule: str, count: int = 1) -> None:
         """``count`` URLs were refused by ``rule``."""

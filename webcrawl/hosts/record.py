@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+Pauses = Mapping[str, float]
+"""Clocks by name (``address 192.0.2.1``, ``domain example.org``, ``host www.example.org``, ``group campus``), each
+with the pause in seconds that is owed on it after a request."""
 
 
 @dataclass(slots=True)

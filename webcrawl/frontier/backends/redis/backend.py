@@ -25,6 +25,7 @@ from webcrawl.frontier.backend import (
 from webcrawl.frontier.backends.redis import leases
 from webcrawl.frontier.backends.redis.budget import Budget
 from webcrawl.frontier.backends.redis.clock import FIRST_READINGS, ServerClock
+from webcrawl.frontier.backends.redis.clocks import RedisClocks
 from webcrawl.frontier.backends.redis.crew import PASSING, Crew
 from webcrawl.frontier.backends.redis.holding import FORGETS_SECONDS, Holding
 from webcrawl.frontier.backends.redis.loading import Loader
@@ -76,6 +77,8 @@ class RedisOptions:
     """Memory of each server that may be used; 0 for most of its own limit, if it has one."""
     delay_seconds: float = 0.0
     """What a key that was never fetched from owes after its holder was lost."""
+    claim_seconds: float = 180.0
+    """How long a fetch may keep clocks that it shares with others."""
     worker: str = "worker"
     """This process, for people."""
 
@@ -126,6 +129,9 @@ class RedisBackend:
             options.lease_seconds,
             clock,
             self._writer.forget,
+        )
+        self.clocks = RedisClocks(
+            self._server, lambda: self._shards[0], self._member, clock, options.claim_seconds
         )
         self._pulsing = asyncio.Lock()
 
@@ -307,10 +313,12 @@ class RedisBackend:
         began = uptime()
         await self._holding.renew()
         self._writer.forget_what_is_safe(began - FORGETS_SECONDS)
+        self.clocks.forget_what_is_safe(began - FORGETS_SECONDS)
         await self._writer.repeat_what_is_doubtful()
         if self._holding.news.forgotten:
             # In the first second of a crawl that is forgotten too.
             await self._crew.found_again(self._meta)
+            await self.clocks.say_again()
         await self._seeded.learn(forgotten=self._holding.news.forgotten)
         active = sum(len(shard.mine) for shard in self._shards)
         now = self._clock()

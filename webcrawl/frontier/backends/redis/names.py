@@ -40,3 +40,8 @@ class ShardNames:
         self.robots_ends = self._tag + b"robots_ends"
         self.others = [self.reasons, self.robots, self.robots_ends]
         """What only some operations need."""
+        self.clocks = self._tag + b"clock:"
+        """How the names of clocks begin that politeness keys share."""
+
+    def clock(self, name: str) -> bytes:
+        return self.clocks + name.encode("utf-8", "surrogatepass")

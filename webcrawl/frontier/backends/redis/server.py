@@ -27,6 +27,8 @@ Call = tuple[Sequence[bytes], Sequence[Any]]
 
 OPERATIONS = (
     "allow",
+    "claim",
+    "disclaim",
     "done",
     "join",
     "lease",

@@ -26,7 +26,7 @@ async def strays(server: Server, spider: str, readers: Sequence[Reader]) -> Flaw
             number = int(digits)
             if number >= len(readers):
                 beyond.add(number)
-            elif name not in used[number]:
+            elif name not in used[number] and not name.startswith(readers[number].names.clocks):
                 flaws.add(Kind.STRAY, name.decode("utf-8", "replace"), "nobody uses it")
     for number in sorted(beyond):
         flaws.add(Kind.STRAY, f"shard {number}", f"the crawl has {len(readers)}")

@@ -1,0 +1,37 @@
+-- A clock that politeness keys share. Put before each operation that says so, behind shard.lua.
+--
+-- Its value: when it is free, or until when it may be claimed at most (epoch seconds), the pause that is owed then, and
+-- its holder as member and ticket, empty for none. It is gone when nothing is owed any more, and a while after that.
+
+local KEPT_SECONDS = 60
+local POLL_SECONDS = 0.05
+
+local function store(key, now, at, pause, holder)
+    local left = math.max(at + pause - now, 0) + KEPT_SECONDS
+    call('SET', key, pack('<dd', at, pause) .. holder, 'PX', string.format('%d', math.ceil(left * 1000)))
+end
+
+local function claim(key, now, ends, pause, holder)
+    store(key, now, ends, pause, holder)
+end
+
+-- When it is free, as far as that is known, and who has it. A holder that is no member any more has had it until now.
+local function state_of(key, now, pause)
+    local value = call('GET', key)
+    if not value then
+        return 0, ''
+    end
+    local at, owed = unpacked('<dd', value)
+    local holder = sub(value, 17)
+    if holder == '' then
+        return at, ''
+    end
+    local ends = call('ZSCORE', MEMBERS, string.match(holder, '^(.*) '))
+    local ended = math.min(at, ends and tonumber(ends) or now)
+    if ended > now then
+        return now + POLL_SECONDS, holder
+    end
+    at = ended + math.max(owed, pause)
+    store(key, now, at, 0, '')
+    return at, ''
+end
