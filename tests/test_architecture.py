@@ -28,6 +28,7 @@ MACHINE = {
     "reports": ("archive", "frontier.tally", "hosts", "urls"),
     "explanation": (
         "reports.units",
+        "documents.listed",
         "urls",
         "scope",
         "hosts",

@@ -39,6 +39,7 @@ EXCLUSION_CHECK_SECONDS = 300  # how often that file is looked at
 SITEMAPS_FOLLOW = True  # those that robots.txt names
 SITEMAP_URLS_MAX = 50_000  # URLs of one, or sitemaps of an index
 SITEMAP_MAX_BYTES = 50 * 1024 * 1024  # unpacked
+SITEMAP_NESTED_MAX = 3  # indexes of indexes
 ROBOTS_META_OBEY = True  # noindex and nofollow in meta elements
 ROBOTS_HEADER_OBEY = True  # the same in X-Robots-Tag
 NOFOLLOW_RELS = ["nofollow", "ugc", "sponsored"]  # links with one of these words in rel are not followed

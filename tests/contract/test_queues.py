@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.contract.samples import again, entry, found, pages, settled, urls
-from webcrawl.frontier.backend import HEAD
+from webcrawl.frontier.backend import HEAD, Batch, Settled
 from webcrawl.frontier.queue_head import place_of
-from webcrawl.frontier.records import UrlEntry
+from webcrawl.frontier.records import State, UrlEntry
 
 if TYPE_CHECKING:
     from tests.contract.driven import Driven
@@ -116,10 +117,21 @@ def test_every_field_of_an_entry_comes_back_as_it_went_in(backend: Driven) -> No
         redirects=2,
         attempts=1,
         payload='{"callback": "parse_item"}',
+        listed='{"lastmod":1767225600.5}',
     )
     backend.commit(found(full))
     [loaded] = backend.activate_one().queue.entries
     assert loaded == full
+
+
+def test_what_a_sitemap_said_of_a_url_stays_with_it(backend: Driven) -> None:
+    plain, listed = entry("http://a/1", via="http://a/"), entry("http://a/2", via="http://a/", listed="{}")
+    backend.commit(found(plain, listed))
+    one, other = backend.activate_one().queue.entries
+    assert (one.listed, other.listed) == (None, "{}")
+    retried = replace(other, attempts=1, position=other.position + 1)
+    backend.commit(Batch(settled=[Settled(other, State.QUEUED, again=retried)]))
+    assert backend.load("a").entries == [one, retried]
 
 
 @pytest.mark.parametrize(
@@ -135,7 +147,7 @@ def test_every_field_of_an_entry_comes_back_as_it_went_in(backend: Driven) -> No
     ],
 )
 def test_any_url_comes_back_as_it_went_in(backend: Driven, url: str) -> None:
-    one = UrlEntry(url, "a", 1, position=1, via=url, payload=url)
+    one = UrlEntry(url, "a", 1, position=1, via=url, payload=url, listed=url)
     backend.commit(found(one))
     [loaded] = backend.activate_one().queue.entries
     assert loaded == one

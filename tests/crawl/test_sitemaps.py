@@ -97,6 +97,16 @@ def test_a_page_from_a_sitemap_is_as_deep_as_a_link_on_a_seed(web, crawled):
     assert (line["depth"], line["via"]) == (1, origin + NAMED[FORMS.index("gz")])
 
 
+def test_the_log_has_what_the_sitemap_says_of_a_page_and_nothing_of_others(web, crawled):
+    origin = web.web.origin(1)
+    of_page = crawled.line(origin + page("gz-1"))
+    assert (of_page["lastmod"], of_page["priority"]) == (1767225600, 0.7)
+    said = {line["url"] for line in crawled.log() if "lastmod" in line}
+    assert said == {origin + name for form in ("xml", "gz", "cut") for name in GOOD[form]} | {
+        origin + page(name) for name in ("in-index", "in-index-2", "moved")
+    } | {line["url"] for line in crawled.lines() if "h0002" in line["url"] and "?m" in line["url"]}
+
+
 def test_a_broken_sitemap_is_a_failure_that_the_log_explains(web, crawled):
     origin = web.web.origin(1)
     told = {line["url"]: line for line in crawled.lines("sitemap")}
@@ -137,3 +147,18 @@ def test_the_sitemaps_of_an_index_wait_until_nothing_else_is_left(serve, crawl):
     assert places == sorted(places)
     assert {page("0-0"), page("0-1"), page("1-0"), page("1-1")} <= set(asked[: places[2]])
     assert not any(page("1-0") == path for path in asked[: places[1]])
+
+
+def test_indexes_of_indexes_are_followed_as_far_as_the_setting_says(serve, crawl):
+    inner = sitemap(
+        "index", sitemap("xml", page("two-deep")), sitemap("indices", "/x/sitemap?form=indices&urls=")
+    )
+    named = sitemap("index", sitemap("xml", page("one-deep")), inner)
+    part = Placement("robots-sitemap", options={"sitemaps": named}, hosts=("h0000.localhost",))
+    web = serve(hosts=1, pages=3, placements=(part,))
+    crawl(web.seeds, SITEMAP_NESTED_MAX=1).assert_ended_well()
+
+    asked = [hit.path for hit in web.hits()]
+    assert {page("one-deep"), inner} <= set(asked)
+    assert page("two-deep") not in asked
+    assert len([path for path in asked if "/x/sitemap" in path]) == 3

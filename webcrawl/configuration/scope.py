@@ -99,6 +99,9 @@ class ScopeSettings:
     sitemaps_follow: bool = setting(switch(), True, "", "whether sitemaps named in robots.txt are read")
     sitemap_urls_max: int = setting(whole(1, 10_000_000), URLS_MAX, "URLs", "taken from one sitemap")
     sitemap_max_bytes: int = setting(whole(1024, 1 << 32), MAX_BYTES, "bytes", "of a sitemap that are read")
+    sitemap_nested_max: int = setting(
+        whole(0, 100), 3, "indexes", "that lead to one another; the sitemaps of the last one are read"
+    )
     nofollow_rels: tuple[str, ...] = setting(
         some_of(*NOFOLLOW), list(NOFOLLOW), "", "words of rel with which a link is not followed"
     )

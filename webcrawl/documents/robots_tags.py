@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
-from email.utils import mktime_tz, parsedate_tz
 from typing import NamedTuple
+
+from webcrawl.documents.dates import epoch_seconds
 
 EVERYBODY = frozenset({"robots", "*"})
 """Agents that are no agent: what stands behind them is for all."""
@@ -115,23 +115,6 @@ def _asked(item: str, now: float) -> RobotsTags:
     noindex = "noindex" in words or "none" in words
     nofollow = "nofollow" in words or "none" in words
     if colon and words[-1] in _UNTIL:
-        until = _time(value)
+        until = epoch_seconds(value)
         noindex = noindex or (until is not None and now >= until)
     return RobotsTags(noindex, nofollow)
-
-
-def _time(text: str) -> float | None:
-    """Epoch seconds of a date in one of the three forms, in UTC where it names no zone; None if it is none."""
-    text = text.strip().upper()
-    try:
-        moment = datetime.fromisoformat(text.removesuffix(" GMT").removesuffix(" UTC"))
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        pass
-    try:
-        forms = (text, f"{text} GMT", f"{text} 00:00:00 GMT")
-        parsed = next((parsed for form in forms if (parsed := parsedate_tz(form)) is not None), None)
-        return None if parsed is None else float(mktime_tz(parsed))
-    except (ValueError, TypeError, IndexError, OverflowError):
-        # The library's reader of dates raises on some that are none.
-        return None

@@ -2,7 +2,7 @@
 
 An element is judged by its own name and its parent's, whatever the namespace and the root are, since many sitemaps
 get those wrong: ``loc`` in ``url`` is a page, ``loc`` in ``sitemap`` another sitemap, so an ``image:loc`` is neither.
-Of feeds the ``link`` of an ``item`` or ``entry`` counts. ``lastmod`` is not read: nothing could keep it.
+Of feeds the ``link`` of an ``item`` or ``entry`` counts. What is said of a URL beside it goes with it (``listed``).
 
 No tree is built, and a document that declares entities is not read, so memory is that of the body and of what was
 found since it was last taken. What is broken gives what can be read of it.
@@ -18,6 +18,7 @@ from lxml import etree
 
 from webcrawl.documents.decoding import decode
 from webcrawl.documents.findings import HREF_MAX
+from webcrawl.documents.listed import ELEMENTS, Listed, told
 from webcrawl.documents.text import line
 
 URLS_MAX = 50_000
@@ -40,6 +41,8 @@ _MARK = b"\xef\xbb\xbf"
 _ENTITIES = tuple("<!ENTITY".encode(encoding) for encoding in ("utf-8", "utf-16-le", "utf-16-be"))
 _DEPTH_MAX = 64
 _ROOTS = frozenset({"urlset", "sitemapindex", "rss", "rdf", "feed"})
+_LISTING = frozenset({"url", "sitemap", "item", "entry"})
+"""Elements that list something."""
 _IN = {("url", "loc"), ("sitemap", "loc"), ("item", "link"), ("entry", "link")}
 
 
@@ -64,15 +67,19 @@ class SitemapReading:
     def __init__(self, body: bytes, urls_max: int = URLS_MAX) -> None:
         self._body = body
         self._urls_max = urls_max
-        self._pages: list[str] = []
-        self._sitemaps: list[str] = []
+        self._pages: list[Listed] = []
+        self._sitemaps: list[Listed] = []
+        self._open: list[tuple[str, bool]] = []
+        """URLs of the element that is being read, and whether each is a sitemap's."""
+        self._told: dict[str, str] = {}
+        """What that element says of them."""
         self._is_one = False
         self.found = 0
         self.dropped = False
         self.error: str | None = None
 
-    def take(self) -> tuple[list[str], list[str]]:
-        """What was found since the last call: URLs of pages and of further sitemaps, as they stand there."""
+    def take(self) -> tuple[list[Listed], list[Listed]]:
+        """What was found since the last call: pages and further sitemaps, with URLs as they stand there."""
         taken = self._pages, self._sitemaps
         self._pages, self._sitemaps = [], []
         return taken
@@ -82,6 +89,7 @@ class SitemapReading:
         body, self._body = self._body.removeprefix(_MARK).lstrip(_BLANK), b""
         is_xml = body.startswith((b"<", b"\xff\xfe", b"\xfe\xff"))
         yield from self._xml(body) if is_xml else self._text(body)
+        self.settle()
         if not self.found and not self._is_one and self.error is None:
             self.error = "no sitemap"
 
@@ -101,7 +109,20 @@ class SitemapReading:
             self.dropped = True
             return
         self.found += 1
-        (self._sitemaps if is_sitemap else self._pages).append(url)
+        self._open.append((url, is_sitemap))
+
+    def tell(self, name: str, text: str) -> None:
+        """Take in what the element that is being read says of its URLs; the first word counts."""
+        self._told.setdefault(name, text)
+
+    def settle(self) -> None:
+        """The element that lists something has ended: no more is said of its URLs."""
+        if self._open:
+            said = told(self._told) if self._told else None
+            for url, is_sitemap in self._open:
+                (self._sitemaps if is_sitemap else self._pages).append(Listed(url, said))
+            self._open.clear()
+        self._told.clear()
 
     def _xml(self, body: bytes) -> Iterator[None]:
         if any(word in body for word in _ENTITIES):
@@ -134,6 +155,7 @@ class SitemapReading:
             if listed[:8].lower().startswith((b"http://", b"https://")):
                 self._is_one = True
                 self.add(listed[: HREF_MAX + 1].decode("utf-8", "replace").strip())
+                self.settle()
             if number % _LINES == 0:
                 yield
                 if self.dropped:
@@ -158,7 +180,11 @@ class _Target:
             self._reading.stop("nested too deep")
         self._open.append(name)
         self._text = None
+        if name in _LISTING:
+            self._reading.settle()
         if (parent, name) not in _IN:
+            if parent in _LISTING and name in ELEMENTS:
+                self._text, self._length = [], 0
             return
         href = values.get("href")
         if href is None:
@@ -167,11 +193,15 @@ class _Target:
             self._reading.add(href.strip())
 
     def end(self, tag: str) -> None:
-        if self._open:
-            self._open.pop()
+        name = self._open.pop() if self._open else ""
         if self._text is not None:
-            text, self._text = self._text, None
-            self._reading.add("".join(text).strip(), bool(self._open) and self._open[-1] == "sitemap")
+            text, self._text = "".join(self._text).strip(), None
+            if name in ELEMENTS:
+                self._reading.tell(name, text)
+            else:
+                self._reading.add(text, bool(self._open) and self._open[-1] == "sitemap")
+        elif name in _LISTING:
+            self._reading.settle()
 
     def data(self, data: str) -> None:
         if self._text is not None and self._length <= HREF_MAX:

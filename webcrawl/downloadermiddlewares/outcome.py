@@ -11,7 +11,7 @@ from scrapy.exceptions import IgnoreRequest
 
 from webcrawl.archive.capture import Entry, FetchRecord
 from webcrawl.archive.records import digest
-from webcrawl.documents import robots_tags
+from webcrawl.documents import listed, robots_tags
 from webcrawl.documents.mime import mime_type
 from webcrawl.downloadhandlers.failures import failure_word
 from webcrawl.frontier.hold import uptime
@@ -130,6 +130,8 @@ class OutcomeMiddleware:
             record.extra["truncated"] = capture.truncated
         if entry.kind != Kind.ROBOTS and entry.attempts:
             record.extra["attempt"] = entry.attempts + 1
+        if entry.listed is not None:
+            record.extra |= listed.facts(entry.listed)
         if entry.kind == Kind.ROBOTS and capture is not None and 200 <= (ending.status or 0) < 300:
             record.extra["digest"] = digest(capture.payload)
         if self._exclusions is not None:

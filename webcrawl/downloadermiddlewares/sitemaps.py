@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 LATER = -100
 """The level of all sitemaps but the first that a robots.txt or an index names: each waits until nothing else is left
 in its queue, so that a site with thousands of them fills it with one at a time."""
-NESTED_MAX = 3
-"""Indexes in a row that are read. The protocol knows one."""
 DEPTH = 1
 """The depth of what a sitemap lists: that of a link on a seed."""
 
@@ -72,6 +70,7 @@ class SitemapMiddleware:
         machine = machine_of(crawler)
         self._intake = machine.intake
         self._urls_max = machine.configuration.sitemap_urls_max
+        self._nested_max = machine.configuration.sitemap_nested_max
         self._max_bytes = machine.configuration.sitemap_max_bytes
         self._redirects_max = machine.configuration.redirect_max_times
 
@@ -137,15 +136,19 @@ class SitemapMiddleware:
         flight, entry, found = visit.flight, visit.flight.lease.entry, visit.flight.outcome.discovered
         pages, sitemaps = visit.reading.take()
         if pages:
-            urls = [url for url in resolve_all(pages, visit.base) if url is not None]
-            taken = self._intake.links(urls, DEPTH, entry.url)
+            resolved = resolve_all([page.url for page in pages], visit.base)
+            told = {url: page.told for url, page in zip(resolved, pages, strict=True) if url is not None}
+            taken = self._intake.links(list(told), DEPTH, entry.url)
+            for one in taken.entries:
+                one.listed = told[one.url]
             found += taken.entries
             for _, rule in taken.refused:
                 flight.scheduler.frontier.tally.refused(rule)
-        for url in resolve_all(sitemaps, visit.base) if entry.depth < NESTED_MAX else ():
-            if url is not None:
-                level = LATER if visit.sitemaps else entry.level
-                visit.sitemaps += self._add_sitemap(flight, url, level, entry.depth + 1)
+        if entry.depth < self._nested_max:
+            for url in resolve_all([one.url for one in sitemaps], visit.base):
+                if url is not None:
+                    level = LATER if visit.sitemaps else entry.level
+                    visit.sitemaps += self._add_sitemap(flight, url, level, entry.depth + 1)
         if len(found) >= GIVEN_AT_ONCE:
             # Queued before their sitemap is done: once too often after a crash, never lost.
             flight.scheduler.frontier.add(list(found))

@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from webcrawl.documents.listed import facts
+
 if TYPE_CHECKING:
     from webcrawl.explanation.account import Explanation
     from webcrawl.explanation.crawl import Crawl
@@ -126,6 +128,7 @@ def _frontier(explanation: Explanation) -> dict[str, Any] | None:
             "attempts": entry.attempts,
             "repeat": entry.repeat,
             "ordinary": entry.payload is not None,
+            "listed": None if entry.listed is None else facts(entry.listed),
         },
     }
 

@@ -55,3 +55,5 @@ class UrlEntry:
     """Not subject to the seen test (Scrapy's ``dont_filter``)."""
     payload: str | None = None
     """JSON of an ordinary Request's callback, headers, body, ...; None on the batch path."""
+    listed: str | None = None
+    """What the sitemap that brought it says of it, see ``documents.listed``; None of all others."""

@@ -16,7 +16,8 @@ _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 def _set(urls: list[str], root: str = "urlset", element: str = "url") -> str:
     inner = "".join(
-        f"<{element}><loc>{escape(url)}</loc><lastmod>2026-01-01</lastmod></{element}>\n" for url in urls
+        f"<{element}><loc>{escape(url)}</loc><lastmod>2026-01-01</lastmod><priority>0.7</priority></{element}>\n"
+        for url in urls
     )
     return f"{_HEAD}<{root} {_XMLNS}>\n{inner}</{root}>\n"
 

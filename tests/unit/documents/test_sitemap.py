@@ -14,6 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webcrawl.documents.dates import w3c_seconds
+from webcrawl.documents.listed import Listed, facts
 from webcrawl.documents.sitemap import MAX_BYTES, SitemapReading, unpacked
 
 CASES = tomllib.loads((Path(__file__).parents[2] / "data/documents/sitemaps.toml").read_text("utf-8"))["case"]
@@ -23,6 +25,8 @@ pieces = st.sampled_from(
         *("<urlset>", "</urlset>", "<url>", "</url>", "<loc>", "</loc>", "<sitemap>", "</sitemap>", "<item>"),
         *(
             "<link href='/x'/>",
+            "<lastmod>2026-01-01</lastmod>",
+            "<priority>",
             "<entry>",
             "http://a.test/",
             "&amp;",
@@ -46,17 +50,22 @@ pieces = st.sampled_from(
 )
 
 
-def read(body: bytes, **options: int) -> tuple[SitemapReading, list[str], list[str]]:
+def read_with_dates(body: bytes, **options: int) -> tuple[SitemapReading, list[Listed], list[Listed]]:
     body, _ = unpacked(body, MAX_BYTES)
     reading = SitemapReading(body, **options)
-    pages: list[str] = []
-    sitemaps: list[str] = []
+    pages: list[Listed] = []
+    sitemaps: list[Listed] = []
     for _ in reading.steps():
         more = reading.take()
         pages += more[0]
         sitemaps += more[1]
     more = reading.take()
     return reading, pages + more[0], sitemaps + more[1]
+
+
+def read(body: bytes, **options: int) -> tuple[SitemapReading, list[str], list[str]]:
+    reading, pages, sitemaps = read_with_dates(body, **options)
+    return reading, [page.url for page in pages], [sitemap.url for sitemap in sitemaps]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["name"]))
@@ -68,6 +77,29 @@ def test_a_sitemap_gives_what_the_table_says(case: dict[str, Any]) -> None:
     assert (pages, sitemaps) == (case.get("pages", []), case.get("sitemaps", []))
     assert (reading.error is not None) == case.get("broken", False), reading.error
     assert reading.found == len(pages) + len(sitemaps)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["name"]))
+def test_what_a_sitemap_says_of_its_urls_goes_with_them(case: dict[str, Any]) -> None:
+    body = case["body"].encode(case.get("encoding", "utf-8"))
+    for _ in range(case.get("packed", 0)):
+        body = gzip.compress(body)
+    _, pages, sitemaps = read_with_dates(body)
+    told = {one.url: facts(one.told) for one in pages + sitemaps if one.told is not None}
+    assert told == case.get("told", {})
+
+
+def test_what_is_said_stays_with_its_url_wherever_the_text_is_taken_apart() -> None:
+    urls = [f"http://a.test/{number}" for number in range(2000)]
+    items = [
+        f"<url><lastmod>{1970 + number % 99}</lastmod><loc>{url}</loc></url>"
+        for number, url in enumerate(urls)
+    ]
+    _, pages, _ = read_with_dates(f"<urlset>{''.join(items)}</urlset>".encode())
+    assert [page.url for page in pages] == urls
+    assert [facts(page.told or "{}") for page in pages] == [
+        {"lastmod": w3c_seconds(str(1970 + number % 99))} for number in range(2000)
+    ]
 
 
 def test_no_more_urls_are_taken_than_the_limit_says() -> None:

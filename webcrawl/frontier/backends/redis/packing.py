@@ -43,7 +43,7 @@ _ENTRY = struct.Struct(">HIQIcBq")
 _PLAIN = struct.Struct(">HIQIcBqBBB")
 """The same, with depth, code of the prefix and length of the rest of the URL."""
 _BODY = 18
-_VIA, _KIND, _COUNTS, _PAYLOAD = 1, 2, 4, 8
+_VIA, _KIND, _COUNTS, _PAYLOAD, _LISTED = 1, 2, 4, 8, 16
 
 
 def place_bytes(place: Place) -> bytes:
@@ -143,7 +143,8 @@ def pack_entries(key: str, entries: Iterable[UrlEntry]) -> list[bytes]:
     packed = []
     via_text, via = None, b""
     for entry in entries:
-        if entry.via is None or entry.kind != "page" or entry.redirects or entry.attempts or entry.payload:
+        rare = entry.payload or entry.listed
+        if entry.via is None or entry.kind != "page" or entry.redirects or entry.attempts or rare:
             packed.append(_pack_rare(entry, prefixes))
             continue
         url = entry.url.encode("utf-8", "surrogatepass")
@@ -209,6 +210,10 @@ def _pack_rare(entry: UrlEntry, prefixes: tuple[bytes, ...]) -> bytes:
     if entry.redirects or entry.attempts:
         flags |= _COUNTS
         parts += (_varint(entry.redirects), _varint(entry.attempts))
+    if entry.listed is not None:
+        flags |= _LISTED
+        listed = encoded(entry.listed)
+        parts += (_varint(len(listed)), listed)
     if entry.payload is not None:
         flags |= _PAYLOAD
         parts.append(encoded(entry.payload))
@@ -254,6 +259,10 @@ def _unpack(body: bytes, flags: int, entry: UrlEntry, prefixes: tuple[bytes, ...
     if flags & _COUNTS:
         entry.redirects, at = _read_varint(body, at)
         entry.attempts, at = _read_varint(body, at)
+    if flags & _LISTED:
+        length, at = _read_varint(body, at)
+        entry.listed = _decode(body[at : at + length])
+        at += length
     if flags & _PAYLOAD:
         entry.payload = _decode(body[at:])
 

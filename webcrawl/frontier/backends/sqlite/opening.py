@@ -9,7 +9,7 @@ from pathlib import Path
 
 from webcrawl.errors import JobdirDamaged, JobdirUnusable, JobdirVersion
 
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION = "2"
 _UNUSABLE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 

@@ -21,9 +21,11 @@ class Queues:
 
     def __init__(self, connection: sqlite3.Connection, robots_max: int) -> None:
         self._cursor = cursor = connection.cursor()
-        self._push = Rows(cursor, "INSERT INTO queue VALUES {rows}", f"({', '.join('?' * 12)})")
+        self._push = Rows(cursor, "INSERT INTO queue VALUES {rows}", f"({', '.join('?' * 13)})")
         self._push_plain = Rows(
-            cursor, "INSERT INTO queue VALUES {rows}", f"(?, ?, ?, ?, ?, ?, ?, '{_PAGE}', 0, 0, 0, NULL)"
+            cursor,
+            "INSERT INTO queue VALUES {rows}",
+            f"(?, ?, ?, ?, ?, ?, ?, '{_PAGE}', 0, 0, 0, NULL, NULL)",
         )
         self._vacant = Rows(
             cursor,
@@ -48,13 +50,15 @@ class Queues:
             values = (*place, entry.fingerprint, entry.url, entry.depth, entry.via)
             if (
                 entry.payload is None
+                and entry.listed is None
                 and entry.kind == _PAGE
                 and not (entry.redirects or entry.attempts or entry.repeat)
             ):
                 plain += values
             else:
                 other += values
-                other += (str(entry.kind), entry.redirects, entry.attempts, int(entry.repeat), entry.payload)
+                other += (str(entry.kind), entry.redirects, entry.attempts, int(entry.repeat))
+                other += (entry.payload, entry.listed)
         self._push_plain.run(plain)
         self._push.run(other)
 
@@ -70,29 +74,13 @@ class Queues:
     def load(self, host_id: int, key: str, after: Place | None, count: int) -> Loaded:
         rank, position = after or _FIRST
         rows = self._cursor.execute(
-            "SELECT url, fingerprint, rank, position, depth, via, kind, redirects, attempts, repeat, payload "
-            "FROM queue WHERE host_id = ? AND (rank, position) > (?, ?) ORDER BY rank, position LIMIT ?",
-            (host_id, rank, position, count + 1),
+            "SELECT url, ?, fingerprint, -rank, position, depth, via, kind, redirects, attempts, repeat, payload, "
+            "listed FROM queue WHERE host_id = ? AND (rank, position) > (?, ?) ORDER BY rank, position LIMIT ?",
+            (key, host_id, rank, position, count + 1),
         ).fetchall()
-        entries = [
-            UrlEntry(
-                url,
-                key,
-                fingerprint,
-                -rank,
-                position,
-                depth,
-                via,
-                kind,
-                redirects,
-                attempts,
-                bool(repeat),
-                payload,
-            )
-            for url, fingerprint, rank, position, depth, via, kind, redirects, attempts, repeat, payload in rows[
-                :count
-            ]
-        ]
+        entries = [UrlEntry(*row) for row in rows[:count]]
+        for entry in entries:
+            entry.repeat = bool(entry.repeat)
         return Loaded(entries, more=len(rows) > count, robots=self._robots_of(entries))
 
     def prune(self, host_id: int, queue_max: int) -> list[tuple[Place, int, bool]]:

@@ -1,4 +1,4 @@
--- The state of one crawl (schema version 1). Times are epoch seconds; open this file with any SQLite tool,
+-- The state of one crawl (schema version 2). Times are epoch seconds; open this file with any SQLite tool,
 -- also while the crawl runs: it is in WAL mode and readers do not disturb it.
 
 CREATE TABLE meta (
@@ -56,6 +56,7 @@ CREATE TABLE queue (
     attempts    INTEGER NOT NULL,
     repeat      INTEGER NOT NULL,               -- queued beside another of the same fingerprint
     payload     TEXT,
+    listed      TEXT,                           -- what its sitemap says of it, as JSON
     PRIMARY KEY (host_id, rank, position)
 ) WITHOUT ROWID;
 
