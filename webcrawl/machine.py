@@ -34,6 +34,7 @@ from webcrawl.frontier.order import Order
 from webcrawl.frontier.policies import Limits, Policies, RobotsPolicy
 from webcrawl.frontier.seen import Seen
 from webcrawl.hosts.health import Health
+from webcrawl.hosts.robots import Absence
 from webcrawl.hosts.robots_rules import RulesCache
 from webcrawl.jobdir import Jobdir
 from webcrawl.scope.allow import AllowRule
@@ -273,6 +274,10 @@ def _policies(
             configuration.robots_max_redirects,
             configuration.product_token,
             rules,
+            Absence(
+                configuration.robots_unreachable_seconds,
+                configuration.robots_unreachable_then,  # type: ignore[arg-type]
+            ),
         ),
         key_of=key.of_url,
         admit=intake.admit,

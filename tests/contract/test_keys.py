@@ -138,6 +138,8 @@ def test_the_last_words_of_a_released_key_come_back_with_it(backend: Driven) -> 
         answered=True,
         failures=2,
         parks=1,
+        backoffs=4,
+        forgiven_at=NOW + 12.5,
         last_error="tim\u00e9out",
     )
     backend.release(last)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tests.contract.samples import NOW, entry, found, robots
@@ -9,6 +10,17 @@ from webcrawl.frontier.backend import Batch
 
 if TYPE_CHECKING:
     from tests.contract.conftest import MakeSqlite
+    from tests.contract.driven import Driven
+
+
+def test_the_answer_of_an_origin_can_be_had_without_its_key(backend: Driven) -> None:
+    known = replace(robots("http://a", "User-agent: *\n"), attempts=3, crawl_delay_seconds=0.25)
+    assert backend.run(backend.backend.robots_of("http://a", "a")) is None
+    backend.commit(Batch(robots=[known]))
+    assert backend.run(backend.backend.robots_of("http://a", "a")) == known
+    backend.crash()
+    assert backend.run(backend.backend.robots_of("http://a", "a")) == known
+    assert backend.run(backend.backend.robots_of("http://b", "b")) is None
 
 
 def test_when_the_cache_is_full_those_answers_go_first_that_end_first(make_sqlite: MakeSqlite) -> None:

@@ -99,7 +99,8 @@ class VerdictMiddleware:
             if not 300 <= response.status < 400:
                 return self._answered(origin, response, previous)
             url = resolve((response.headers.get("Location") or b"").decode("utf-8", "replace"), url)
-        return robots.unreachable(origin, previous, time.time())
+        absence = machine_of(self._crawler).policies.robots.absence
+        return robots.unreachable(origin, previous, time.time(), absence=absence)
 
     def _answered(self, origin: str, response: Response, previous: RobotsRecord | None) -> RobotsRecord:
         configuration = machine_of(self._crawler).configuration
@@ -112,6 +113,7 @@ class VerdictMiddleware:
             previous=previous,
             ttl=configuration.robots_ttl_seconds,
             max_bytes=configuration.robots_max_bytes,
+            absence=machine_of(self._crawler).policies.robots.absence,
         )
 
 

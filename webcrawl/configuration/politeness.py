@@ -56,6 +56,18 @@ class PolitenessSettings:
     )
     robots_cache_size: int = setting(whole(1, 1 << 30), 262_144, "origins", "robots.txt answers kept")
     robots_max_redirects: int = setting(whole(0, 20), 5, "", "redirects followed to a robots.txt")
+    robots_unreachable_seconds: float = setting(
+        real(0, YEAR),
+        30 * DAY,
+        "seconds",
+        "after so long without a robots.txt that cannot be had the next setting holds",
+    )
+    robots_unreachable_then: str = setting(
+        choice("refuse", "copy", "allow"),
+        "refuse",
+        "",
+        "fetch nothing, go by the last text for good, or take it for absent",
+    )
     health_failures_to_park: int = setting(whole(1, 1000), 5, "", "failures in a row that park a host")
     health_park_seconds: float = setting(
         real(0, YEAR), 60.0, "seconds", "how long at first; doubled each time"

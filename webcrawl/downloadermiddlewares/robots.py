@@ -5,7 +5,10 @@ them.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Coroutine
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.downloadermiddlewares.sitemaps import named_in_robots
@@ -23,8 +26,11 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
 
+    from webcrawl.hosts.record import RobotsRecord
     from webcrawl.scheduler import Flight
 
+
+logger = logging.getLogger(__name__)
 
 LARGE_BYTES = 32_768
 """A larger robots.txt is parsed on a thread: half a megabyte takes a fifth of a second."""
@@ -66,6 +72,8 @@ class RobotsMiddleware:
         )
         if 200 <= response.status < 300:
             reply = await self._read(flight, reply)
+        else:
+            reply = await self._with_previous(flight, reply)
         flight.scheduler.answered_robots(flight, reply)
         raise Refused("robots.txt", "an answer for the frontier, not for the spider")
 
@@ -77,16 +85,45 @@ class RobotsMiddleware:
             read = await asyncio.to_thread(robots_desk.read, entry, reply, now, policy)
         else:
             read = robots_desk.read(entry, reply, now, policy)
+        if read.record is not None:
+            self._look_at_delay(flight, read.record)
         if machine.configuration.sitemaps_follow and read.record is not None:
             sitemaps = policy.rules.rules(read.record).sitemaps
             key = machine.key.of_url(f"{read.record.origin}/")
             flight.outcome.discovered += named_in_robots(machine, flight, sitemaps, key)
         return read
 
-    def process_exception(self, request: Request, exception: Exception) -> None:
+    def _look_at_delay(self, flight: Flight, record: RobotsRecord) -> None:
+        asked, key = record.crawl_delay_seconds, self._machine.key.of_url(f"{record.origin}/")
+        if asked is not None and self._machine.policies.politeness.is_too_long(asked):
+            flight.scheduler.frontier.tally.skip(key, asked)
+            logger.info(
+                "Skips %s: its robots.txt asks for a Crawl-delay of %g s, which is more than "
+                "POLITENESS_CRAWL_DELAY_MAX",
+                record.origin,
+                asked,
+            )
+
+    def process_exception(self, request: Request, exception: Exception) -> Coroutine[Any, Any, None] | None:
         flight = self._robots_flight(request)
-        if flight is not None and flight.outcome.robots is None:
-            flight.scheduler.answered_robots(flight, RobotsReply(0, b"", failure_word(exception)))
+        if flight is None or flight.outcome.robots is not None:
+            return None
+        return self._failed(flight, RobotsReply(0, b"", failure_word(exception)))
+
+    async def _failed(self, flight: Flight, reply: RobotsReply) -> None:
+        flight.scheduler.answered_robots(flight, await self._with_previous(flight, reply))
+
+    async def _with_previous(self, flight: Flight, reply: RobotsReply) -> RobotsReply:
+        """A reply that did not bring it, with what was known of the origin.
+
+        Of a redirect to another key: the origin's own waits for this answer, perhaps not in memory.
+        """
+        origin, hops = robots_desk.origin_asked(flight.lease.entry)
+        owner = self._machine.key.of_url(f"{origin}/")
+        if not hops or owner == flight.lease.entry.key:
+            return reply
+        look = partial(self._machine.backend.robots_of, origin, owner)
+        return replace(reply, previous=await flight.scheduler.frontier.insist(look))
 
     def _robots_flight(self, request: Request) -> Flight | None:
         flight = flight_of(self._crawler, request)

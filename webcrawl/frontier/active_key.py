@@ -109,7 +109,7 @@ class ActiveKey:
         """Answers that came while the key was not active, or whose origins were not in the head yet."""
         for answer in answers:
             known = self.robots.get(answer.origin)
-            if known is None or known.fetched_at < answer.fetched_at:
+            if known is None or (known.fetched_at, known.attempts) < (answer.fetched_at, answer.attempts):
                 self.robots[answer.origin] = answer
             delay = answer.crawl_delay_seconds or 0.0
             if delay > (self.record.crawl_delay_seconds or 0.0):

@@ -227,6 +227,10 @@ class Backend(Protocol):
         """The state of a URL, None when it was never queued (or the seen test keeps no states)."""
         ...
 
+    async def robots_of(self, origin: str, key: str) -> RobotsRecord | None:
+        """What is known of the robots.txt of an origin that belongs to ``key``."""
+        ...
+
     async def checkpoint(self, directory: Path) -> None:
         """Write a consistent copy of the state into ``directory``."""
         ...

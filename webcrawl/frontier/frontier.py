@@ -200,6 +200,7 @@ class Frontier:
             waiting_hosts=waiting,
             parked_hosts=counts.parked_hosts,
             given_up_hosts=counts.given_up_hosts,
+            given_up_urls=counts.given_up_urls,
             in_flight=opened,
             unsettled=len(self._unsettled) - opened,
             next_ready_at=self._keys.next_at(),
@@ -324,9 +325,9 @@ class Frontier:
         origin, _ = robots_desk.origin_asked(lease.entry)
         owner = self._policies.key_of(f"{origin}/")
         active = self._keys.get(owner)
-        previous = active.robots.get(origin) if active else None
+        previous = (active.robots.get(origin) if active else None) or reply.previous
         record, hop = robots_desk.answer(lease.entry, reply, previous, self._clock(), self._policies.robots)
-        robots_desk.tell(change.entry, record)
+        robots_desk.tell(change.entry, record, self._policies.politeness)
         if hop is not None and hop.key == lease.entry.key and (here := self._keys.get(hop.key)) is not None:
             here.hops.append(hop)
             return

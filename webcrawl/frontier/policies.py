@@ -11,6 +11,7 @@ from webcrawl.frontier.order import Order
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.hosts.health import Health
 from webcrawl.hosts.politeness import Politeness
+from webcrawl.hosts.robots import Absence
 from webcrawl.hosts.robots_rules import RulesCache
 from webcrawl.hosts.shared_clocks import NO_SHARED_CLOCKS, SharedClocks
 
@@ -42,6 +43,7 @@ class RobotsPolicy:
     agent: str = "webcrawl"
     """The product token by which robots.txt may speak to us."""
     rules: RulesCache = field(default_factory=lambda: RulesCache(10_000, "webcrawl"))
+    absence: Absence = field(default_factory=Absence)
 
 
 @dataclass(frozen=True, slots=True)

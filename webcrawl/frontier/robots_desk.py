@@ -13,6 +13,7 @@ from webcrawl.archive.capture import Entry
 from webcrawl.frontier.policies import RobotsPolicy
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.hosts import robots
+from webcrawl.hosts.politeness import Politeness
 from webcrawl.hosts.record import RobotsRecord
 
 LEVEL = 1 << 40
@@ -33,6 +34,8 @@ class RobotsReply:
     retry_after_seconds: float | None = None
     refused: str | None = None
     """The rule that keeps us from following the redirect."""
+    previous: RobotsRecord | None = None
+    """What was stored of the origin, where it belongs to another key than the one asked."""
     record: RobotsRecord | None = None
     """What ``read`` has made of a body that takes too long for the event loop."""
 
@@ -68,7 +71,7 @@ def answer(
         return reply.record, None
     origin, hops = origin_asked(entry)
     if reply.error is not None:
-        return robots.unreachable(origin, previous, now), None
+        return robots.unreachable(origin, previous, now, absence=policy.absence), None
     if not 300 <= reply.status < 400:
         record = robots.answered(
             origin,
@@ -80,17 +83,20 @@ def answer(
             previous=previous,
             agent=policy.agent,
             retry_after=reply.retry_after_seconds,
+            absence=policy.absence,
         )
         return record, None
     if reply.location is None or reply.location_key is None or reply.refused or hops >= policy.max_redirects:
         # RFC 9309, section 2.3.1.2: after five hops the file may be taken for unavailable. Doubt means no.
-        return robots.unreachable(origin, previous, now), None
+        return robots.unreachable(origin, previous, now, absence=policy.absence), None
     hop = _entry(reply.location, reply.location_key, origin, hops + 1, entry.url)
     return robots.redirected(origin, previous, now), hop
 
 
-def tell(line: Entry | None, record: RobotsRecord) -> None:
-    """Put into the fetch log what the answer means: whose it is, until when it holds, what delay it asks for."""
+def tell(line: Entry | None, record: RobotsRecord, politeness: Politeness) -> None:
+    """Put into the fetch log what the answer means: whose it is, until when it holds, what delay it asks for, and
+    whether that is so long that the host is skipped.
+    """
     if line is None:
         return
     line.record.extra |= {
@@ -100,6 +106,8 @@ def tell(line: Entry | None, record: RobotsRecord) -> None:
     }
     if record.crawl_delay_seconds is not None:
         line.record.extra["crawl_delay"] = record.crawl_delay_seconds
+        if politeness.is_too_long(record.crawl_delay_seconds):
+            line.record.extra["skipped"] = True
 
 
 def _entry(url: str, key: str, origin: str, hops: int, via: str | None) -> UrlEntry:

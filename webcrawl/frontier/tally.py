@@ -16,6 +16,8 @@ from webcrawl.frontier.records import Kind
 if TYPE_CHECKING:
     from webcrawl.frontier.lease import Ending
 
+SKIPPED_MAX = 1_000
+
 
 @dataclass(slots=True)
 class Tally:
@@ -46,6 +48,10 @@ class Tally:
     mimes: Counter[str] = field(default_factory=Counter)
     """MIME types of pages, in lower case and without parameters."""
 
+    skipped: dict[str, float] = field(default_factory=dict)
+    """Hosts whose robots.txt asked for a longer Crawl-delay than is obeyed, with that delay in seconds: the first
+    ``SKIPPED_MAX`` of them."""
+
     def ended(self, kind: str, ending: Ending) -> None:
         """A request was sent, and has ended."""
         self.bytes += ending.payload_bytes
@@ -58,6 +64,11 @@ class Tally:
             self.statuses[ending.status] += 1
             if ending.mime:
                 self.mimes[ending.mime] += 1
+
+    def skip(self, key: str, crawl_delay_seconds: float) -> None:
+        """A host is not crawled, since it asks for a longer pause than it is given."""
+        if key in self.skipped or len(self.skipped) < SKIPPED_MAX:
+            self.skipped[key] = crawl_delay_seconds
 
     def refused(self, rule: str, count: int = 1) -> None:
         """``count`` URLs were refused by ``rule``."""
@@ -92,6 +103,8 @@ class Snapshot:
     """Why nothing moves although there is work ('disk full'); None when all is well."""
     crowded: str | None = None
     """Why new URLs are turned away ('storage 87 % of 4.0 GB'); None while there is room for all."""
+    given_up_urls: int = 0
+    """URLs in the queues of hosts that are no longer contacted: kept for the next run."""
     workers: int | None = None
     """Processes at work on a shared crawl, this one among them; None when the crawl is of this process alone.
 

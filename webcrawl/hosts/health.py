@@ -60,8 +60,11 @@ class Health:
 
     After ``failures_to_park`` failures in a row the key rests for ``park_seconds``, and from then on after
     each further failure for twice as long as before, at most ``park_max_seconds`` (plus jitter); one success
-    forgives everything. A key parked more than ``parks_to_give_up`` times in a row is given up, one that
+    forgives that. A key parked more than ``parks_to_give_up`` times in a row is given up (0: never), one that
     never sent any response already when the try after its first park fails.
+
+    The back-off of a host that asks for a pause without saying how long is forgiven only after quiet: when it
+    has asked for none for as long again as it was last left alone.
     """
 
     failures_to_park: int = 5
@@ -89,15 +92,20 @@ class Health:
     def busy(self, record: HostRecord, now: float, retry_after: float | None) -> None:
         """A 429 or 503 came; ``retry_after`` is what it asked for in seconds, None when it named no time.
 
-        The key is blocked for that long, at most 24 h, or for ``park_seconds`` doubling with each failure in
-        a row.
+        The key is blocked for that long, at most 24 h, or for ``park_seconds``, doubling each time until it is
+        forgiven.
         """
         record.answered = True
         record.last_error = "busy"
         if retry_after is None or math.isnan(retry_after):
-            wait = backoff_seconds(record.key, self.park_seconds, record.failures, self.park_max_seconds)
+            if now >= record.forgiven_at:
+                record.backoffs = 0
+            wait = backoff_seconds(record.key, self.park_seconds, record.backoffs, self.park_max_seconds)
+            record.backoffs += 1
         else:
             wait = max(0.0, min(retry_after, RETRY_AFTER_MAX_SECONDS))
+        if math.isfinite(now):
+            record.forgiven_at = max(record.forgiven_at, now + 2 * wait)
         self._count(record, now, wait)
 
     def revive(self, record: HostRecord) -> None:
@@ -110,7 +118,8 @@ class Health:
             park = backoff_seconds(record.key, self.park_seconds, record.parks, self.park_max_seconds)
             wait = max(wait, park)
             record.parks += 1
-            record.given_up = record.parks > (self.parks_to_give_up if record.answered else 1)
+            limit = self.parks_to_give_up if record.answered else min(self.parks_to_give_up, 1)
+            record.given_up = 0 < limit < record.parks
         if math.isfinite(now):
             record.next_fetch_at = max(record.next_fetch_at, now + wait)
 

@@ -41,8 +41,11 @@ class Politeness:
 
     def skips(self, record: HostRecord) -> bool:
         """Whether the host asks for a Crawl-delay so long that it is not crawled at all."""
-        asked = record.crawl_delay_seconds
-        return asked is not None and asked > self.crawl_delay_max
+        return self.is_too_long(record.crawl_delay_seconds)
+
+    def is_too_long(self, crawl_delay_seconds: float | None) -> bool:
+        """Whether a host that asks for such a Crawl-delay is skipped."""
+        return crawl_delay_seconds is not None and crawl_delay_seconds > self.crawl_delay_max
 
     def fetched(self, record: HostRecord, started_at: float, ended_at: float) -> None:
         """Restart the clock at the end of a response, whatever its outcome.

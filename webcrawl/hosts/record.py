@@ -33,6 +33,10 @@ class HostRecord:
     """Requests in a row that failed for the host's sake."""
     parks: int = 0
     """How often in a row the host was parked without a success in between."""
+    backoffs: int = 0
+    """How often it asked for a pause without saying how long, since the last time that this was forgiven."""
+    forgiven_at: float = 0.0
+    """When that is forgiven, if it asks for no further pause until then."""
     given_up: bool = False
     """No longer contacted in this run; its URLs stay queued."""
     parked: bool = False
@@ -58,4 +62,4 @@ class RobotsRecord:
     text: str = ""
     crawl_delay_seconds: float | None = None
     attempts: int = 0
-    """Fetches in a row that left the origin unreachable."""
+    """Fetches in a row that did not bring it."""

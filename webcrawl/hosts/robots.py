@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
 
 from webcrawl.hosts.health import backoff_seconds
 from webcrawl.hosts.record import RobotsRecord
@@ -19,6 +20,7 @@ __all__ = [
     "MAX_BYTES",
     "MAX_REDIRECTS",
     "TTL_SECONDS",
+    "Absence",
     "RobotsRules",
     "RobotsState",
     "RobotsVerdict",
@@ -39,9 +41,12 @@ MAX_REDIRECTS = 5
 """Redirects followed for one robots.txt, across hosts; one more and it is unreachable."""
 
 RETRY_SECONDS = 60.0
+COPY_RETRY_SECONDS = 600.0
+"""While the last text is in force there is no hurry; and a host that asks for a pause each time it is asked for
+robots.txt is to be asked for pages too."""
 RETRY_MAX_SECONDS = 86_400.0
-COPY_MAX_SECONDS = 30 * 86_400.0
-"""Age up to which the last text stays in force while robots.txt is unreachable."""
+ABSENT_SECONDS = 30 * 86_400.0
+"""The "reasonably long period of time" of RFC 9309, section 2.3.1.4."""
 
 PENDING_SECONDS = 3_600.0
 """How long a redirect's target is waited for before robots.txt is asked for anew."""
@@ -51,13 +56,29 @@ class RobotsState(StrEnum):
     """What is known of an origin's robots.txt."""
 
     ALLOWED_ALL = "allowed_all"
-    """There is none (a 4xx other than 429): no restriction."""
+    """There is none (a 4xx other than 429), or it is taken for that, see ``Absence``: no restriction."""
     RULES = "rules"
     """There is a text: its rules hold."""
     UNREACHABLE = "unreachable"
     """It could not be had: nothing is fetched."""
     PENDING = "pending"
     """It redirects, and the target is on its way: nothing is fetched yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """What becomes of an origin whose robots.txt cannot be had for long (RFC 9309, section 2.3.1.4).
+
+    Up to ``seconds`` after it was last had its last text stays in force; without one nothing is fetched. After that
+    nothing is fetched (``refuse``), the last text stays in force for good (``copy``), or robots.txt is taken for one
+    that does not exist (``allow``). It is asked for all the time.
+    """
+
+    seconds: float = ABSENT_SECONDS
+    then: Literal["refuse", "copy", "allow"] = "refuse"
+
+
+_ABSENCE = Absence()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +108,7 @@ def answered(
     ttl: float = TTL_SECONDS,
     max_bytes: int = MAX_BYTES,
     retry_after: float | None = None,
+    absence: Absence = _ABSENCE,
 ) -> RobotsRecord:
     """The record after an HTTP response to a request for robots.txt that is not a redirect to follow.
 
@@ -100,7 +122,7 @@ def answered(
         return RobotsRecord(origin, RobotsState.RULES, now, now + ttl, text, delay)
     if 400 <= status <= 499 and status != 429:
         return RobotsRecord(origin, RobotsState.ALLOWED_ALL, now, now + ttl)
-    return unreachable(origin, previous, now, retry_after=retry_after)
+    return unreachable(origin, previous, now, retry_after=retry_after, absence=absence)
 
 
 def unreachable(
@@ -108,29 +130,33 @@ def unreachable(
     previous: RobotsRecord | None,
     now: float,
     *,
-    base: float = RETRY_SECONDS,
-    longest: float = RETRY_MAX_SECONDS,
-    copy_max_age: float = COPY_MAX_SECONDS,
     retry_after: float | None = None,
+    absence: Absence = _ABSENCE,
 ) -> RobotsRecord:
     """The record after robots.txt could not be had: a network failure, too many redirects, 5xx, 429.
 
-    It is tried again after ``base`` seconds, doubling up to ``longest``, or later if ``retry_after`` says so.
-    The text of ``previous`` stays in force until then if it is younger than ``copy_max_age``; "there is
-    none" does not. Without a text ``fetched_at`` is when the origin was first found unreachable.
+    It is tried again after ``RETRY_SECONDS`` (``COPY_RETRY_SECONDS`` where a text is in force), doubling up to
+    ``RETRY_MAX_SECONDS``, or later if ``retry_after`` says so. ``fetched_at`` is that of the text in force; without
+    one when robots.txt was last had before it became unreachable, or when it was first found so.
     """
     attempts = previous.attempts if previous is not None else 0
-    wait = backoff_seconds(origin, base, attempts, longest)
-    if retry_after is not None and retry_after > wait:
-        wait = min(retry_after, max(longest, wait))
-    expires_at = now + wait
-    if previous is not None and _has_copy(previous) and now < previous.fetched_at + copy_max_age:
-        expires_at = min(expires_at, previous.fetched_at + copy_max_age)
+    ends_at = previous.fetched_at + absence.seconds if previous is not None else now
+    if previous is not None and _has_copy(previous) and (now < ends_at or absence.then == "copy"):
+        wait = backoff_seconds(origin, COPY_RETRY_SECONDS, attempts, RETRY_MAX_SECONDS)
+        # The host itself is left alone for as long as it asked, so what is to be fetched comes after that.
+        expires_at = now + wait + min(retry_after or 0.0, RETRY_MAX_SECONDS)
+        if absence.then != "copy":
+            expires_at = min(expires_at, ends_at)
         return dataclasses.replace(
             previous, state=RobotsState.RULES, expires_at=expires_at, attempts=attempts + 1
         )
-    since = previous.fetched_at if previous is not None and attempts > 0 and not _has_copy(previous) else now
-    return RobotsRecord(origin, RobotsState.UNREACHABLE, since, expires_at, attempts=attempts + 1)
+    wait = backoff_seconds(origin, RETRY_SECONDS, attempts, RETRY_MAX_SECONDS)
+    if retry_after is not None and retry_after > wait:
+        wait = min(retry_after, max(RETRY_MAX_SECONDS, wait))
+    since = previous.fetched_at if previous is not None and attempts > 0 else now
+    absent = absence.then == "allow" and now >= since + absence.seconds
+    state = RobotsState.ALLOWED_ALL if absent else RobotsState.UNREACHABLE
+    return RobotsRecord(origin, state, since, now + wait, attempts=attempts + 1)
 
 
 def redirected(
@@ -147,7 +173,8 @@ def redirected(
     pending.attempts = previous.attempts
     if _has_copy(previous) or previous.attempts:
         pending.fetched_at = previous.fetched_at
-        pending.text = previous.text
+        # An empty text is a text: one empty line says the same.
+        pending.text = previous.text or ("\n" if _has_copy(previous) else "")
         pending.crawl_delay_seconds = previous.crawl_delay_seconds
     return pending
 
@@ -185,8 +212,8 @@ def _by_rules(rules: RobotsRules, url: str) -> RobotsVerdict:
 
 
 def _has_copy(record: RobotsRecord) -> bool:
-    """Whether a record carries a text that was once fetched. An empty one is not worth keeping in force."""
-    return bool(record.text)
+    """Whether a record carries a text that was once fetched, be it an empty one."""
+    return bool(record.text) or record.state == RobotsState.RULES
 
 
 def _is_of(url: str, origin: str) -> bool:

@@ -96,6 +96,10 @@ class Digest:
     """Extensions of the paths of pages with status 200 that were text or XHTML, or did not say what they were."""
     others: HeavyHitters[str] = field(default_factory=lambda: HeavyHitters(NAMES))
     """Extensions of the other ones."""
+    failing: HeavyHitters[str] = field(default_factory=lambda: HeavyHitters(HOSTS))
+    """Politeness keys, by requests that failed."""
+    skipped: dict[str, float] = field(default_factory=dict)
+    """Origins that ask for a longer Crawl-delay than is obeyed, and which (seconds); not more than ``HOSTS``."""
     time_line: TimeLine = field(default_factory=TimeLine)
 
     def useless_extensions(self, number: int) -> list[tuple[str, int]]:
@@ -115,6 +119,7 @@ class Digest:
         if status is None:
             self.failed += 1
             self.errors.add(str(line.get("error")))
+            self.failing.add(str(line.get("key")))
         page = kind == "page" and status is not None
         if page:
             self.pages += 1
@@ -125,8 +130,18 @@ class Digest:
                 self.mimes.add(mime or "none given")
                 if extension := _extension(str(line.get("url"))):
                     (self.texts if _is_text(mime) else self.others).add(extension)
+        if kind == "robots" and line.get("robots") == "rules":
+            self._note_delay(line)
         if start > 0 and end > 0:
             self._place(start, end, int(page), size)
+
+    def _note_delay(self, line: Mapping[str, Any]) -> None:
+        """The last word of an origin counts."""
+        origin = str(line.get("origin"))
+        if not line.get("skipped"):
+            self.skipped.pop(origin, None)
+        elif len(self.skipped) < HOSTS:
+            self.skipped[origin] = _number(line.get("crawl_delay"))
 
     def _place(self, start: float, end: float, pages: int, size: int) -> None:
         self.started_at = start if self.started_at is None else min(start, self.started_at)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 NAME = "report.html"
 _SHOWN = 15
+_LISTED = 1_000
 
 _STYLE = """
 :root{color-scheme:light dark;--ink:#1b1f24;--quiet:#667;--paper:#fff;--fill:#3b76b5;--rule:#cfd4da}
@@ -62,6 +63,8 @@ def page(figures: Digest, title: str, damaged: int = 0, remark: str = "") -> str
         _ranking("MIME types", figures.mimes, "pages with status 200 by the type their server named"),
         _advice(figures),
         _ranking("Hosts", figures.hosts, "politeness keys with the most pages"),
+        _ranking("Failing hosts", figures.failing, "politeness keys with the most failed requests"),
+        _skipped(figures),
     ]
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -70,6 +73,20 @@ def page(figures: Digest, title: str, damaged: int = 0, remark: str = "") -> str
         + "\n".join(part for part in parts if part)
         + "\n</body></html>\n"
     )
+
+
+def _skipped(figures: Digest) -> str:
+    if not figures.skipped:
+        return ""
+    rows = sorted(figures.skipped.items(), key=lambda item: (-item[1], item[0]))
+    cells = [
+        f'<tr><td>{escape(origin)}</td><td class="number">{escape(units.duration(seconds))}</td></tr>'
+        for origin, seconds in rows[:_LISTED]
+    ]
+    told = "they ask for a longer Crawl-delay than POLITENESS_CRAWL_DELAY_MAX allows; none of their pages is fetched"
+    if len(rows) > _LISTED:
+        told += f"; the {_LISTED:,} longest of {len(rows):,}"
+    return f'<h2>Skipped hosts</h2><p class="quiet">{told}</p><table>{"".join(cells)}</table>'
 
 
 def _overview(figures: Digest, damaged: int) -> str:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _SHOWN = 8
 """Of each breakdown so many lines are shown; the rest is added up."""
 
+_NAMED = 4
+"""So many hosts are named on a line."""
+
 _REASONS = {
     "finished": "finished",
     "shutdown": "was stopped",
@@ -82,6 +85,7 @@ def summary(ending: Ending) -> str:
         *_breakdown(tally.errors),
         _row("refused", tally.refusals),
         *_breakdown(tally.refused_by_rule),
+        *_skipped(tally),
         _row(
             "left in queues" if ending.shared is None else "left in the whole crawl",
             ending.left,
@@ -108,7 +112,19 @@ def _how(reason: str) -> str:
 def _hosts(ending: Ending) -> str:
     frontier = ending.frontier
     given_up = f", {units.count(frontier.given_up_hosts)} given up" if frontier.given_up_hosts else ""
+    if frontier.given_up_urls:
+        given_up += f" with {units.things(frontier.given_up_urls, 'URL')}, kept for the next start"
     return f"{units.count(frontier.known_hosts)} hosts known{given_up}"
+
+
+def _skipped(tally: Tally) -> Iterator[str]:
+    """Who asks for a longer Crawl-delay than is obeyed; all of them are in the report."""
+    if not tally.skipped:
+        return
+    hosts = sorted(tally.skipped.items(), key=lambda item: (-item[1], item[0]))
+    named = ", ".join(f"{key} {units.duration(seconds)}" for key, seconds in hosts[:_NAMED])
+    more = " and others" if len(hosts) > _NAMED else ""
+    yield _row("hosts skipped", len(hosts), f"for their Crawl-delay: {named}{more}")
 
 
 def _whereabouts(ending: Ending) -> Iterator[str]:

@@ -12,6 +12,7 @@ from webcrawl.archive.capture import Entry
 from webcrawl.frontier import robots_desk
 from webcrawl.frontier.hold import Hold
 from webcrawl.frontier.lease import Ending
+from webcrawl.hosts.politeness import Politeness
 from webcrawl.hosts.record import RobotsRecord
 from webcrawl.hosts.robots import RobotsState
 
@@ -64,8 +65,12 @@ def test_nothing_is_known_where_nothing_was_sent_or_the_key_was_lost(crawl: Smal
 
 def test_the_line_of_a_robots_txt_tells_what_it_came_to() -> None:
     line = Entry(record(kind="robots"))
-    robots_desk.tell(line, RobotsRecord("http://a.test", RobotsState.RULES, 1.0, 86_401.00049, "", 2.5))
+    record_of_it = RobotsRecord("http://a.test", RobotsState.RULES, 1.0, 86_401.00049, "", 2.5)
+    robots_desk.tell(line, record_of_it, Politeness("fixed", 1.0, 1.0, 0.0, crawl_delay_max=2.5))
     told = {"origin": "http://a.test", "robots": "rules", "until": 86_401.0, "crawl_delay": 2.5}
     assert line.record.extra == told
     assert type(line.record.extra["robots"]) is str
-    robots_desk.tell(None, RobotsRecord("http://a.test", RobotsState.PENDING, 1.0, 2.0))
+    skipping = Politeness("fixed", 1.0, 1.0, 0.0, crawl_delay_max=2.4)
+    robots_desk.tell(line, record_of_it, skipping)
+    assert line.record.extra == {**told, "skipped": True}
+    robots_desk.tell(None, RobotsRecord("http://a.test", RobotsState.PENDING, 1.0, 2.0), skipping)

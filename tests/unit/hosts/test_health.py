@@ -87,7 +87,14 @@ def test_a_host_that_never_answered_is_given_up_when_the_try_after_its_first_par
     assert record.given_up
 
 
-def test_one_success_forgives_everything() -> None:
+@pytest.mark.parametrize("answered", [True, False])
+def test_with_no_limit_no_host_is_given_up(answered: bool) -> None:
+    record = host(answered=answered)
+    fail(record, 40, Health(parks_to_give_up=0))
+    assert (record.parks, record.given_up) == (36, False)
+
+
+def test_one_success_forgives_all_failures() -> None:
     record = host(answered=False)
     fail(record, 6)
     Health().succeeded(record)
@@ -153,6 +160,32 @@ def test_a_busy_host_without_retry_after_is_left_alone_for_doubling_times() -> N
     assert waits[3] == pytest.approx(8 * waits[0])
     assert waits == sorted(waits)
     assert waits[-1] == within_jitter(DAY)
+
+
+def busy_waits(record: HostRecord, *quiet: float) -> list[float]:
+    """Let it ask for a pause, again and again, each time ``quiet`` seconds after the pause is over."""
+    waits, now = [], NOW
+    for seconds in quiet:
+        Health(parks_to_give_up=99).busy(record, now, None)
+        waits.append(round(wait_of(record, now) / backoff_seconds(record.key, 60.0, 0, DAY)))
+        Health().succeeded(record)
+        now = record.next_fetch_at + seconds
+    return waits
+
+
+def test_a_back_off_is_forgiven_after_as_much_quiet_and_not_by_an_answer_in_between() -> None:
+    assert busy_waits(host(), 5, 5, 5, 5) == [1, 2, 4, 8]
+    assert busy_waits(host(), 59, 59, 5) == [1, 2, 4]
+    assert busy_waits(host(), 67, 67, 67, 5) == [1, 1, 1, 1]
+    assert busy_waits(host(), 5, 5, 269, 5) == [1, 2, 4, 1]
+
+
+def test_a_pause_of_known_length_is_no_quiet() -> None:
+    record = host()
+    Health().busy(record, NOW, None)
+    Health().busy(record, NOW + 66, 3600.0)
+    Health().busy(record, NOW + 66 + 3600, None)
+    assert wait_of(record, NOW + 66 + 3600) == within_jitter(120)
 
 
 def test_a_busy_answer_counts_as_a_failure_in_a_row() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from webcrawl.hosts import robots
 from webcrawl.hosts.record import RobotsRecord
-from webcrawl.hosts.robots import RobotsRules, RobotsState, RobotsVerdict, may_fetch
+from webcrawl.hosts.robots import Absence, RobotsRules, RobotsState, RobotsVerdict, may_fetch
 
 ROOT = Path(__file__).parents[3]
 ROWS: list[dict[str, Any]] = tomllib.loads((ROOT / "tests/data/robots/states.toml").read_text("utf-8"))["row"]
@@ -130,17 +130,72 @@ def test_the_last_text_stays_in_force_while_robots_txt_is_unreachable() -> None:
     assert (record.attempts, record.crawl_delay_seconds) == (1, 2.5)
     assert verdict(record, "/page", NOW + DAY + 1).allowed
     assert not verdict(record, "/private", NOW + DAY + 1).allowed
-    assert not verdict(record, "/page", NOW + DAY + 120).allowed
+    assert verdict(record, "/page", NOW + DAY + 599).allowed
+    assert not verdict(record, "/page", NOW + DAY + 660).allowed
 
 
-def test_the_last_text_is_not_in_force_for_ever() -> None:
-    record = answered(200)
-    at = NOW
-    while at <= NOW + robots.COPY_MAX_SECONDS:
+def test_an_empty_text_stays_in_force_like_any_other() -> None:
+    empty = answered(200, b"")
+    for previous in (empty, robots.redirected(ORIGIN, empty, NOW + DAY)):
+        record = robots.unreachable(ORIGIN, previous, NOW + DAY)
+        assert record.state == RobotsState.RULES
+        assert verdict(record, now=NOW + DAY).allowed
+
+
+def test_a_pause_that_the_host_asks_for_does_not_use_up_the_time_of_the_last_text() -> None:
+    """A 503 leaves the whole host alone: the text must be in force when it may be asked again."""
+    for asked, pause in ((None, 66.0), (3600.0, 3600.0), (1e9, DAY)):
+        record = answered(503, now=NOW + DAY, previous=answered(200), retry_after=asked)
+        assert record.state == RobotsState.RULES
+        assert record.expires_at >= NOW + DAY + pause + 500
+
+
+def unreachable_for(days: float, absence: Absence, record: RobotsRecord | None) -> tuple[RobotsRecord, float]:
+    """What is known after so many days in which robots.txt could never be had, and when that is."""
+    at = NOW if record is None else record.expires_at
+    while True:
+        record = robots.unreachable(ORIGIN, record, at, absence=absence)
+        if record.expires_at > NOW + days * DAY:
+            return record, min(at, NOW + days * DAY)
         at = record.expires_at
-        record = robots.unreachable(ORIGIN, record, at)
-    assert record.state == RobotsState.UNREACHABLE
-    assert not verdict(record, now=at + 1).allowed
+
+
+@pytest.mark.parametrize(
+    ("then", "had", "during", "after"),
+    [
+        ("refuse", True, "by its text", "nothing"),
+        ("refuse", False, "nothing", "nothing"),
+        ("copy", True, "by its text", "by its text"),
+        ("copy", False, "nothing", "nothing"),
+        ("allow", True, "by its text", "all"),
+        ("allow", False, "nothing", "all"),
+    ],
+)
+def test_after_thirty_days_without_it_the_setting_decides(
+    then: Any, had: bool, during: str, after: str
+) -> None:
+    for days, expected in ((29, during), (33, after), (400, after)):
+        record, at = unreachable_for(days, Absence(then=then), answered(200) if had else None)
+        allowed = verdict(record, "/page", at).allowed, verdict(record, "/private", at).allowed
+        assert (
+            allowed
+            == {"nothing": (False, False), "by its text": (True, False), "all": (True, True)}[expected]
+        )
+        assert record.attempts > 0
+
+
+def test_what_is_taken_for_absent_is_asked_for_at_the_same_intervals() -> None:
+    record, at = unreachable_for(40, Absence(then="allow"), None)
+    assert record.state == RobotsState.ALLOWED_ALL
+    assert DAY <= record.expires_at - at <= DAY * 1.1
+    assert answered(200, previous=record).state == RobotsState.RULES
+
+
+def test_the_last_text_is_not_in_force_a_second_longer_than_the_setting_says() -> None:
+    record = answered(200)
+    while record.state == RobotsState.RULES:
+        assert record.expires_at <= NOW + 10 * DAY
+        record = robots.unreachable(ORIGIN, record, record.expires_at, absence=Absence(10 * DAY))
     assert record.text == ""
 
 
@@ -228,4 +283,4 @@ def test_no_page_is_ever_allowed_but_by_a_fresh_answer(
             if verdict(record, now=at).allowed:
                 assert robots.is_fresh(record, at)
                 assert record.state in (RobotsState.RULES, RobotsState.ALLOWED_ALL)
-                assert at - record.fetched_at <= robots.COPY_MAX_SECONDS
+                assert at - record.fetched_at <= robots.ABSENT_SECONDS

@@ -48,6 +48,25 @@ def test_pages_statuses_errors_types_and_hosts_are_counted() -> None:
     assert (figures.started_at, figures.ended_at) == (8.0, 12.5)
 
 
+def test_hosts_that_are_skipped_and_hosts_that_fail_are_listed() -> None:
+    asked = {"kind": "robots", "status": 200, "robots": "rules"}
+    lines = [
+        line(**asked, origin="http://slow.test", crawl_delay=600.0, skipped=True),
+        line(**asked, origin="http://mended.test", crawl_delay=700.0, skipped=True),
+        line(**{**asked, "status": 503, "robots": "unreachable"}, origin="http://slow.test"),
+        line(**asked, origin="http://mended.test", crawl_delay=2.0),
+        line(error="dns", kind="robots", key="dead.test"),
+    ]
+    figures = digest(lines)
+    assert figures.skipped == {"http://slow.test": 600.0}
+    assert figures.failing.most(9) == [("dead.test", 1)]
+    text = page.page(figures, "x")
+    assert "<h2>Skipped hosts</h2>" in text
+    assert "http://slow.test" in text
+    assert "mended.test" not in text
+    assert "<h2>Skipped hosts</h2>" not in page.page(digest(LINES), "x")
+
+
 def test_extensions_that_never_were_that_of_a_text_are_advised_against() -> None:
     pages = [
         *[("http://h.test/a/%d.Bin?x=/y.html", "application/octet-stream")] * 12,

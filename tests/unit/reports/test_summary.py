@@ -61,6 +61,21 @@ def test_a_long_breakdown_is_cut_and_added_up() -> None:
     assert rest == ["12", "others", f"{sum(100 - number for number in range(8, 20)):,}"]
 
 
+def test_hosts_skipped_for_their_crawl_delay_are_named() -> None:
+    tally = Tally()
+    for number in range(6):
+        tally.skip(f"h{number}.test", 600.0 + number)
+    [line] = [line for line in summary(ending(tally=tally)).splitlines() if "hosts skipped" in line]
+    assert "6  for their Crawl-delay: h5.test" in line
+    assert line.endswith("and others")
+    assert "skipped" not in summary(ending())
+
+
+def test_urls_of_hosts_that_were_given_up_are_counted() -> None:
+    told = summary(ending(frontier=snapshot(queued=9, given_up_hosts=2, given_up_urls=7)))
+    assert "2 given up with 7 URLs, kept for the next start" in told
+
+
 def test_what_is_left_can_be_gone_on_with() -> None:
     assert "to go on: scrapy crawl broad" in summary(ending(frontier=snapshot(queued=1)))
     assert "to go on" not in summary(ending())

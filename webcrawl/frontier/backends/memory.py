@@ -131,6 +131,9 @@ class MemoryBackend:
         host = self._hosts.get(key)
         return host.states.get(fingerprint) if host else None
 
+    async def robots_of(self, origin: str, key: str) -> RobotsRecord | None:
+        return copy.copy(self._robots.get(origin))
+
     async def checkpoint(self, directory: Path) -> None:
         raise StartRefused(
             "the memory backend has nothing to write a checkpoint from; FRONTIER_BACKEND=sqlite has"

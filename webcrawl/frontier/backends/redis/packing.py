@@ -35,7 +35,7 @@ _RANKS = 1 << 47
 _POSITIONS = 1 << 63
 _HEADER = struct.Struct("<III14s6sdddBB")
 _RECORD = struct.Struct("<dddBB")
-_REST = struct.Struct("<IIIBdB")
+_REST = struct.Struct("<IIIIdBdB")
 _ANSWERED, _CRAWL_DELAY, _ERROR = 1, 2, 4
 _MICROSECONDS = 1_000_000
 _ENTRY = struct.Struct(">HIQIcBq")
@@ -310,6 +310,8 @@ def pack_record(record: HostRecord, slack_seconds: float) -> bytes:
                 record.fetches,
                 record.failures,
                 record.parks,
+                record.backoffs,
+                record.forgiven_at,
                 flags,
                 record.crawl_delay_seconds or 0.0,
                 len(downloads),
@@ -332,7 +334,10 @@ def unpack_host(key: str, value: bytes) -> StoredHost:
 
 
 def _unpack_rest(record: HostRecord, rest: bytes) -> None:
-    record.fetches, record.failures, record.parks, flags, crawl_delay, downloads = _REST.unpack_from(rest)
+    record.fetches, record.failures, record.parks, record.backoffs, record.forgiven_at, *more = (
+        _REST.unpack_from(rest)
+    )
+    flags, crawl_delay, downloads = more
     record.answered = bool(flags & _ANSWERED)
     if flags & _CRAWL_DELAY:
         record.crawl_delay_seconds = crawl_delay

@@ -22,7 +22,7 @@ from webcrawl.frontier.backends.sqlite.seen import BloomSeen, ExactSeen, SeenTes
 from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.queue_head import Place
 from webcrawl.frontier.records import State
-from webcrawl.hosts.record import HostRecord
+from webcrawl.hosts.record import HostRecord, RobotsRecord
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -91,6 +91,9 @@ class SqliteBackend:
 
     async def state_of(self, key: str, fingerprint: int) -> State | None:
         return await self._run(self._state_of, key, fingerprint)
+
+    async def robots_of(self, origin: str, key: str) -> RobotsRecord | None:
+        return await self._run(self._robots_of, origin)
 
     async def checkpoint(self, directory: Path) -> None:
         await self._run(self._checkpoint, directory)
@@ -180,6 +183,9 @@ class SqliteBackend:
     def _state_of(self, key: str, fingerprint: int) -> State | None:
         host_id = self._keys.known_id(key)
         return None if host_id is None else self._seen.state_of(host_id, fingerprint)
+
+    def _robots_of(self, origin: str) -> RobotsRecord | None:
+        return self._queues.robots_of(origin)
 
     def _checkpoint(self, directory: Path) -> None:
         self._seen.save()

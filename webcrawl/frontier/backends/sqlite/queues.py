@@ -81,7 +81,7 @@ class Queues:
         entries = [UrlEntry(*row) for row in rows[:count]]
         for entry in entries:
             entry.repeat = bool(entry.repeat)
-        return Loaded(entries, more=len(rows) > count, robots=self._robots_of(entries))
+        return Loaded(entries, more=len(rows) > count, robots=self._robots_of_all(entries))
 
     def prune(self, host_id: int, queue_max: int) -> list[tuple[Place, int, bool]]:
         """Cut the queue to ``queue_max``, lowest level and last come first; (place, fingerprint, repeat) of
@@ -126,14 +126,14 @@ class Queues:
             grown -= self._cursor.rowcount
         return grown
 
-    def _robots_of(self, entries: Sequence[UrlEntry]) -> list[RobotsRecord]:
-        records = []
-        for origin in {web_origin(entry.url) for entry in entries} - {None}:
-            row = self._cursor.execute(
-                "SELECT origin, state, fetched_at, expires_at, text, crawl_delay_seconds, attempts "
-                "FROM robots WHERE origin = ?",
-                (origin,),
-            ).fetchone()
-            if row:
-                records.append(RobotsRecord(*row))
-        return records
+    def robots_of(self, origin: str) -> RobotsRecord | None:
+        row = self._cursor.execute(
+            "SELECT origin, state, fetched_at, expires_at, text, crawl_delay_seconds, attempts "
+            "FROM robots WHERE origin = ?",
+            (origin,),
+        ).fetchone()
+        return RobotsRecord(*row) if row else None
+
+    def _robots_of_all(self, entries: Sequence[UrlEntry]) -> list[RobotsRecord]:
+        origins = {origin for entry in entries if (origin := web_origin(entry.url)) is not None}
+        return [record for origin in origins if (record := self.robots_of(origin)) is not None]
