@@ -60,6 +60,7 @@ class Choices:
             hosts=None if path is None else load_host_rules(path),
         )
         """Which differences between URLs do not count."""
+        self.shared_clocks = shared_clocks_of(configuration)
         self.expressions = {name: load_patterns(path) for name, path in _files(configuration).items()}
         """The lists of expressions that are in force, by the names of their settings."""
 
@@ -90,18 +91,6 @@ class Choices:
             None if hosts is None else hosts.known_as,
         )
 
-    def shared_clocks(self) -> SharedClocks:
-        """Which clocks sites share."""
-        configuration = self._configuration
-        path = configuration.politeness_groups_file
-        return SharedClocks(
-            configuration.politeness_address_delay,
-            configuration.politeness_domain_delay,
-            configuration.politeness_host_delay,
-            NO_GROUPS if path is None else load_groups(path),
-            registrable_domain,
-        )
-
     def comparison(self) -> dict[str, str]:
         """How URLs are compared, as a crawl remembers it: under other rules it would not know what it has seen."""
         hosts = () if self.compared.hosts is None else self.compared.hosts.rules
@@ -119,6 +108,18 @@ def politeness_of(configuration: Configuration) -> Politeness:
         max_delay=configuration.politeness_max_delay,
         factor=configuration.politeness_factor,
         crawl_delay_max=configuration.politeness_crawl_delay_max,
+    )
+
+
+def shared_clocks_of(configuration: Configuration) -> SharedClocks:
+    """Which clocks sites share. :raises GroupsError: the file of groups is wrong"""
+    path = configuration.politeness_groups_file
+    return SharedClocks(
+        configuration.politeness_address_delay,
+        configuration.politeness_domain_delay,
+        configuration.politeness_host_delay,
+        NO_GROUPS if path is None else load_groups(path),
+        registrable_domain,
     )
 
 

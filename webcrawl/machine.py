@@ -284,7 +284,7 @@ def _policies(
         retry_times=configuration.retry_times,
         pages_per_key_max=configuration.pages_per_key_max,
         forget=intake.forget,
-        shared_clocks=choices.shared_clocks(),
+        shared_clocks=choices.shared_clocks,
         # The network is there once the event loop runs.
         locate=lambda host: network_of(crawler).places.locate(host),
     )

@@ -100,7 +100,7 @@ def identity(configuration: Configuration, choices: Choices, spider: object) -> 
         "TOP_LEVEL_DOMAINS": digest_of(sorted(configuration.top_level_domains)),
         "PORTS_ALLOWED": ",".join(map(str, sorted(configuration.ports_allowed))) or "all",
         **{name: getattr(configuration, name.lower()) for name in _SHARED_DELAYS},
-        "POLITENESS_GROUPS_FILE": digest_of(map(str, choices.shared_clocks().groups.groups)),
+        "POLITENESS_GROUPS_FILE": digest_of(map(str, choices.shared_clocks.groups.groups)),
         "PATH_SEGMENTS_MAX": configuration.path_segments_max,
         "PATH_REPEATS_MAX": configuration.path_repeats_max,
         "PAGES_PER_KEY_MAX": configuration.pages_per_key_max,

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from scrapy.commands import ScrapyCommand
 
 from webcrawl.archive.errors import ArchiveError
-from webcrawl.choices import politeness_of
+from webcrawl.choices import politeness_of, shared_clocks_of
 from webcrawl.commands.answering import complain, tell
 from webcrawl.commands.fetch_logs import FetchLogs, folders_of, plain
 from webcrawl.configuration import Configuration, check
+from webcrawl.hosts.groups import GroupsError
 from webcrawl.reports import units
 from webcrawl.reports.audit import TOLERANCE_SECONDS, Audit, Rules, Totals
 from webcrawl.reports.clocks import Kind, Violation
@@ -41,8 +42,9 @@ class Command(ScrapyCommand):
     def long_desc(self) -> str:
         return (
             "Recompute from the fetch logs of all workers, compressed parts too, whether each request kept the clock "
-            "of its politeness key and had a robots.txt. Without JOBDIR the setting's is taken. Where an older log "
-            "does not tell what was owed, the POLITENESS settings do. Exit status 1 when a request was wrong."
+            "of its politeness key and those that keys share, and had a robots.txt. Without JOBDIR the setting's is "
+            "taken. Where an older log does not tell what was owed, the POLITENESS settings do; shared clocks that "
+            "they name are held against every request. Exit status 1 when a request was wrong."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -76,8 +78,8 @@ class Command(ScrapyCommand):
             self.exitcode = carry_out(
                 logs, rules_of(configuration, opts.tolerance, opts.least), as_json=opts.json
             )
-        except (ArchiveError, OSError) as error:
-            self.exitcode = complain("audit", [error])
+        except (ArchiveError, GroupsError, OSError) as error:
+            self.exitcode = complain("audit", str(error).splitlines())
 
 
 def rules_of(configuration: Configuration, tolerance_seconds: float, least_seconds: float) -> Rules:
@@ -88,6 +90,7 @@ def rules_of(configuration: Configuration, tolerance_seconds: float, least_secon
         configuration.download_timeout,
         tolerance_seconds,
         least_seconds,
+        shared_clocks_of(configuration),
     )
 
 
@@ -119,7 +122,7 @@ def seconds(text: str) -> float:
 
 
 def _as_lines(violation: Violation) -> Iterator[str]:
-    yield f"{violation.kind}: {violation.request.key}: {_reason(violation)}"
+    yield f"{violation.kind}: {violation.clock or violation.request.key}: {_reason(violation)}"
     if violation.before is not None:
         yield f"  {_shown(violation.before)}, ended {moment(violation.before.end)}"
     yield f"  {_shown(violation.request)}"
@@ -148,6 +151,7 @@ def _as_object(violation: Violation) -> dict[str, Any]:
     return {
         "kind": str(violation.kind),
         "key": violation.request.key,
+        "clock": violation.clock,
         "allowed_at": plain(violation.allowed_at),
         "seconds": plain(violation.seconds),
         "request": _request(violation.request),

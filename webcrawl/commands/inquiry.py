@@ -24,6 +24,7 @@ from webcrawl.explanation.as_json import as_json
 from webcrawl.explanation.as_text import as_text
 from webcrawl.explanation.crawl import Crawl, Difference
 from webcrawl.explanation.visits import visits_of
+from webcrawl.hosts.groups import GroupsError
 from webcrawl.machine import exclusions_of, scopes_of
 from webcrawl.scope.allow import PatternError
 from webcrawl.scope.exclusion import ExclusionError
@@ -57,6 +58,7 @@ WRONG = (
     PatternError,
     PatternsError,
     HostRulesError,
+    GroupsError,
     ExclusionError,
     SeedsError,
     WhitelistError,

@@ -103,7 +103,7 @@ class OwnClocks:
 
     def _answer(self, one: Wanted, now: float) -> Hold | Denied:
         for name, pause in one.pauses.items():
-            if name in self._open:
+            if self._open.get(name, one.ticket) != one.ticket:
                 # Who has it gives it back, and with that it is known when it will be free.
                 return Denied(name, pause)
             free_at = max(self._free_at.get(name, 0.0), self._rested_from + pause)

@@ -1,8 +1,9 @@
 """Whether a crawl was polite, recomputed from nothing but its fetch logs.
 
 What is held against each request, in the order of time over all workers: no other request of its politeness key is
-open, the delay that was owed after the last one is over, and, but for robots.txt itself, its origin has a robots.txt
-under which pages may be fetched. Redirects, retries and robots.txt have clocks to keep like any page.
+open, the delay that was owed after the last one is over, the same holds on each clock that keys share, and, but for
+robots.txt itself, its origin has a robots.txt under which pages may be fetched. Redirects, retries and robots.txt
+have clocks to keep like any page.
 
 Memory is bounded by the keys contacted within the longest delay, the origins asked within the lifetime of a
 robots.txt, and the lines that wait for their turn.
@@ -14,8 +15,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from webcrawl.hosts.shared_clocks import NO_SHARED_CLOCKS, SharedClocks
 from webcrawl.reports.clocks import NOTHING_SENT, Clocks, Kind, Numbers, Violation
 from webcrawl.reports.known_robots import KnownRobots
+from webcrawl.reports.shared_clocks import SharedClocksKept
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -42,6 +45,8 @@ class Rules:
     tolerance_seconds: float = TOLERANCE_SECONDS
     least_delay_seconds: float = 0.0
     """Held against every request, also where the log says that less was owed."""
+    shared: SharedClocks = NO_SHARED_CLOCKS
+    """Clocks that are held against every request, also where the log does not name them."""
 
 
 @dataclass(slots=True)
@@ -77,6 +82,7 @@ class Audit:
         self._robots = KnownRobots(
             rules.robots_lifetime_seconds, rules.sending_seconds + rules.tolerance_seconds
         )
+        self._shared = SharedClocksKept(rules.shared, rules.tolerance_seconds)
         self._numbers = Numbers()
         self._sweep_from = _SWEEP
         self._least = rules.least_delay_seconds
@@ -93,7 +99,7 @@ class Audit:
 
     def held(self) -> int:
         """Keys and origins that are remembered at this moment."""
-        return len(self._clocks) + len(self._robots)
+        return len(self._clocks) + len(self._robots) + len(self._shared)
 
     def _counts(self, request: Request) -> bool:
         """Take it into the totals. False: there was no such request."""
@@ -114,6 +120,7 @@ class Audit:
         if self.held() > self._sweep_from:
             self._clocks.forget(request.start)
             self._robots.forget(request.start)
+            self._shared.forget(request.start)
             self._sweep_from = max(2 * self.held(), _SWEEP)
         return True
 
@@ -131,6 +138,7 @@ class Audit:
                 yield violation
         if (violation := self._clocks.take(request, floor)) is not None:
             yield violation
+        yield from self._shared.take(request)
 
     def _without_robots(self, request: Request, whole_since: float) -> Violation | None:
         if request.origin is None:

@@ -41,6 +41,8 @@ class Violation:
     """Whose end, delay or answer it should have waited for; None when there was no robots.txt at all."""
     allowed_at: float | None
     """The earliest moment, epoch seconds; None when no time would have been right."""
+    clock: str | None = None
+    """The clock that was broken, where keys share it; None for the key's own."""
 
     @property
     def seconds(self) -> float | None:
@@ -49,17 +51,53 @@ class Violation:
 
 
 @dataclass(slots=True)
-class _Clock:
-    """What a key's next request has to wait for."""
+class Clock:
+    """What the next request on a clock has to wait for."""
 
     open: Request
     """The one that ends last."""
     open_until: float
     owing: Request
-    """The one after which the key is left alone longest."""
+    """The one after which the clock rests longest."""
     ready_at: float
     delay: float
     """What was owed last."""
+    name: str | None = None
+    """Of a clock that keys share; None for a key's own."""
+
+    @classmethod
+    def after(cls, request: Request, delay: float, name: str | None = None) -> Clock:
+        until = _end(request)
+        return cls(request, until, request, until + delay, delay, name)
+
+    def judged(self, request: Request, floor: float, tolerance: float) -> Violation | None:
+        """``floor``: what was owed at least. ``tolerance``: seconds by which clocks of machines may differ."""
+        at = request.start + tolerance
+        if at < self.open_until:
+            return Violation(Kind.OVERLAP, request, self.open, self.open_until, self.name)
+        owing, ready_at = self.owing, self.ready_at
+        if self.open_until + floor > ready_at:
+            owing, ready_at = self.open, self.open_until + floor
+        return Violation(Kind.EARLY, request, owing, ready_at, self.name) if at < ready_at else None
+
+    def judged_late(self, request: Request, delay: float, tolerance: float) -> Violation | None:
+        """A request that is told of behind its time may have forbidden one that was taken before; what would have
+        forbidden itself is forgotten."""
+        until = _end(request)
+        at = self.open.start + tolerance
+        if at < until:
+            return Violation(Kind.OVERLAP, self.open, request, until, self.name)
+        ready_at = until + delay
+        return Violation(Kind.EARLY, self.open, request, ready_at, self.name) if at < ready_at else None
+
+    def take(self, request: Request, delay: float) -> None:
+        """It was made, and so much was owed after it."""
+        until = _end(request)
+        self.delay = delay
+        if until >= self.open_until:
+            self.open, self.open_until = request, until
+        if until + delay >= self.ready_at:
+            self.owing, self.ready_at = request, until + delay
 
 
 @dataclass(slots=True)
@@ -81,7 +119,7 @@ class Clocks:
 
     politeness: Politeness
     tolerance_seconds: float
-    _clocks: dict[str, _Clock] = field(default_factory=dict)
+    _clocks: dict[str, Clock] = field(default_factory=dict)
     _downloads: dict[str, deque[float]] = field(default_factory=dict)
 
     def take(self, request: Request, floor: float = 0.0) -> Violation | None:
@@ -89,9 +127,9 @@ class Clocks:
         clock = self._clocks.get(request.key)
         found = None
         if clock is not None and request.start < clock.open.start:
-            found = self._judged_late(clock, request)
+            found = clock.judged_late(request, request.delay or 0.0, self.tolerance_seconds)
         elif clock is not None:
-            found = self._judged(clock, request, floor)
+            found = clock.judged(request, floor, self.tolerance_seconds)
         self._set(clock, request)
         return found
 
@@ -111,40 +149,14 @@ class Clocks:
     def __len__(self) -> int:
         return len(self._clocks)
 
-    def _judged(self, clock: _Clock, request: Request, floor: float) -> Violation | None:
-        at = request.start + self.tolerance_seconds
-        if at < clock.open_until:
-            return Violation(Kind.OVERLAP, request, clock.open, clock.open_until)
-        owing, ready_at = clock.owing, clock.ready_at
-        if clock.open_until + floor > ready_at:
-            owing, ready_at = clock.open, clock.open_until + floor
-        if at < ready_at:
-            return Violation(Kind.EARLY, request, owing, ready_at)
-        return None
-
-    def _judged_late(self, clock: _Clock, request: Request) -> Violation | None:
-        """A request that is told of behind its time may have forbidden one that was taken before; what would have
-        forbidden itself is forgotten."""
-        until = _end(request)
-        at = clock.open.start + self.tolerance_seconds
-        if at < until:
-            return Violation(Kind.OVERLAP, clock.open, request, until)
-        ready_at = until + (request.delay or 0.0)
-        return Violation(Kind.EARLY, clock.open, request, ready_at) if at < ready_at else None
-
-    def _set(self, clock: _Clock | None, request: Request) -> None:
+    def _set(self, clock: Clock | None, request: Request) -> None:
         delay = self._owed(clock, request)
-        until = _end(request)
         if clock is None:
-            self._clocks[request.key] = _Clock(request, until, request, until + delay, delay)
-            return
-        clock.delay = delay
-        if until >= clock.open_until:
-            clock.open, clock.open_until = request, until
-        if until + delay >= clock.ready_at:
-            clock.owing, clock.ready_at = request, until + delay
+            self._clocks[request.key] = Clock.after(request, delay)
+        else:
+            clock.take(request, delay)
 
-    def _owed(self, clock: _Clock | None, request: Request) -> float:
+    def _owed(self, clock: Clock | None, request: Request) -> float:
         if request.delay is not None:
             return request.delay
         if request.lost_at is not None:

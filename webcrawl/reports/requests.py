@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,8 @@ from webcrawl.urls.politeness_key import host_of, origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from webcrawl.hosts.record import Pauses
 
 WAITING_MAX = 400_000
 """Lines that wait for their turn at most, in some 200 MB."""
@@ -56,6 +58,9 @@ class Request:
     origin: str | None
     """The origin of the URL; None where no robots.txt speaks for it."""
     robots: RobotsAnswer | None = None
+    ip: str | None = None
+    clocks: Pauses = field(default_factory=dict)
+    """The clocks that its crawl shared among keys and waited for, each with the pause owed on it afterwards."""
 
     @property
     def host(self) -> str:
@@ -93,6 +98,8 @@ def request_of(line: Mapping[str, Any]) -> Request | None:
         _number(line.get("lost_at")),
         origin,
         _robots(line, origin) if kind == "robots" else None,
+        ip if isinstance(ip := line.get("ip"), str) else None,
+        _clocks(line.get("clocks")),
     )
 
 
@@ -152,6 +159,12 @@ class Merged:
         else:
             self._given_at = request.start
         return request
+
+
+def _clocks(value: object) -> Pauses:
+    if not isinstance(value, dict):
+        return {}
+    return {name: pause for name, given in value.items() if (pause := _number(given)) is not None}
 
 
 def _robots(line: Mapping[str, Any], origin: str | None) -> RobotsAnswer | None:

@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from tests.unit.reports.log_lines import DAY, DELAY, T0, Line, audited, line, robots, told
+from webcrawl.hosts.groups import Group, Groups
 from webcrawl.hosts.politeness import Politeness
+from webcrawl.hosts.shared_clocks import SharedClocks
 from webcrawl.reports.clocks import Kind
 
+CAMPUS = Groups([Group("campus", 3.0, frozenset({"test"}), ())])
 STEP = DELAY + 0.5
 """From one start to the next: half a second of answer, and the delay."""
 
@@ -51,6 +54,56 @@ def test_a_request_before_the_delay_is_over() -> None:
 def test_a_longer_delay_of_an_earlier_request_still_holds() -> None:
     lines = [robots(0), line(6, status=429, delay=600.0), line(100, "/2"), line(105.5, "/3"), line(607, "/4")]
     assert told(audited(lines)[0]) == [("early", 6, 100), ("early", 6, 105.5)]
+
+
+def beside(at: float, host: str, *, took: float = 0.5, **changes: Any) -> Line:
+    """A page of one of several hosts at one address."""
+    return line(at, "/1", host, took=took, ip="192.0.2.1", **changes)
+
+
+OWED = {"address 192.0.2.1": 2.0, "group campus": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("clocks", "policy"),
+    [
+        pytest.param(OWED, {}, id="by the log's own word"),
+        pytest.param(None, {"shared": SharedClocks(2.0, groups=CAMPUS)}, id="by the settings"),
+        pytest.param(
+            dict.fromkeys(OWED, 0.1), {"shared": SharedClocks(2.0, groups=CAMPUS)}, id="by the longer"
+        ),
+    ],
+)
+def test_clocks_that_sites_share(clocks: dict[str, float] | None, policy: dict[str, Any]) -> None:
+    before = [robots(at, host) for at, host in ((-60, "a.test"), (-40, "b.test"), (-20, "c.test"))]
+    lines = [
+        *before,
+        beside(6, "a.test", clocks=clocks),
+        beside(8, "b.test", clocks=clocks),
+        beside(10, "c.test", took=5, clocks=clocks),
+        beside(14, "a.test", clocks=clocks),
+    ]
+    found, _ = audited(sorted(lines, key=lambda line: line["end"]), **policy)
+    told_of = [(one.clock, *told([one])[0]) for one in found]
+    assert told_of == [
+        ("address 192.0.2.1", "early", 6, 8),
+        ("group campus", "early", 6, 8),
+        ("address 192.0.2.1", "early", 8, 10),
+        ("group campus", "early", 8, 10),
+        ("address 192.0.2.1", "overlap", 10, 14),
+        ("group campus", "overlap", 10, 14),
+    ]
+    assert found[0].seconds == pytest.approx(0.5)
+    assert found[1].seconds == pytest.approx(1.5)
+
+
+def test_shared_clocks_that_were_kept() -> None:
+    before = [robots(-20, host) for host in ("a.test", "b.test")]
+    lines = [*before, beside(6, "a.test", clocks=OWED), beside(9.5, "b.test", clocks=OWED)]
+    assert audited(lines)[0] == []
+    # At another address, and of no group.
+    elsewhere = line(9.6, "/1", "c.test", ip="192.0.2.2")
+    assert audited([*before, robots(-20, "c.test"), *lines[2:], elsewhere], shared=SharedClocks(2.0))[0] == []
 
 
 @pytest.mark.parametrize("kind", ["page", "robots", "sitemap"])
