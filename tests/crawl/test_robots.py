@@ -2,75 +2,114 @@
 
 from __future__ import annotations
 
+import socketserver
+import threading
+import tomllib
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from tests.crawl import expectation
 from tests.fakeweb import Placement, witness
+from tests.fakeweb.ports import closed_port
 
-STATES = (
-    ("robots-missing", {}),
-    ("robots-missing", {"status": 401}),
-    ("robots-missing", {"status": 403}),
-    ("robots-missing", {"status": 410}),
-    ("robots-empty", {}),
-    ("robots-forbid", {}),
-    ("robots-private", {}),
-    ("robots-agent", {}),
-    ("robots-wildcard", {}),
-    ("robots-error", {"status": 500}),
-    ("robots-error", {"status": 503}),
-    ("robots-error", {"status": 429}),
-    ("robots-error", {"status": 999}),
-    ("robots-silent", {}),
-    ("robots-reset", {}),
-    ("robots-garbage", {}),
-    ("robots-redirect", {"hops": 1}),
-    ("robots-redirect", {"hops": 5}),
-    ("robots-redirect", {"hops": 5, "across": "yes"}),
-    ("robots-redirect", {"hops": 6}),
-    ("robots-redirect", {"hops": 6, "across": "yes"}),
-    ("robots-loop", {}),
-    ("robots-html", {}),
-    ("robots-mime", {"type": "image/png"}),
-    ("robots-bom", {}),
-    ("robots-utf16", {}),
-    ("robots-latin1", {}),
-    ("robots-nul", {}),
-    ("robots-cr", {}),
-    ("robots-huge", {}),
-    ("robots-endless", {}),
-)
+ROWS = tomllib.loads((Path(__file__).parents[1] / "data/robots/states.toml").read_text("utf-8"))["row"]
+PLAYS = [(row, name, options) for row in ROWS for name, options in row["plays"]]
+SERVED = [play for play in PLAYS if play[1].startswith("robots-")]
+ABSENT = {"refused": "refused", "no-name": "dns", "no-answer-for-name": "dns", "no-tls": "tls"}
+"""Ways for a host not to be there, and the word for each in the log."""
 
 
-def name_of(number):
-    """The host of the state of this number; the first one is an ordinary host."""
-    return f"h{number + 1:04d}.localhost"
+def host_of(name, options):
+    """The host that plays this; the first one of the web is an ordinary host."""
+    [number] = [
+        number for number, (_, played, given) in enumerate(SERVED, 1) if (played, given) == (name, options)
+    ]
+    return f"h{number:04d}.test"
+
+
+class Deaf(socketserver.BaseRequestHandler):
+    """Answers everything with a line that is no TLS."""
+
+    def handle(self):
+        self.request.recv(1)
+        self.request.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+
+@pytest.fixture(scope="module")
+def no_tls():
+    """The port of a server that speaks no TLS."""
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Deaf) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield server.server_address[1]
+        server.shutdown()
+        thread.join()
 
 
 @pytest.fixture(scope="module")
 def web(serve):
     placements = tuple(
-        Placement(state, hosts=(name_of(number),), options=options)
-        for number, (state, options) in enumerate(STATES)
+        Placement(name, hosts=(host_of(name, options),), options=options) for _, name, options in SERVED
     )
-    count = len(STATES) + 1
-    return serve(hosts=count, pages=30 * count, zipf=0.1, same_host=1.0, placements=placements)
+    count = len(SERVED) + 1
+    return serve(
+        hosts=count,
+        pages=12 * count,
+        zipf=0.1,
+        same_host=1.0,
+        placements=placements,
+        suffix="test",
+        dns=True,
+        dns_failing=("no-answer-for-name.test",),
+        tls=True,
+    )
 
 
 @pytest.fixture(scope="module")
-def crawled(web, crawl):
-    return crawl(expectation.roots(web), DOWNLOAD_TIMEOUT=2, FRONTIER_PATIENCE_SECONDS=0)
+def absent(web, no_tls):
+    """The front pages of hosts that are not there, by the way in which they are not."""
+    with closed_port() as refused:
+        yield {
+            "refused": f"http://refused.test:{refused}/",
+            "no-name": f"http://no-name.elsewhere:{web.ports.http}/",
+            "no-answer-for-name": f"http://no-answer-for-name.test:{web.ports.http}/",
+            "no-tls": f"https://no-tls.test:{no_tls}/",
+        }
+
+
+@pytest.fixture(scope="module")
+def crawled(web, absent, crawl, folder):
+    exclusions = folder / "exclusions.txt"
+    exclusions.write_text("excluded.test\n")
+    return crawl(
+        [*expectation.roots(web), *absent.values()],
+        DNS_NAMESERVERS=web.nameserver,
+        DOWNLOAD_TIMEOUT=2,
+        FRONTIER_PATIENCE_SECONDS=0,
+        EXCLUSION_FILE=exclusions,
+        CRAWLER_CONTACT="crawl@owner.test",
+    )
+
+
+def named(play):
+    return f"{play[1]} {play[2] or ''}"
 
 
 def test_the_crawl_ends_well(crawled):
     crawled.assert_ended_well().assert_sound()
 
 
-@pytest.mark.parametrize("number", range(len(STATES)), ids=lambda number: str(STATES[number]))
-def test_exactly_what_robots_txt_allows_is_fetched(web, crawled, number):
-    host = name_of(number)
+def test_every_outcome_of_the_table_is_played():
+    assert all(row["plays"] for row in ROWS)
+    assert {name for _, name, _ in PLAYS if not name.startswith("robots-")} == set(ABSENT)
+
+
+@pytest.mark.parametrize("play", SERVED, ids=named)
+def test_exactly_what_robots_txt_allows_is_fetched(web, crawled, play):
+    """By the log of the server: every page that is allowed once, and no other."""
+    row, host = play[0], host_of(*play[1:])
     expected = {url for url in expectation.depths(web, expectation.roots(web)) if f"//{host}:" in url}
     asked = [
         expectation.address(web, hit) for hit in web.hits() if hit.host == host and hit.path[:3] != "/x/"
@@ -78,11 +117,27 @@ def test_exactly_what_robots_txt_allows_is_fetched(web, crawled, number):
 
     pages = [url for url in asked if not url.endswith("/robots.txt")]
     assert Counter(pages) == Counter(expected)
+    if not row["fetched"] and "ends" not in row:
+        assert pages == []
+
+
+@pytest.mark.parametrize("play", PLAYS, ids=named)
+def test_every_outcome_comes_to_the_state_of_the_table(web, absent, crawled, play):
+    row, name, options = play
+    origin = (
+        absent[name].rstrip("/") if name in ABSENT else f"http://{host_of(name, options)}:{web.ports.http}"
+    )
+    told = [line for line in crawled.lines("robots") if line["origin"] == origin]
+    assert told[-1]["robots"] == row.get("ends", row["state"])
+    assert {line["robots"] for line in told[:-1]} <= {"pending"}
+    if name in ABSENT:
+        assert [line["error"] for line in told] == [ABSENT[name]]
+        assert not [line for line in crawled.lines() if line["url"].startswith(origin)]
 
 
 def test_no_page_is_asked_for_before_the_robots_txt_of_its_origin(web, crawled):
-    cut = {name_of(STATES.index((state, {}))) for state in ("robots-huge", "robots-endless")}
-    hits = [hit for hit in web.hits() if hit.host not in cut]
+    cut = {host_of(name, {}) for name in ("robots-huge", "robots-endless")}
+    hits = [hit for hit in web.hits() if hit.host not in cut and hit.path[:3] != "/x/"]
 
     assert witness.pages_before_robots(hits) == []
 
@@ -90,18 +145,18 @@ def test_no_page_is_asked_for_before_the_robots_txt_of_its_origin(web, crawled):
 def test_robots_txt_is_asked_for_once_and_a_redirect_at_most_five_times(web, crawled):
     hits = web.hits()
     of_robots = Counter(hit.host for hit in hits if hit.is_robots)
+    looping = host_of("robots-loop", {})
 
-    assert of_robots[name_of(-1)] == 1
-    assert of_robots[name_of(STATES.index(("robots-loop", {})))] == 6
-    alone = set(map(name_of, range(len(STATES)))) - {name_of(STATES.index(("robots-loop", {})))}
-    assert {of_robots[host] for host in alone} == {1}
-    six = name_of(STATES.index(("robots-redirect", {"hops": 6})))
+    assert of_robots.pop(looping) == 6
+    assert set(of_robots.values()) == {1}
+    assert not {hit.host for hit in hits} & {"excluded.test"}
+    six = host_of("robots-redirect", {"hops": 6})
     assert sum(hit.host == six for hit in hits) == 6
 
 
 def test_no_more_of_a_robots_txt_is_read_than_its_limit(web, crawled):
-    for state in ("robots-huge", "robots-endless"):
-        host = name_of(STATES.index((state, {})))
+    for name in ("robots-huge", "robots-endless"):
+        host = host_of(name, {})
         (line,) = [line for line in crawled.lines("robots") if f"//{host}:" in line["url"]]
         assert line["bytes"] == 512_000
         assert line["truncated"] == "length"
@@ -113,4 +168,4 @@ def test_robots_requests_are_logged_and_archived_like_pages(web, crawled):
 
     assert {line["url"] for line in lines if "status" in line} <= archived
     words = {line["error"] for line in lines if "error" in line}
-    assert words == {"timeout", "reset", "protocol"}
+    assert words == {"timeout", "reset", "protocol", "empty", *ABSENT.values()}

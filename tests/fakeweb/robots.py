@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ MOST_HOPS = 5
 """Redirects that are followed to a robots.txt (RFC 9309, section 2.3.1.2), and no more than these."""
 LIMIT_BYTES = 500 * 1024
 """What a crawler parses at least (RFC 9309, section 2.5); ours parses no more."""
+
+_SETTLE = Pause(0.02)
+"""Time for what was sent to be read before a reset would overtake it."""
 
 Forbids = Callable[[str, Mapping[str, Option]], bool]
 Play = Callable[[Stage], Answer]
@@ -134,10 +138,56 @@ def sitemap(stage: Stage) -> Answer:
     return _text(KEEP_PRIVATE + "".join(lines).encode())
 
 
+@robots("robots-status", private)
+def with_status(stage: Stage) -> Answer:
+    """/private/ is forbidden, with a ``status`` (200) of the 2xx class."""
+    return http_answer(int(stage.number("status", 200)), KEEP_PRIVATE, mime="text/plain")
+
+
 @robots("robots-error", everything)
 def server_error(stage: Stage) -> Answer:
-    """A ``status`` (500) of the 5xx class, or 429: nothing may be fetched."""
+    """A ``status`` (500) by which nothing may be fetched, perhaps with ``retry_after``."""
+    after = stage.text("retry_after", "")
+    headers = [("Retry-After", after)] if after else []
+    return http_answer(int(stage.number("status", 500)), b"Oops.\n", headers, "text/plain")
+
+
+@robots("robots-lost", private)
+def lost(stage: Stage) -> Answer:
+    """/private/ is forbidden; after ``times`` (1) nothing but ``status`` (500). ``across=yes``: behind a redirect."""
+    if stage.text("across", "no") == "yes":
+        status, times = int(stage.number("status", 500)), int(stage.number("times", 1))
+        return redirect(301, f"{stage.elsewhere}/x/robots-lost?status={status}&times={times}")
+    if stage.visit <= stage.number("times", 1):
+        return _text(KEEP_PRIVATE)
     return http_answer(int(stage.number("status", 500)), b"Oops.\n", mime="text/plain")
+
+
+@robots("robots-versions", private)
+def versions(stage: Stage) -> Answer:
+    """/private/ is forbidden, in a text that tells which one it is and is another one each time."""
+    return _text(KEEP_PRIVATE + f"# version {stage.visit}\n".encode())
+
+
+@robots("robots-cut", everything)
+def cut(stage: Stage) -> Answer:
+    """All is allowed as far as it comes, but it ends early: ``where`` is start, head, body, length, gzip, late."""
+    whole = http_answer(200, ALLOW_ALL * 100, mime="text/plain").wire
+    text = [("Content-Type", "text/plain")]
+    packed = gzip.compress(ALLOW_ALL * 100)[:-12]
+    match stage.text("where", "body"):
+        case "start":
+            return Answer(None, close=True)
+        case "head":
+            return Answer(200, whole[:30], iter([_SETTLE, Cut.RESET]))
+        case "length":
+            return Answer(200, head(200, [*text, ("Content-Length", "9999")]) + ALLOW_ALL, close=True)
+        case "gzip":
+            return http_answer(200, packed, [("Content-Encoding", "gzip")], "text/plain")
+        case "late":
+            return Answer(200, whole[:-50], iter([Pause(86400.0)]))
+        case _:
+            return Answer(200, whole[:-50], iter([_SETTLE, Cut.RESET]))
 
 
 @robots("robots-flaky", private)
@@ -172,13 +222,23 @@ def _too_far(path: str, options: Mapping[str, Option]) -> bool:
 
 @robots("robots-redirect", _too_far)
 def redirected(stage: Stage) -> Answer:
-    """``hops`` redirects (1) to one that forbids /private/; ``across=yes``: each on another host."""
+    """``hops`` redirects (1) with ``status`` (301) to one that forbids /private/.
+
+    ``across=yes``: each on another host; ``across=scheme``: from one scheme to the other.
+    """
     left = int(stage.number("hops", 1))
     if left == 0:
         return _text(KEEP_PRIVATE)
     across = stage.text("across", "no")
-    origin = stage.elsewhere if across == "yes" else stage.origin
-    return redirect(301, f"{origin}/x/robots-redirect?hops={left - 1}&across={across}")
+    origin = {"yes": stage.elsewhere, "scheme": stage.other_scheme}.get(across, stage.origin)
+    status = int(stage.number("status", 301))
+    return redirect(status, f"{origin}/x/robots-redirect?hops={left - 1}&across={across}&status={status}")
+
+
+@robots("robots-away", everything)
+def away(stage: Stage) -> Answer:
+    """A redirect to a place that is never to be asked, ``to``."""
+    return redirect(301, stage.text("to", "http://"))
 
 
 @robots("robots-loop", everything)
@@ -207,8 +267,15 @@ def with_bom(stage: Stage) -> Answer:
 
 @robots("robots-utf16", private)
 def in_utf16(stage: Stage) -> Answer:
-    """UTF-16 with a byte order mark."""
-    return _text(("\ufeff" + KEEP_PRIVATE.decode()).encode("utf-16-le"))
+    """UTF-16, its ``order`` le (or be), with a byte order ``mark`` (or no)."""
+    mark = "\ufeff" if stage.text("mark", "yes") == "yes" else ""
+    return _text((mark + KEEP_PRIVATE.decode()).encode(f"utf-16-{stage.text('order', 'le')}"))
+
+
+@robots("robots-gzip", private)
+def in_gzip(stage: Stage) -> Answer:
+    """Packed, as its Content-Encoding says."""
+    return http_answer(200, gzip.compress(KEEP_PRIVATE), [("Content-Encoding", "gzip")], "text/plain")
 
 
 @robots("robots-latin1", private)

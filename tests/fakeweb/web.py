@@ -140,6 +140,13 @@ class Web:
         options: dict[str, Option] = dict(parse_qsl(path.partition("?")[2], keep_blank_values=True))
         return self._stage(host, path, options, request, [Link(self.origin(host), "/")])
 
+    def _other_scheme(self, host: int, request: Request | None) -> str:
+        if self.ports.https is None:
+            return ""
+        over_tls = request is not None and request.scheme == "https"
+        name = self.hosts[host]
+        return f"http://{name}:{self.ports.http}" if over_tls else f"https://{name}:{self.ports.https}"
+
     def _exhibit(self, host: int, request: Request) -> Answer:
         name = request.path.removeprefix("/x/").partition("?")[0].partition("/")[0]
         stage = self.exhibit_stage(host, request.path, request)
@@ -168,6 +175,7 @@ class Web:
             origin=origin,
             goal=self.url(Page(host, 0)),
             elsewhere=self.origin(elsewhere),
+            other_scheme=self._other_scheme(host, request),
             mime=mime,
             body=body,
             visit=max(1, self._visits[url]),

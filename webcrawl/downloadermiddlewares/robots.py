@@ -18,6 +18,7 @@ from webcrawl.frontier.records import Kind
 from webcrawl.frontier.robots_desk import RobotsReply
 from webcrawl.hosts.health import retry_after_seconds
 from webcrawl.machine import machine_of
+from webcrawl.meta import fetch_meta
 from webcrawl.refusal import Refused
 from webcrawl.scheduler import flight_of
 from webcrawl.urls.resolve import resolve
@@ -34,6 +35,10 @@ logger = logging.getLogger(__name__)
 
 LARGE_BYTES = 32_768
 """A larger robots.txt is parsed on a thread: half a megabyte takes a fifth of a second."""
+
+
+CUT_OFF = "cut off"
+"""For the frontier: why a robots.txt that came does not count."""
 
 
 class RobotsMiddleware:
@@ -70,7 +75,9 @@ class RobotsMiddleware:
         reply = RobotsReply(
             response.status, response.body, None, location, location_key, retry_after, refused
         )
-        if 200 <= response.status < 300:
+        if 200 <= response.status < 300 and _is_cut_off(request, response):
+            reply = await self._with_previous(flight, RobotsReply(0, b"", CUT_OFF))
+        elif 200 <= response.status < 300:
             reply = await self._read(flight, reply)
         else:
             reply = await self._with_previous(flight, reply)
@@ -128,3 +135,14 @@ class RobotsMiddleware:
     def _robots_flight(self, request: Request) -> Flight | None:
         flight = flight_of(self._crawler, request)
         return flight if flight is not None and flight.lease.entry.kind == Kind.ROBOTS else None
+
+
+def _is_cut_off(request: Request, response: Response) -> bool:
+    """Whether there is more of a robots.txt than came, and not because of our own limit: the rest could forbid."""
+    facts = fetch_meta(request)
+    capture = facts.capture
+    if capture is None or capture.truncated == "length":
+        return False
+    # What is in no coding at all, whatever its header says, is read as it is.
+    damaged = facts.decode_error is not None and response.body != capture.payload
+    return damaged or capture.truncated is not None

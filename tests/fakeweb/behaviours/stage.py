@@ -24,6 +24,8 @@ class Stage:
     """A well-behaved page of the same host, as an absolute URL: where redirects end."""
     elsewhere: str
     """``scheme://host:port`` of another host."""
+    other_scheme: str = ""
+    """The origin of the same host where the other scheme is spoken; empty where none is."""
     mime: str = "text/html; charset=utf-8"
     """The ordinary Content-Type."""
     body: bytes = b""

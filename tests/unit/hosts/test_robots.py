@@ -30,6 +30,7 @@ CASES = [
         [(status, None) for status in row.get("statuses", ())]
         + [(None, failure) for failure in row.get("failures", ())]
         + ([(None, None)] if row.get("redirected") else [])
+        + ([(None, "cut")] if row.get("cut") else [])
     )
 ]
 
