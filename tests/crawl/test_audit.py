@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 
 import pytest
 
-from tests.crawl.crawling import ROOT
+from tests.commands import ROOT, own_process
 from tests.fakeweb import Placement
 from webcrawl.archive import fetchlog
 
@@ -25,22 +23,15 @@ TROUBLE = (
 
 
 def scrapy(command, *words):
-    """A command of the project, and what it said."""
-    return subprocess.run(
-        [sys.executable, "-m", "scrapy", command, *map(str, words)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    """A command of the project, and what is left of it."""
+    return own_process(ROOT, command, *words)
 
 
 def audited(*words):
     """Status and findings of an audit."""
     told = scrapy("audit", *words, "--json")
-    assert told.stderr == ""
-    return told.returncode, json.loads(told.stdout)
+    assert told.err == ""
+    return told.status, json.loads(told.out)
 
 
 @pytest.fixture(scope="module")
@@ -143,13 +134,13 @@ def test_an_older_log_is_judged_by_the_settings(lines, tmp_path):
 def test_people_read_what_programs_read(lines, tmp_path):
     second = {**early(lines, lines[-1]), "worker": "w1"}
     told = scrapy("audit", rewritten(tmp_path / "a", lines[:-1]), rewritten(tmp_path / "b", [second]))
-    assert told.returncode == 1
-    first_line, before, request, *_ = told.stdout.splitlines()
+    assert told.status == 1
+    first_line, before, request, *_ = told.out.splitlines()
     assert first_line.startswith(f"early: {second['key']}: started 0.")
     assert "  w0  " in before
     assert request.endswith(f"  w1  page  {second.get('status', second.get('error'))}  {second['url']}")
-    assert f"{len(lines)} requests of 2 workers" in told.stdout
-    assert "1 violation: 0 overlap, 1 early, 0 robots" in told.stdout
+    assert f"{len(lines)} requests of 2 workers" in told.out
+    assert "1 violation: 0 overlap, 1 early, 0 robots" in told.out
 
 
 def test_the_least_delay_is_held_against_the_log(crawled):
@@ -166,22 +157,22 @@ def test_wrong_arguments_are_told(crawled, tmp_path):
         ((crawled.path, "--tolerance", "-1"), "must be a number of seconds"),
     ):
         told = scrapy("audit", *words)
-        assert (told.returncode, told.stdout) == (2, ""), told
-        assert reason in told.stderr
+        assert (told.status, told.out) == (2, ""), told
+        assert reason in told.err
     copy = shutil.copytree(crawled.path, tmp_path / "damaged")
     part = next(copy.glob("fetch-*.jsonl.gz"))
     part.write_bytes(part.read_bytes()[:-20])
     told = scrapy("audit", copy)
-    assert told.returncode == 2
-    assert "its compressed form is damaged" in told.stderr
+    assert told.status == 2
+    assert "its compressed form is damaged" in told.err
 
 
 def test_a_complaint_is_answered_with_what_the_server_saw(web, crawled):
     domain = "h0002.localhost"
     hits = [hit for hit in web.hits() if hit.host == domain]
     told = scrapy("complaint", domain, crawled.path, "--json")
-    assert (told.returncode, told.stderr) == (0, "")
-    found = json.loads(told.stdout)
+    assert (told.status, told.err) == (0, "")
+    found = json.loads(told.out)
     seen = sorted((hit.start, f"http://{hit.host}:{web.port}{hit.path}") for hit in hits)
     assert [request["url"] for request in found["listed"]] == [url for _, url in seen]
     assert found["requests"] == len(hits)
@@ -194,22 +185,22 @@ def test_a_complaint_is_answered_with_what_the_server_saw(web, crawled):
     assert version["requests"] == sum(request["kind"] == "page" for request in found["listed"])
 
     letter = scrapy("complaint", domain.upper(), crawled.path)
-    assert letter.returncode == 0
+    assert letter.status == 0
     for _, url in seen:
-        assert url in letter.stdout
+        assert url in letter.out
     for fact in (f"{len(hits)} requests from", version["digest"], "User-Agent: ", " at most "):
-        assert fact in letter.stdout
+        assert fact in letter.out
 
 
 def test_a_complaint_is_about_a_period(crawled):
     def requests(*words):
         told = scrapy("complaint", "localhost", crawled.path, "--json", "--list", "0", *words)
-        assert told.returncode == 0, told.stderr
-        return json.loads(told.stdout)["requests"]
+        assert told.status == 0, told.err
+        return json.loads(told.out)["requests"]
 
     assert requests("--from", "2026-01-01", "--to", "2199-12-31") == requests() > 0
     assert requests("--to", "2020-12-31") == requests("--from", "2199-12-31") == 0
-    assert "There was none" in scrapy("complaint", "example.org", crawled.path).stdout
+    assert "There was none" in scrapy("complaint", "example.org", crawled.path).out
 
 
 def test_wrong_arguments_of_a_complaint_are_told(crawled, tmp_path):
@@ -221,5 +212,5 @@ def test_wrong_arguments_of_a_complaint_are_told(crawled, tmp_path):
         (("example.org", crawled.path, "--from", "2026-02-01", "--to", "2026-01-01"), "must be later"),
     ):
         told = scrapy("complaint", *words)
-        assert (told.returncode, told.stdout) == (2, ""), told
-        assert reason in told.stderr
+        assert (told.status, told.out) == (2, ""), told
+        assert reason in told.err

@@ -6,18 +6,16 @@ What is right is worked out from the map of the web, from what its server was as
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections import Counter, defaultdict
 
 import pytest
 from scrapy.settings import Settings
 from scrapy.utils.project import get_project_settings
 
+from tests.commands import own_process
 from tests.crawl import expectation
-from tests.crawl.crawling import AT_ONCE, ROOT
+from tests.crawl.crawling import AT_ONCE
 from tests.fakeweb import Placement
 from webcrawl.commands.inquiry import Inquiry, Question
 from webcrawl.configuration import Configuration
@@ -212,27 +210,11 @@ def test_every_url_is_explained_when_the_crawl_was_stopped_and_when_it_has_ended
 def assert_told_by_the_command(web, ended, truth):
     """As a person asks."""
     url = next(url for url in truth.ends if truth.ends[url].get("status") == 200)
-    words = [
-        "explain",
-        url.replace("http://", "HTTP://"),
-        "-a",
-        f"allow={ALLOW}",
-        "-s",
-        f"JOBDIR={ended.path}",
-    ]
-    done = subprocess.run(
-        [sys.executable, "-m", "scrapy", *words],
-        cwd=ended.path.parent,
-        env={**os.environ, "SCRAPY_SETTINGS_MODULE": "webcrawl.settings", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[:2] == [url, "  done: it was fetched, and is not fetched again"]
-    assert re.search(r"^  scheme +'HTTP' -> 'http'$", done.stdout, re.MULTILINE)
-    assert re.search(r"^  200 +\d{4}-\d\d-\d\d .* ago\), page, .*text/html", done.stdout, re.MULTILINE)
+    words = ["explain", url.replace("http://", "HTTP://"), "-a", f"allow={ALLOW}"]
+    said = own_process(ended.path.parent, *words, JOBDIR=ended.path).said
+    assert said.splitlines()[:2] == [url, "  done: it was fetched, and is not fetched again"]
+    assert re.search(r"^  scheme +'HTTP' -> 'http'$", said, re.MULTILINE)
+    assert re.search(r"^  200 +\d{4}-\d\d-\d\d .* ago\), page, .*text/html", said, re.MULTILINE)
 
 
 def test_on_redis_too(web, crawl, serve_redis, monkeypatch):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from datetime import datetime
 
 import pytest
 
-from tests.crawl.crawling import ROOT
+from tests.commands import own_process
 from tests.process.crew import Crew
 from webcrawl.scope.exclusion import ExclusionList
 
@@ -21,17 +18,7 @@ SETTINGS = {"POLITENESS_MIN_DELAY": 0.25, "CONCURRENT_REQUESTS": 32, "EXCLUSION_
 
 def exclude(redis, *words):
     """Give the command; what it said."""
-    done = subprocess.run(
-        [sys.executable, "-m", "scrapy", "exclude", *words, "-s", f"REDIS_URL={redis.url}"],
-        cwd=redis.folder,
-        env={**os.environ, "SCRAPY_SETTINGS_MODULE": "webcrawl.settings", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, ""), done
-    return done.stdout
+    return own_process(redis.folder, "exclude", *words, REDIS_URL=redis.url).said
 
 
 def since(said):

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import time
 from contextlib import closing
 
 import pytest
 
+from tests.commands import own_process
 from tests.crawl import expectation
-from tests.crawl.crawling import ROOT
 from tests.fakeweb import witness
 from tests.process.crew import Crew
 from webcrawl.commands.shared_crawl import SharedCrawl
@@ -26,17 +23,7 @@ SETTINGS = {"POLITENESS_MIN_DELAY": DELAY, "CONCURRENT_REQUESTS": 32}
 
 def frontier(redis, *words):
     """Give a command; what was said."""
-    done = subprocess.run(
-        [sys.executable, "-m", "scrapy", "frontier", *words, "-s", f"REDIS_URL={redis.url}"],
-        cwd=redis.folder,
-        env={**os.environ, "SCRAPY_SETTINGS_MODULE": "webcrawl.settings", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, ""), done
-    return done.stdout
+    return own_process(redis.folder, "frontier", *words, REDIS_URL=redis.url).said
 
 
 def crawl(redis):

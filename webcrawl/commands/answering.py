@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
+from webcrawl.errors import Problem
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from webcrawl.errors import Problem
 
 WRONG = 2
 """The exit status of a command that was given something wrong."""
@@ -29,6 +29,16 @@ def complain(command: str, what: Iterable[object]) -> int:
 def _line(what: object) -> str:
     """An exception may have several."""
     return " ".join(str(what).split()) if isinstance(what, BaseException) else str(what)
+
+
+def refuse_strange_options(command: str, words: Iterable[str]) -> None:
+    """End the command if one of the words behind it looks like an option: Scrapy leaves those it does not know."""
+    strange = [word for word in words if word.startswith("-") and word != "-"]
+    if strange:
+        refuse(
+            command,
+            [Problem(word, f"is no option of this command; see scrapy {command} -h") for word in strange],
+        )
 
 
 def refuse(command: str, problems: Iterable[Problem]) -> NoReturn:

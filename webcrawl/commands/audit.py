@@ -13,7 +13,7 @@ from scrapy.commands import ScrapyCommand
 
 from webcrawl.archive.errors import ArchiveError
 from webcrawl.choices import politeness_of, shared_clocks_of
-from webcrawl.commands.answering import complain, tell
+from webcrawl.commands.answering import complain, refuse_strange_options, tell
 from webcrawl.commands.fetch_logs import FetchLogs, folders_of, plain
 from webcrawl.configuration import Configuration, check
 from webcrawl.hosts.groups import GroupsError
@@ -65,13 +65,19 @@ class Command(ScrapyCommand):
         )
         parser.add_argument("--json", action="store_true", help="as one JSON object")
 
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        assert self.settings is not None
+        known = frozenset(self.settings)
+        super().process_options(args, opts)
+        refuse_strange_options("audit", args)
+        self._problems = check(self.settings, [item.partition("=")[0] for item in opts.set], known)
+
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.settings is not None
-        problems = list(check(self.settings))
-        configuration = Configuration() if problems else Configuration.from_settings(self.settings)
+        configuration = Configuration() if self._problems else Configuration.from_settings(self.settings)
         folders, wrong = folders_of(args, configuration)
-        if problems or wrong:
-            self.exitcode = complain("audit", [*problems, *wrong])
+        if self._problems or wrong:
+            self.exitcode = complain("audit", [*self._problems, *wrong])
             return
         logs = FetchLogs(folders, configuration)
         try:

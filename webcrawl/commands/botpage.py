@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from webcrawl.commands.answering import complain, refuse
+from webcrawl.commands.answering import complain, refuse, refuse_strange_options
 from webcrawl.configuration import Configuration, check
 from webcrawl.contact import is_contact
 from webcrawl.errors import Problem
@@ -61,6 +61,7 @@ class Command(ScrapyCommand):
         assert self.settings is not None
         known = frozenset(self.settings)
         super().process_options(args, opts)
+        refuse_strange_options("botpage", args)
         if args:
             raise UsageError
         problems = check(self.settings, [item.partition("=")[0] for item in opts.set], known)

@@ -10,6 +10,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from webcrawl import checkpoint
+from webcrawl.commands.answering import refuse_strange_options
 from webcrawl.reports import units
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Command(ScrapyCommand):
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        refuse_strange_options("checkpoint", args)
         if len(args) != 2:
             raise UsageError
         source, target = Path(args[0]), Path(args[1])

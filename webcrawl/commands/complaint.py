@@ -15,7 +15,7 @@ from scrapy.exceptions import UsageError
 
 from webcrawl.archive.errors import ArchiveError
 from webcrawl.commands import letter
-from webcrawl.commands.answering import complain, tell
+from webcrawl.commands.answering import complain, refuse_strange_options, tell
 from webcrawl.commands.fetch_logs import FetchLogs, folders_of
 from webcrawl.configuration import Configuration, check
 from webcrawl.errors import Problem
@@ -65,15 +65,20 @@ class Command(ScrapyCommand):
         )
         add("--json", action="store_true", help="as one JSON object")
 
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        assert self.settings is not None
+        known = frozenset(self.settings)
+        super().process_options(args, opts)
+        refuse_strange_options("complaint", args)
+        self._problems = check(self.settings, [item.partition("=")[0] for item in opts.set], known)
+
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if not args:
             raise UsageError
         assert self.settings is not None
-        problems = list(check(self.settings))
-        configuration = Configuration() if problems else Configuration.from_settings(self.settings)
+        configuration = Configuration() if self._problems else Configuration.from_settings(self.settings)
         folders, wrong = folders_of(args[1:], configuration)
-        problems += [*_wrong(args[0], opts), *wrong]
-        if problems:
+        if problems := [*self._problems, *_wrong(args[0], opts), *wrong]:
             self.exitcode = complain("complaint", problems)
             return
         complaint = Complaint(domain_of(args[0]) or "", opts.begin, opts.end, opts.listed)

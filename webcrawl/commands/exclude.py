@@ -17,7 +17,7 @@ from scrapy.exceptions import UsageError
 
 from webcrawl.archive.errors import ArchiveError
 from webcrawl.commands import consequences
-from webcrawl.commands.answering import complain, refuse
+from webcrawl.commands.answering import complain, refuse, refuse_strange_options
 from webcrawl.commands.arguments import BROAD
 from webcrawl.commands.crawl_asked import NOT_FROM_OUTSIDE, crawl_asked
 from webcrawl.configuration import Configuration, check
@@ -76,6 +76,7 @@ class Command(ScrapyCommand):
         assert self.settings is not None
         known = frozenset(self.settings)
         super().process_options(args, opts)
+        refuse_strange_options("exclude", args)
         if not args and not opts.now:
             raise UsageError
         problems = [*_wrong_words(args, opts), *self._take_places(opts)]

@@ -15,7 +15,7 @@ from scrapy.exceptions import UsageError
 from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.conf import arglist_to_dict
 
-from webcrawl.commands.answering import complain, refuse, tell
+from webcrawl.commands.answering import complain, refuse, refuse_strange_options, tell
 from webcrawl.commands.arguments import BROAD, unknown_arguments
 from webcrawl.configuration import Configuration, check
 from webcrawl.errors import CrawlError, Problem
@@ -57,6 +57,7 @@ class Command(ScrapyCommand):
         assert self.settings is not None
         known = frozenset(self.settings)
         super().process_options(args, opts)
+        refuse_strange_options("explain", args)
         if not args:
             raise UsageError
         problems = list(_wrong_words(args, opts))
@@ -99,6 +100,8 @@ class Command(ScrapyCommand):
 def _wrong_words(args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
     if len(args) > 1:
         yield Problem(args[1], f"is one argument too many behind {args[0]}")
+    if opts.depth is not None and opts.depth < 0:
+        yield Problem("--depth", f"must be a number of links, 0 or more, not {opts.depth}")
     try:
         opts.spargs = arglist_to_dict(opts.spargs)
     except ValueError:

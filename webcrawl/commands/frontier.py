@@ -14,7 +14,7 @@ from scrapy.exceptions import UsageError
 from scrapy.spiderloader import get_spider_loader
 
 from webcrawl.commands import agreement, standing
-from webcrawl.commands.answering import complain, refuse, tell
+from webcrawl.commands.answering import complain, refuse, refuse_strange_options, tell
 from webcrawl.commands.arguments import BROAD
 from webcrawl.commands.crawl_asked import NOT_FROM_OUTSIDE, crawl_asked
 from webcrawl.commands.local_crawl import LocalCrawl
@@ -64,6 +64,7 @@ class Command(ScrapyCommand):
         assert self.settings is not None
         known = frozenset(self.settings)
         super().process_options(args, opts)
+        refuse_strange_options("frontier", args)
         if not args:
             raise UsageError
         problems = list(_wrong_words(args, opts))
@@ -122,8 +123,7 @@ def _wrong_words(args: list[str], opts: argparse.Namespace) -> Iterator[Problem]
     if verb not in VERBS:
         meant = nearest(verb, VERBS)
         hint = f"did you mean {meant}?" if meant else f"there are {', '.join(VERBS)}"
-        what = "is no option of this command" if verb.startswith("-") else "is no command of the frontier"
-        yield Problem(verb, f"{what}; {hint}")
+        yield Problem(verb, f"is no command of the frontier; {hint}")
         return
     if len(args) > 1:
         yield Problem(args[1], f"is one argument too many behind {verb}")

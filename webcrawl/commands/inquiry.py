@@ -139,7 +139,7 @@ class Inquiry:
     def _address(self) -> Address:
         written, via = self._question.url, self._question.via
         if via is None:
-            return self._absolute(written)
+            return self._absolute(written, "; --via PAGE says on which page it is a link")
         page = self._absolute(via).url
         url = resolve(written, page)
         if url is None:
@@ -148,12 +148,12 @@ class Inquiry:
             written, url, self._choices.compared, absolute=_HAS_SCHEME(written.strip()) is not None
         )
 
-    def _absolute(self, written: str) -> Address:
+    def _absolute(self, written: str, hint: str = "") -> Address:
         url = resolve(written, "about:blank")
         if url is None:
             seed = read_seed(written.strip())
             if isinstance(seed, BadSeed):
-                raise CrawlError(f"{seed.text!r} is no URL: {seed.reason}")
+                raise CrawlError(f"{seed.text!r} is no URL: {seed.reason}{hint}")
             url = seed.url
         return address_of(written, url, self._choices.compared)
 

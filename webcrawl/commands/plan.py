@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from webcrawl.commands.answering import complain
+from webcrawl.commands.answering import complain, refuse_strange_options
 from webcrawl.configuration import Configuration, check
 from webcrawl.errors import Problem
 from webcrawl.reports import units
@@ -61,12 +61,18 @@ class Command(ScrapyCommand):
         add("--robots-bytes", type=whole, default=600, metavar="N", help="size of a robots.txt (600)")
         add("--json", action="store_true", help="as one JSON object")
 
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        assert self.settings is not None
+        known = frozenset(self.settings)
+        super().process_options(args, opts)
+        refuse_strange_options("plan", args)
+        self._problems = check(self.settings, [item.partition("=")[0] for item in opts.set], known)
+
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if args:
             raise UsageError
         assert self.settings is not None
-        problems = [*check(self.settings), *_contradictions(opts)]
-        if problems:
+        if problems := [*self._problems, *_contradictions(opts)]:
             self.exitcode = complain("plan", problems)
             return
         size = size_of(opts, Configuration.from_settings(self.settings))
@@ -128,17 +134,25 @@ def as_json(size: Size, sections: Sequence[Section]) -> str:
 def whole(text: str) -> int:
     """``2_000_000``, ``2M`` or ``1.5k``."""
     times = _TIMES.get(text[-1:].lower(), 1)
-    number = float(text[:-1] if times > 1 else text) * times
+    number = _number(text[:-1] if times > 1 else text) * times
     if not 0 <= number <= 1e15 or number != int(number):
         raise argparse.ArgumentTypeError(f"must be a whole number such as 2000000 or 2M, not {text!r}")
     return int(number)
 
 
 def seconds(text: str) -> float:
-    number = float(text)
+    number = _number(text)
     if not 0 <= number <= 86_400:
         raise argparse.ArgumentTypeError(f"must be a number of seconds from 0 to 86400, not {text!r}")
     return number
+
+
+def _number(text: str) -> float:
+    """Less than nothing where it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return -1.0
 
 
 def _contradictions(opts: argparse.Namespace) -> Iterator[Problem]:

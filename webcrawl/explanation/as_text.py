@@ -73,25 +73,28 @@ def _when(explanation: Explanation) -> str:
     waiting, sighting = explanation.waiting, explanation.sighting
     assert waiting is not None, "what waits in a queue was looked up in a crawl"
     assert sighting is not None, "what waits in a queue was looked up in a crawl"
-    words = ""
+    words = []
+    working = bool(sighting.at_work) and sighting.command in (None, Command.RUN)
     if not sighting.at_work:
-        words = ", and nobody is at work"
-    elif sighting.command is not None and sighting.command is not Command.RUN:
-        words = f", and the crawl is to {sighting.command}"
+        words.append("nobody is at work")
+    elif not working:
+        words.append(f"the crawl is to {sighting.command}")
     if waiting.binding is not None and waiting.earliest_at is not None:
         at = moment(waiting.earliest_at, explanation.now)
-        words += f"; may be fetched {at}, by {waiting.binding.name}"
-    elif not words:
-        words = "; its time has come"
-    return words + ("" if words.startswith(",") else _behind(explanation.conclusion, explanation))
+        words.append(f"may be fetched {at}, by {waiting.binding.name}")
+    else:
+        words.append("its time has come")
+    if sighting.before:
+        words.append(_behind(sighting.before, explanation.conclusion if working else None, explanation.now))
+    return "".join(f"; {word}" for word in words)
 
 
-def _behind(conclusion: Conclusion, explanation: Explanation) -> str:
-    sighting = explanation.sighting
-    if sighting is None or not sighting.before or conclusion.turn_at is None:
-        return ""
-    turn = moment(conclusion.turn_at, explanation.now)
-    return f"; behind {units.things(sighting.before, 'URL')}, so about {turn}"
+def _behind(before: int, conclusion: Conclusion | None, now: float) -> str:
+    """``conclusion``: None where nobody fetches what is before it."""
+    words = f"behind {units.things(before, 'URL')}"
+    if conclusion is None or conclusion.turn_at is None:
+        return words
+    return f"{words}, so about {moment(conclusion.turn_at, now)}"
 
 
 _FATES = {

@@ -4,6 +4,7 @@ network.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -12,10 +13,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tests.commands import ROOT, in_process
+from tests.contract.planted import Books
 
-ROOT = Path(__file__).parents[3]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.commands import Command
+    from tests.redis_server import RedisServer
 
 SETTINGS = """
 SPIDER_MODULES = ["tiny.spiders"]
@@ -148,3 +153,26 @@ def scrapy(project: Path, environment: dict[str, str]) -> Callable[..., subproce
         )
 
     return run
+
+
+@pytest.fixture
+def command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Command]:
+    """Makes a command of this project by its name, to be given in an empty folder, in this process."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "webcrawl.settings")
+    return lambda name, **always: in_process(name, capsys, **always)
+
+
+@pytest.fixture
+def runner() -> Iterator[asyncio.Runner]:
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture
+def books(runner: asyncio.Runner, redis_server: RedisServer) -> Iterator[Books]:
+    made = Books(runner, redis_server.url)
+    yield made
+    made.driven.dispose()

@@ -2,48 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from scrapy import cmdline
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Botpage = Callable[..., "Done"]
+    from tests.commands import Command
 
 CONTACT = "me@a.example"
 
 
-@dataclass
-class Done:
-    """What is left of a command."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
 @pytest.fixture
-def botpage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Botpage:
-    """Gives the command in an empty folder, in this process."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "webcrawl.settings")
-
-    def run(*words: str, **settings: object) -> Done:
-        given = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
-        with pytest.raises(SystemExit) as ended:
-            cmdline.execute(["scrapy", "botpage", *words, *given])
-        told = capsys.readouterr()
-        assert isinstance(ended.value.code, int)
-        return Done(ended.value.code, told.out, told.err)
-
-    return run
+def botpage(command: Callable[..., Command]) -> Command:
+    return command("botpage")
 
 
-def test_the_page_follows_from_the_settings(botpage: Botpage) -> None:
+def test_the_page_follows_from_the_settings(botpage: Command) -> None:
     done = botpage(
         "--address",
         "192.0.2.7,2001:db8::1",
@@ -55,7 +32,7 @@ def test_the_page_follows_from_the_settings(botpage: Botpage) -> None:
         POLITENESS_MIN_DELAY=9,
         POLITENESS_MODEL="fixed",
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.status, done.err) == (0, "")
     for told in (
         "<code>library-bot/2 (+me@a.example)</code>",
         "User-agent: library-bot\nDisallow: /",
@@ -65,27 +42,25 @@ def test_the_page_follows_from_the_settings(botpage: Botpage) -> None:
         "left alone for at least 9 seconds.",
         'href="mailto:me@a.example"',
     ):
-        assert told in done.stdout
+        assert told in done.out
 
 
-def test_it_is_written_to_a_file_at_once(botpage: Botpage) -> None:
+def test_it_is_written_to_a_file_at_once(botpage: Command) -> None:
     Path("bot.html").write_text("before")
     done = botpage("--output", "bot.html", BOTPAGE_CONTACT=CONTACT)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.status, done.out, done.err) == (0, "", "")
     assert Path("bot.html").read_text().startswith("<!doctype html>")
     assert [path.name for path in Path().iterdir()] == ["bot.html"]
 
 
-def test_a_page_that_names_itself_is_warned_of(botpage: Botpage) -> None:
+def test_a_page_that_names_itself_is_warned_of(botpage: Command) -> None:
     done = botpage(CRAWLER_CONTACT="https://a.example/bot")
-    assert done.returncode == 0
-    assert done.stderr.startswith(
-        "scrapy botpage: the page tells people to write to https://a.example/bot; if "
-    )
+    assert done.status == 0
+    assert done.err.startswith("scrapy botpage: the page tells people to write to https://a.example/bot; if ")
     done = botpage(CRAWLER_CONTACT="https://a.example/bot", BOTPAGE_CONTACT=CONTACT)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "webcrawl/0.1.0 (+https://a.example/bot)" in done.stdout
-    assert 'href="mailto:me@a.example"' in done.stdout
+    assert (done.status, done.err) == (0, "")
+    assert "webcrawl/0.1.0 (+https://a.example/bot)" in done.out
+    assert 'href="mailto:me@a.example"' in done.out
 
 
 @pytest.mark.parametrize(
@@ -113,10 +88,10 @@ def test_a_page_that_names_itself_is_warned_of(botpage: Botpage) -> None:
     ],
 )
 def test_what_is_wrong_is_named_in_a_line(
-    botpage: Botpage, words: list[str], settings: dict[str, str], line: str
+    botpage: Command, words: list[str], settings: dict[str, str], line: str
 ) -> None:
     done = botpage(*words, **settings)
-    assert (done.returncode, done.stdout) == (2, "")
-    [told] = done.stderr.splitlines()
+    assert (done.status, done.out) == (2, "")
+    [told] = done.err.splitlines()
     assert told.removeprefix("scrapy botpage: ").startswith(line)
     assert not list(Path().iterdir())

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from scrapy import cmdline
 
 from tests.contract.driven import DrivenSqlite, make
 from tests.contract.planted import HELD, Books
@@ -23,53 +21,18 @@ from webcrawl.scope.exclusion import ExclusionList
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.redis_server import RedisServer
+    from tests.commands import Command, Done
 
-    Exclude = Callable[..., "Done"]
 
 FILE = "list.txt"
 
 
-@dataclass
-class Done:
-    """What is left of a command."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
 @pytest.fixture
-def exclude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Exclude:
-    """Gives the command in an empty folder, in this process; nobody is waited for."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "webcrawl.settings")
+def exclude(command: Callable[..., Command], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Nobody is waited for."""
     monkeypatch.setattr(consequences, "LOOKS", 1)
     monkeypatch.setattr(consequences, "LOOK_SECONDS", 0)
-
-    def run(*words: str, **settings: object) -> Done:
-        capsys.readouterr()
-        given = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
-        with pytest.raises(SystemExit) as ended:
-            cmdline.execute(["scrapy", "exclude", *words, *given])
-        told = capsys.readouterr()
-        assert isinstance(ended.value.code, int)
-        return Done(ended.value.code, told.out, told.err)
-
-    return run
-
-
-@pytest.fixture
-def runner() -> Iterator[asyncio.Runner]:
-    with asyncio.Runner() as runner:
-        yield runner
-
-
-@pytest.fixture
-def books(runner: asyncio.Runner, redis_server: RedisServer) -> Iterator[Books]:
-    made = Books(runner, redis_server.url)
-    yield made
-    made.driven.dispose()
+    return command("exclude")
 
 
 @pytest.fixture
@@ -96,21 +59,21 @@ def local(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
 
 def refused(done: Done) -> list[str]:
     """The lines of a command that did nothing."""
-    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert (done.status, done.out) == (2, ""), done.err
     assert not Path(FILE).exists()
-    return [line.removeprefix("scrapy exclude: ") for line in done.stderr.splitlines()]
+    return [line.removeprefix("scrapy exclude: ") for line in done.err.splitlines()]
 
 
 def told(done: Done, status: int = 0) -> list[str]:
-    assert (done.returncode, done.stderr) == (status, ""), done
-    return done.stdout.splitlines()
+    assert (done.status, done.err) == (status, ""), done
+    return done.out.splitlines()
 
 
 # -- in a JOBDIR ---------------------------------------------------------------------------------------------
 
 
 def test_it_says_what_it_hits_before_it_writes_also_while_the_crawl_runs(
-    local: DrivenSqlite, exclude: Exclude
+    local: DrivenSqlite, exclude: Command
 ) -> None:
     said = told(exclude("a.test", "--reason", "by mail", "--file", FILE, JOBDIR=local.directory))
     assert said[:4] == [
@@ -124,13 +87,13 @@ def test_it_says_what_it_hits_before_it_writes_also_while_the_crawl_runs(
     assert said[5:] == [f"the crawl in {local.directory}: nobody is at work, so nobody has to be told"]
 
 
-def test_a_prefix_hits_what_begins_so(local: DrivenSqlite, exclude: Exclude) -> None:
+def test_a_prefix_hits_what_begins_so(local: DrivenSqlite, exclude: Command) -> None:
     said = told(exclude("http://a.test/private/", "--jobdir", str(local.directory), EXCLUSION_FILE=FILE))
     assert said[1] == "  queued  1 URL on 1 host"
     assert "  leased  1 of them, on 1 host" in said[2]
 
 
-def test_a_dry_run_changes_nothing(local: DrivenSqlite, exclude: Exclude) -> None:
+def test_a_dry_run_changes_nothing(local: DrivenSqlite, exclude: Command) -> None:
     said = told(exclude("a.test", "--dry-run", EXCLUSION_FILE=FILE, JOBDIR=local.directory))
     assert said[1] == "  queued  10 URLs on 3 hosts"
     assert said[-1].startswith("Nothing was written; it would be: a.test  # 20")
@@ -138,7 +101,7 @@ def test_a_dry_run_changes_nothing(local: DrivenSqlite, exclude: Exclude) -> Non
     assert not (local.directory / "exclusions.look").exists()
 
 
-def test_what_is_covered_is_said_and_not_written_again(exclude: Exclude) -> None:
+def test_what_is_covered_is_said_and_not_written_again(exclude: Command) -> None:
     Path(FILE).write_text("a.test # mail\n")
     said = told(exclude("www.a.test", EXCLUSION_FILE=FILE))
     assert "list.txt covers it already: a.test (mail)" in said
@@ -146,7 +109,7 @@ def test_what_is_covered_is_said_and_not_written_again(exclude: Exclude) -> None
 
 
 def test_the_process_at_work_is_told_and_heard(
-    local: DrivenSqlite, exclude: Exclude, monkeypatch: pytest.MonkeyPatch
+    local: DrivenSqlite, exclude: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobdir = Jobdir(local.directory)
     jobdir.hold()
@@ -170,7 +133,7 @@ def test_the_process_at_work_is_told_and_heard(
         jobdir.leave()
 
 
-def test_without_a_crawl_the_line_is_written_all_the_same(exclude: Exclude) -> None:
+def test_without_a_crawl_the_line_is_written_all_the_same(exclude: Command) -> None:
     said = told(exclude("a.test", EXCLUSION_FILE=FILE))
     assert said[0] == "Which crawl it hits is not known: give -s REDIS_URL=... or -s JOBDIR=DIR"
     assert Path(FILE).read_text().startswith("a.test  # ")
@@ -180,7 +143,7 @@ def test_without_a_crawl_the_line_is_written_all_the_same(exclude: Exclude) -> N
 # -- on Redis ------------------------------------------------------------------------------------------------
 
 
-def test_a_shared_crawl_is_counted_and_told(books: Books, exclude: Exclude) -> None:
+def test_a_shared_crawl_is_counted_and_told(books: Books, exclude: Command) -> None:
     url, names = books.driven.url, books.names
     books.report("w1", books.server_now() + 30)
     said = told(exclude("test", REDIS_URL=url, EXCLUSION_FILE=FILE), status=1)
@@ -206,13 +169,13 @@ def test_a_shared_crawl_is_counted_and_told(books: Books, exclude: Exclude) -> N
     assert books.check().agrees
 
 
-def test_a_queue_that_cannot_be_read_is_an_answer(books: Books, exclude: Exclude) -> None:
+def test_a_queue_that_cannot_be_read_is_an_answer(books: Books, exclude: Command) -> None:
     books.set_tail("short.test", b"\x00" * 40)
     [line] = refused(exclude("short.test", REDIS_URL=books.driven.url, EXCLUSION_FILE=FILE))
     assert line == "the queue of short.test in Redis cannot be read; see scrapy frontier check"
 
 
-def test_workers_tell_which_list_they_go_by(books: Books, exclude: Exclude) -> None:
+def test_workers_tell_which_list_they_go_by(books: Books, exclude: Command) -> None:
     facts = {"name": "w2", "seen_at": books.server_now(), "exclusions": "0123456789abcdef"}
     books.client.hset("broad:crew", "w2-1", json.dumps(facts))
     said = told(exclude("a.test", REDIS_URL=books.driven.url, EXCLUSION_FILE=FILE), status=1)
@@ -259,31 +222,31 @@ def test_workers_tell_which_list_they_go_by(books: Books, exclude: Exclude) -> N
     ],
 )
 def test_what_is_wrong_is_named_in_a_line(
-    exclude: Exclude, words: list[str], settings: dict[str, str], line: str
+    exclude: Command, words: list[str], settings: dict[str, str], line: str
 ) -> None:
     done = exclude(*words, **settings)
-    said = [one.removeprefix("scrapy exclude: ") for one in done.stderr.splitlines()]
-    assert (done.returncode, len(said)) == (2, 1), done
+    said = [one.removeprefix("scrapy exclude: ") for one in done.err.splitlines()]
+    assert (done.status, len(said)) == (2, 1), done
     assert said[0].startswith(line)
     assert "secret" not in said[0]
     assert not Path(FILE).exists()
 
 
-def test_every_wrong_line_of_the_file_is_named_and_nothing_is_added(exclude: Exclude) -> None:
+def test_every_wrong_line_of_the_file_is_named_and_nothing_is_added(exclude: Command) -> None:
     Path(FILE).write_text("a b\nok.test\n!!\n")
     done = exclude("a.test", EXCLUSION_FILE=FILE)
-    assert done.returncode == 2
-    assert done.stderr.splitlines() == [
+    assert done.status == 2
+    assert done.err.splitlines() == [
         "scrapy exclude: list.txt: line 1: not a domain name: a b",
         "scrapy exclude: list.txt: line 3: not a domain name: !!",
     ]
     assert Path(FILE).read_text() == "a b\nok.test\n!!\n"
 
 
-def test_a_log_that_cannot_be_read_is_an_answer(local: DrivenSqlite, exclude: Exclude) -> None:
+def test_a_log_that_cannot_be_read_is_an_answer(local: DrivenSqlite, exclude: Command) -> None:
     (local.directory / "fetch-20260101000000000.jsonl.gz").write_bytes(b"no gzip")
     done = exclude("a.test", EXCLUSION_FILE=FILE, JOBDIR=local.directory)
-    assert done.returncode == 2
-    assert "its compressed form is damaged" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.status == 2
+    assert "its compressed form is damaged" in done.err
+    assert "Traceback" not in done.err
     assert not Path(FILE).exists()

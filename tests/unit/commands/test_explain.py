@@ -7,12 +7,10 @@ import json
 import os
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from scrapy import cmdline
 
 from tests.contract.driven import DrivenSqlite, make
 from tests.contract.planted import HELD, SHORT, Books
@@ -23,49 +21,16 @@ from webcrawl.jobdir import Jobdir
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tests.commands import Command, Done
     from tests.redis_server import RedisServer
 
-    Explain = Callable[..., "Done"]
 
 HERE = {"FETCH_PRIVATE_ADDRESSES": 1, "CRAWLER_CONTACT": "https://crawler.test/"}
 
 
-@dataclass
-class Done:
-    """What is left of a command."""
-
-    status: int
-    out: str
-    err: str
-
-    @property
-    def told(self) -> Any:
-        assert (self.status, self.err) == (0, "")
-        return json.loads(self.out)
-
-
 @pytest.fixture
-def explain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Explain:
-    """Gives the command in an empty folder, as Scrapy's own entry point does, in this process."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "webcrawl.settings")
-
-    def run(*words: str, **settings: object) -> Done:
-        capsys.readouterr()
-        given = [word for item in {**HERE, **settings}.items() for word in ("-s", f"{item[0]}={item[1]}")]
-        with pytest.raises(SystemExit) as ended:
-            cmdline.execute(["scrapy", "explain", *words, *given])
-        told = capsys.readouterr()
-        assert isinstance(ended.value.code, int)
-        return Done(ended.value.code, told.out, told.err)
-
-    return run
-
-
-@pytest.fixture
-def runner() -> Iterator[asyncio.Runner]:
-    with asyncio.Runner() as runner:
-        yield runner
+def explain(command: Callable[..., Command]) -> Command:
+    return command("explain", **HERE)
 
 
 @pytest.fixture
@@ -85,7 +50,7 @@ def local(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
     made.dispose()
 
 
-def test_without_a_crawl_the_rules_alone_are_asked(explain: Explain) -> None:
+def test_without_a_crawl_the_rules_alone_are_asked(explain: Command) -> None:
     done = explain("HTTP://A.test:80/x/../b.zip#f")
     assert (done.status, done.err) == (0, "")
     assert done.out.splitlines()[:2] == [
@@ -98,7 +63,7 @@ def test_without_a_crawl_the_rules_alone_are_asked(explain: Explain) -> None:
     assert told["conclusion"]["fate"] == "would_be_refused"
 
 
-def test_the_arguments_of_the_spider_are_rules(explain: Explain, tmp_path: Path) -> None:
+def test_the_arguments_of_the_spider_are_rules(explain: Command, tmp_path: Path) -> None:
     (tmp_path / "seeds.txt").write_text("http://a.org/\nhttp://127.0.0.1:81/x\n")
     told = explain("http://a.org/", "--json", "-a", "allow=zzz", "-a", "seeds=seeds.txt").told
     assert (told["scope"]["stage"], told["scope"]["allowed"]) == ("seed", True)
@@ -111,20 +76,20 @@ def test_the_arguments_of_the_spider_are_rules(explain: Explain, tmp_path: Path)
         assert told["scope"]["decided_by"] == rule
 
 
-def test_a_link_is_resolved_on_its_page_and_may_be_too_deep(explain: Explain) -> None:
+def test_a_link_is_resolved_on_its_page_and_may_be_too_deep(explain: Command) -> None:
     told = explain("../b?c", "--json", "--via", "http://a.test/x/y", "--depth", "3", DEPTH_LIMIT=2).told
     assert (told["url"]["resolved"], told["url"]["changes"]) == ("http://a.test/b?c", [])
     assert (told["scope"]["decided_by"], told["scope"]["depth"]) == ("depth", 3)
 
 
-def test_a_crawl_in_memory_cannot_be_looked_at(explain: Explain) -> None:
+def test_a_crawl_in_memory_cannot_be_looked_at(explain: Command) -> None:
     done = explain("http://a.test/", FRONTIER_BACKEND="memory")
     assert done.status == 0
     assert "FRONTIER_BACKEND=memory cannot be looked at from outside" in done.out
 
 
 def test_a_crawl_in_a_folder_tells_state_place_and_the_line_of_robots_txt(
-    explain: Explain, local: DrivenSqlite, tmp_path: Path
+    explain: Command, local: DrivenSqlite, tmp_path: Path
 ) -> None:
     before = sorted((path.name, path.stat().st_mtime_ns) for path in local.directory.iterdir())
     told = {name: explain(name, "--json", JOBDIR=local.directory).told for name in urls_of_the_crawl()}
@@ -150,7 +115,7 @@ def urls_of_the_crawl() -> list[str]:
     return [*(f"http://a.test/{number}" for number in range(4)), "http://b.test/"]
 
 
-def test_a_crawl_that_runs_is_named_and_keeps_its_lock(explain: Explain, local: DrivenSqlite) -> None:
+def test_a_crawl_that_runs_is_named_and_keeps_its_lock(explain: Command, local: DrivenSqlite) -> None:
     jobdir = Jobdir(local.directory)
     jobdir.hold()
     try:
@@ -161,12 +126,12 @@ def test_a_crawl_that_runs_is_named_and_keeps_its_lock(explain: Explain, local: 
         jobdir.leave()
 
 
-def test_the_politeness_key_is_that_of_the_crawl(explain: Explain, local: DrivenSqlite) -> None:
+def test_the_politeness_key_is_that_of_the_crawl(explain: Command, local: DrivenSqlite) -> None:
     told = explain("http://www.a.test/", "--json", JOBDIR=local.directory, POLITENESS_KEY="domain").told
     assert told["url"]["key"] == "www.a.test"
 
 
-def test_the_logs_of_several_workers_are_read(explain: Explain, tmp_path: Path) -> None:
+def test_the_logs_of_several_workers_are_read(explain: Command, tmp_path: Path) -> None:
     for number in range(2):
         (tmp_path / f"w{number}").mkdir()
         line = {
@@ -182,7 +147,7 @@ def test_the_logs_of_several_workers_are_read(explain: Explain, tmp_path: Path) 
     assert told["scope"]["depth"] == 2
 
 
-def test_host_rules_are_told_and_lines_of_the_other_names_found(explain: Explain, tmp_path: Path) -> None:
+def test_host_rules_are_told_and_lines_of_the_other_names_found(explain: Command, tmp_path: Path) -> None:
     (tmp_path / "hosts.txt").write_text("startsWith www.\nsynonym old.test new.test\n")
     (tmp_path / "log").mkdir()
     line = {"url": "http://new.test/", "end": 9.0, "status": 200}
@@ -198,7 +163,7 @@ def test_host_rules_are_told_and_lines_of_the_other_names_found(explain: Explain
     assert "old.test new.test: known as new.test" in explain("http://old.test/", **given).out
 
 
-def test_by_other_rules_nothing_would_be_found_and_that_is_said(explain: Explain, tmp_path: Path) -> None:
+def test_by_other_rules_nothing_would_be_found_and_that_is_said(explain: Command, tmp_path: Path) -> None:
     with asyncio.Runner() as runner:
         made = make("sqlite", runner, tmp_path / "other")
         assert isinstance(made, DrivenSqlite)
@@ -216,7 +181,7 @@ def test_by_other_rules_nothing_would_be_found_and_that_is_said(explain: Explain
 
 
 def test_a_crawl_on_redis_tells_the_same(
-    explain: Explain, runner: asyncio.Runner, redis_server: RedisServer
+    explain: Command, runner: asyncio.Runner, redis_server: RedisServer
 ) -> None:
     books = Books(runner, redis_server.url)
     given: dict[str, object] = {"REDIS_URL": redis_server.url}
@@ -230,7 +195,9 @@ def test_a_crawl_on_redis_tells_the_same(
         # Its holder's lease has ended since.
         assert (held["key"]["activity"], held["conclusion"]["leased"]) == ("active", False)
         assert held["key"]["held_until"] < held["now"]
-        assert explain(f"http://{HELD}/5", **given).out.splitlines()[1].startswith("  queued, and nobody is")
+        assert (
+            explain(f"http://{HELD}/5", **given).out.splitlines()[1].startswith("  queued; nobody is at work")
+        )
         assert books.client.info("persistence")["rdb_changes_since_last_save"] == changes
         refused = explain(f"http://{SHORT}/1", "--spider", "other", **given)
         assert_refused(refused, "there is no crawl 'other' on Redis at")
@@ -267,6 +234,6 @@ def assert_refused(done: Done, words: str) -> None:
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(
-    explain: Explain, words: list[str], settings: dict[str, object], said: str
+    explain: Command, words: list[str], settings: dict[str, object], said: str
 ) -> None:
     assert_refused(explain(*words, **settings), said)

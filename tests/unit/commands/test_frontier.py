@@ -6,16 +6,14 @@ import asyncio
 import json
 import os
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from scrapy import cmdline
 
+from tests.commands import own_process
 from tests.contract.driven import DrivenSqlite, make
 from tests.contract.planted import Books
 from tests.contract.samples import found, pages
@@ -24,73 +22,21 @@ from webcrawl.jobdir import Jobdir
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.redis_server import RedisServer
+    from tests.commands import Command, Done
 
-    Frontier = Callable[..., "Done"]
 
 ROOT = Path(__file__).parents[3]
 
 
-@dataclass
-class Done:
-    """What is left of a command."""
-
-    returncode: int
-    stdout: str
-    stderr: str
+@pytest.fixture
+def frontier(command: Callable[..., Command]) -> Command:
+    return command("frontier")
 
 
 @pytest.fixture
-def frontier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Frontier:
-    """Gives the command in an empty folder, as Scrapy's own entry point does, in this process."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "webcrawl.settings")
-
-    def run(*words: str, **settings: object) -> Done:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            cmdline.execute(["scrapy", "frontier", *words, *_given(settings)])
-        told = capsys.readouterr()
-        assert isinstance(ended.value.code, int)
-        return Done(ended.value.code, told.out, told.err)
-
-    return run
-
-
-@pytest.fixture
-def frontier_process(tmp_path: Path) -> Frontier:
+def frontier_process(tmp_path: Path) -> Command:
     """Gives the command in an empty folder, in a process of its own."""
-
-    def run(*words: str, **settings: object) -> Done:
-        done = subprocess.run(
-            [sys.executable, "-m", "scrapy", "frontier", *words, *_given(settings)],
-            cwd=tmp_path,
-            env={**os.environ, "SCRAPY_SETTINGS_MODULE": "webcrawl.settings", "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        return Done(done.returncode, done.stdout, done.stderr)
-
-    return run
-
-
-def _given(settings: dict[str, object]) -> list[str]:
-    return [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
-
-
-@pytest.fixture
-def runner() -> Iterator[asyncio.Runner]:
-    with asyncio.Runner() as runner:
-        yield runner
-
-
-@pytest.fixture
-def books(runner: asyncio.Runner, redis_server: RedisServer) -> Iterator[Books]:
-    made = Books(runner, redis_server.url)
-    yield made
-    made.driven.dispose()
+    return partial(own_process, tmp_path, "frontier")
 
 
 @pytest.fixture
@@ -107,86 +53,86 @@ def local(runner: asyncio.Runner, tmp_path: Path) -> Iterator[DrivenSqlite]:
 
 def refused(done: Done) -> str:
     """The only line of a command that did nothing."""
-    assert (done.returncode, done.stdout) == (2, ""), done.stderr
-    [line] = done.stderr.splitlines()
+    assert (done.status, done.out) == (2, ""), done.err
+    [line] = done.err.splitlines()
     return line.removeprefix("scrapy frontier: ")
 
 
 # -- on Redis ------------------------------------------------------------------------------------------------
 
 
-def test_a_shared_crawl_is_shown_paused_resumed_and_stopped(books: Books, frontier: Frontier) -> None:
+def test_a_shared_crawl_is_shown_paused_resumed_and_stopped(books: Books, frontier: Command) -> None:
     where = f"broad on Redis at 127.0.0.1:{books.driven.url.rpartition(':')[2]}"
     books.report("w1", books.server_now() + 30)
 
     status = frontier("status", REDIS_URL=books.driven.url)
-    assert (status.returncode, status.stderr) == (0, "")
-    assert status.stdout.startswith(f"{where}: 1 at work\n\nURLs   329 queued, 2 done, 1 failed, 1 refused\n")
-    assert "\nw1 " in status.stdout
+    assert (status.status, status.err) == (0, "")
+    assert status.out.startswith(f"{where}: 1 at work\n\nURLs   329 queued, 2 done, 1 failed, 1 refused\n")
+    assert "\nw1 " in status.out
 
     paused = frontier("pause", REDIS_URL=books.driven.url)
-    assert (paused.returncode, paused.stderr) == (0, "")
-    assert paused.stdout.startswith(f"{where} is paused: 1 at work (w1). They finish what is open")
+    assert (paused.status, paused.err) == (0, "")
+    assert paused.out.startswith(f"{where} is paused: 1 at work (w1). They finish what is open")
     assert books.client.hget("broad:meta", "command") == b"pause"
-    assert "was paused already" in frontier("pause", REDIS_URL=books.driven.url).stdout
+    assert "was paused already" in frontier("pause", REDIS_URL=books.driven.url).out
 
     resumed = frontier("resume", REDIS_URL=books.driven.url)
-    assert resumed.stdout == f"{where} goes on: 1 at work (w1)\n"
+    assert resumed.out == f"{where} goes on: 1 at work (w1)\n"
     assert books.client.hget("broad:meta", "command") == b"run"
 
     stopped = frontier("stop", REDIS_URL=books.driven.url)
-    assert stopped.stdout.startswith(f"{where} is stopped: 1 at work (w1). They finish what is open and end.")
+    assert stopped.out.startswith(f"{where} is stopped: 1 at work (w1). They finish what is open and end.")
     assert books.client.hget("broad:meta", "command") == b"stop"
 
 
-def test_commands_to_nobody_say_so(books: Books, frontier: Frontier) -> None:
+def test_commands_to_nobody_say_so(books: Books, frontier: Command) -> None:
     books.client.delete("broad:crew")
     paused = frontier("pause", "--wait", REDIS_URL=books.driven.url)
-    assert "is paused: nobody is at work, and workers that are started wait" in paused.stdout
+    assert "is paused: nobody is at work, and workers that are started wait" in paused.out
     stopped = frontier("stop", "--wait", REDIS_URL=books.driven.url)
-    assert "nobody is at work, there is nothing to stop" in stopped.stdout
+    assert "nobody is at work, there is nothing to stop" in stopped.out
     assert books.client.hget("broad:meta", "command") == b"pause"
-    assert {paused.returncode, stopped.returncode} == {0}
+    assert {paused.status, stopped.status} == {0}
 
 
-def test_the_books_are_checked_and_mended(books: Books, frontier: Frontier) -> None:
+def test_the_books_are_checked_and_mended(books: Books, frontier: Command) -> None:
     url = books.driven.url
     agreed = frontier("check", REDIS_URL=url)
-    assert (agreed.returncode, agreed.stderr) == (0, "")
-    assert "332 URLs known, 329 queued, 4 hosts\nEverything agrees" in agreed.stdout
+    assert (agreed.status, agreed.err) == (0, "")
+    assert "332 URLs known, 329 queued, 4 hosts\nEverything agrees" in agreed.out
 
     books.forget(books.short[1])
     wrong = frontier("check", "--json", REDIS_URL=url)
-    assert wrong.returncode == 1
-    assert json.loads(wrong.stdout)["left"]["queued-unknown"]["examples"] == [
+    assert wrong.status == 1
+    assert json.loads(wrong.out)["left"]["queued-unknown"]["examples"] == [
         {"subject": books.short[1].url, "detail": "", "where": "shard 0"}
     ]
     mended = frontier("check", "--mend", REDIS_URL=url)
-    assert mended.returncode == 0
-    assert "2 things did not agree and were mended:" in mended.stdout
-    assert "  1  URL is queued, but not known" in mended.stdout
-    assert "Everything agrees" in mended.stdout
+    assert mended.status == 0
+    assert "2 things did not agree and were mended:" in mended.out
+    assert "  1  URL is queued, but not known" in mended.out
+    assert "Everything agrees" in mended.out
 
 
-def test_nothing_is_mended_while_a_worker_is_at_work(books: Books, frontier: Frontier) -> None:
+def test_nothing_is_mended_while_a_worker_is_at_work(books: Books, frontier: Command) -> None:
     books.report("w1", books.server_now() + 30)
     line = refused(frontier("check", "--mend", REDIS_URL=books.driven.url))
     assert line.startswith("nothing is mended while somebody is at work (w1)")
 
 
-def test_a_crawl_that_does_not_exist_is_no_crawl(books: Books, frontier: Frontier) -> None:
+def test_a_crawl_that_does_not_exist_is_no_crawl(books: Books, frontier: Command) -> None:
     for verb in ("status", "check", "stop"):
         line = refused(frontier(verb, "--spider", "other", REDIS_URL=books.driven.url))
         assert line.startswith("there is no crawl 'other' on Redis at 127.0.0.1:")
 
 
-def test_scrapy_redis_own_settings_say_where_it_is(books: Books, frontier: Frontier) -> None:
+def test_scrapy_redis_own_settings_say_where_it_is(books: Books, frontier: Command) -> None:
     port = books.driven.url.rpartition(":")[2].partition("/")[0]
     done = frontier("status", "--json", FRONTIER_BACKEND="redis", REDIS_HOST="127.0.0.1", REDIS_PORT=port)
-    assert json.loads(done.stdout)["urls"]["queued"] == 329
+    assert json.loads(done.out)["urls"]["queued"] == 329
 
 
-def test_a_redis_that_cannot_be_reached_is_told_in_one_line(frontier: Frontier) -> None:
+def test_a_redis_that_cannot_be_reached_is_told_in_one_line(frontier: Command) -> None:
     line = refused(frontier("status", REDIS_URL="redis://user:secret@127.0.0.1:1/0"))
     assert line.startswith("Redis at 127.0.0.1:1/0 cannot be reached:")
     assert "secret" not in line
@@ -195,33 +141,33 @@ def test_a_redis_that_cannot_be_reached_is_told_in_one_line(frontier: Frontier) 
 # -- in a JOBDIR ---------------------------------------------------------------------------------------------
 
 
-def test_a_crawl_of_one_process_is_shown_and_checked(local: DrivenSqlite, frontier: Frontier) -> None:
+def test_a_crawl_of_one_process_is_shown_and_checked(local: DrivenSqlite, frontier: Command) -> None:
     status = frontier("status", JOBDIR=local.directory)
-    assert (status.returncode, status.stderr) == (0, "")
-    assert status.stdout.startswith(
+    assert (status.status, status.err) == (0, "")
+    assert status.out.startswith(
         f"the crawl in {local.directory}: not running\n\nURLs   3 queued, 0 done, 0 failed, 0 refused\n"
     )
     check = frontier("check", JOBDIR=local.directory)
-    assert (check.returncode, check.stderr) == (0, "")
-    assert "3 URLs known, 3 queued, 1 hosts\nEverything agrees" in check.stdout
+    assert (check.status, check.err) == (0, "")
+    assert "3 URLs known, 3 queued, 1 hosts\nEverything agrees" in check.out
 
 
-def test_its_books_are_mended_when_it_does_not_run(local: DrivenSqlite, frontier: Frontier) -> None:
+def test_its_books_are_mended_when_it_does_not_run(local: DrivenSqlite, frontier: Command) -> None:
     with closing(sqlite3.connect(local.path, isolation_level=None)) as connection:
         connection.execute("UPDATE totals SET queued = 9")
     jobdir = Jobdir(local.directory)
     jobdir.hold()
     running = frontier("status", JOBDIR=local.directory)
-    assert f": process {os.getpid()} works on it, last sign of life" in running.stdout
+    assert f": process {os.getpid()} works on it, last sign of life" in running.out
     assert "is in use by process" in refused(frontier("check", "--mend", JOBDIR=local.directory))
     jobdir.leave()
 
-    assert frontier("check", JOBDIR=local.directory).returncode == 1
-    assert frontier("check", "--mend", JOBDIR=local.directory).returncode == 0
-    assert frontier("check", JOBDIR=local.directory).returncode == 0
+    assert frontier("check", JOBDIR=local.directory).status == 1
+    assert frontier("check", "--mend", JOBDIR=local.directory).status == 0
+    assert frontier("check", JOBDIR=local.directory).status == 0
 
 
-def test_a_crawl_of_one_process_takes_no_commands(local: DrivenSqlite, frontier: Frontier) -> None:
+def test_a_crawl_of_one_process_takes_no_commands(local: DrivenSqlite, frontier: Command) -> None:
     line = refused(frontier("stop", JOBDIR=local.directory))
     assert (
         line
@@ -231,7 +177,7 @@ def test_a_crawl_of_one_process_takes_no_commands(local: DrivenSqlite, frontier:
 
 @pytest.mark.parametrize("words", [["status"], ["check"], ["check", "--mend"]])
 def test_a_folder_without_a_crawl_is_refused_and_nothing_is_made(
-    frontier: Frontier, tmp_path: Path, words: list[str]
+    frontier: Command, tmp_path: Path, words: list[str]
 ) -> None:
     assert "is no crawl with a frontier on disk" in refused(frontier(*words, JOBDIR=tmp_path / "none"))
     assert not (tmp_path / "none").exists()
@@ -249,7 +195,7 @@ def test_a_folder_without_a_crawl_is_refused_and_nothing_is_made(
         (
             ["--force"],
             {},
-            "--force: is no option of this command; there are status, pause, resume, stop, check",
+            "--force: is no option of this command; see scrapy frontier -h",
         ),
         (["status", "--mend"], {}, "--mend: is for check, not for status"),
         (["check", "--wait"], {}, "--wait: is for pause and resume and stop, not for check"),
@@ -263,30 +209,30 @@ def test_a_folder_without_a_crawl_is_refused_and_nothing_is_made(
     ],
 )
 def test_what_is_wrong_with_the_command_is_told_in_one_line(
-    frontier: Frontier, words: list[str], settings: dict[str, str], line: str
+    frontier: Command, words: list[str], settings: dict[str, str], line: str
 ) -> None:
     assert refused(frontier(*words, **settings)) == line
 
 
-def test_without_a_word_it_explains_itself(frontier: Frontier) -> None:
+def test_without_a_word_it_explains_itself(frontier: Command) -> None:
     done = frontier()
-    assert done.returncode == 2
-    assert "scrapy frontier [options] <status|pause|resume|stop|check>" in done.stdout
+    assert done.status == 2
+    assert "scrapy frontier [options] <status|pause|resume|stop|check>" in done.out
 
 
 # -- as a process --------------------------------------------------------------------------------------------
 
 
-def test_its_status_is_the_process_s(books: Books, frontier_process: Frontier) -> None:
+def test_its_status_is_the_process_s(books: Books, frontier_process: Command) -> None:
     url = books.driven.url
     agreed = frontier_process("check", REDIS_URL=url)
-    assert (agreed.returncode, agreed.stderr) == (0, "")
-    assert "Everything agrees" in agreed.stdout
+    assert (agreed.status, agreed.err) == (0, "")
+    assert "Everything agrees" in agreed.out
     books.forget(books.short[1])
-    assert frontier_process("check", REDIS_URL=url).returncode == 1
-    assert frontier_process("check", "--mend", REDIS_URL=url).returncode == 0
+    assert frontier_process("check", REDIS_URL=url).status == 1
+    assert frontier_process("check", "--mend", REDIS_URL=url).status == 0
 
 
-def test_what_is_wrong_ends_the_process_with_2_and_a_line(frontier_process: Frontier) -> None:
+def test_what_is_wrong_ends_the_process_with_2_and_a_line(frontier_process: Command) -> None:
     assert refused(frontier_process("stauts")).startswith("stauts: is no command")
     assert "cannot be reached" in refused(frontier_process("status", REDIS_URL="redis://127.0.0.1:1"))

@@ -231,9 +231,15 @@ def test_a_robots_txt_that_cannot_be_had_says_since_when_and_when_it_is_asked_fo
 
 
 def test_a_crawl_at_which_nobody_works_fetches_nothing() -> None:
-    assert "nobody is at work" in as_text(explained(seen(at_work=())), CRAWL).splitlines()[1]
-    paused = as_text(explained(seen(command=Command.PAUSE)), CRAWL).splitlines()[1]
-    assert "the crawl is to pause" in paused
+    when = f"may be fetched {moment(NOW + 2, NOW)}, by politeness; behind 3 URLs"
+    for sighting, why in (
+        (seen(at_work=()), "nobody is at work"),
+        (seen(command=Command.PAUSE), "the crawl is to pause"),
+    ):
+        assert as_text(explained(sighting), CRAWL).splitlines()[1] == f"  queued; {why}; {when}"
+    rested = seen(key=KeySighting(HostRecord("h.test"), 4, Activity.IDLE), at_work=(), before=0)
+    line = as_text(explained(rested), CRAWL).splitlines()[1]
+    assert line == "  queued; nobody is at work; its time has come"
 
 
 @pytest.mark.parametrize(

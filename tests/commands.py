@@ -1,0 +1,73 @@
+"""The project's commands as a person gives them, in this process or in one of their own, and what is left of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy import cmdline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    Command = Callable[..., "Done"]
+
+ROOT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What is left of a command."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def said(self) -> str:
+        """What it printed; it ended well and had no complaints."""
+        assert (self.status, self.err) == (0, ""), self
+        return self.out
+
+    @property
+    def told(self) -> Any:
+        """The same, of one that was asked for JSON."""
+        return json.loads(self.said)
+
+
+def own_process(folder: Path, *words: object, **settings: object) -> Done:
+    """``scrapy`` with these words and settings, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "scrapy", *map(str, words), *_given(settings)],
+        cwd=folder,
+        env={**os.environ, "SCRAPY_SETTINGS_MODULE": "webcrawl.settings", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def in_process(name: str, capsys: pytest.CaptureFixture[str], **always: object) -> Command:
+    """The command ``name`` as Scrapy's own entry point gives it, here; ``always``: settings of each time."""
+
+    def run(*words: str, **settings: object) -> Done:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cmdline.execute(["scrapy", name, *words, *_given({**always, **settings})])
+        told = capsys.readouterr()
+        assert isinstance(ended.value.code, int)
+        return Done(ended.value.code, told.out, told.err)
+
+    return run
+
+
+def _given(settings: Mapping[str, object]) -> list[str]:
+    return [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
