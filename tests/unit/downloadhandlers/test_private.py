@@ -8,11 +8,26 @@ import pytest
 
 from tests.unit.downloadhandlers.lab import LOOPS, Client, answering, run, serving
 from tests.unit.downloadhandlers.nameserver import name_server
+from webcrawl.downloadhandlers import resolver
 from webcrawl.downloadhandlers.addresses import address_rule
 from webcrawl.downloadhandlers.failures import PrivateAddressError
 from webcrawl.downloadhandlers.network import private_addresses
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
+
+INSIDE = {
+    "inside.example": ["127.0.0.1"],
+    "both.example": ["127.0.0.1", "::1", "10.1.2.3"],
+    "mapped.example": ["::ffff:127.0.0.1"],
+    "nat64.example": ["64:ff9b::7f00:1"],
+    "sixtofour.example": ["2002:7f00:1::"],
+    "nowhere.example": ["0.0.0.0"],
+    "metadata.example": ["169.254.169.254"],
+    "metadata6.example": ["fd00:ec2::254"],
+    "carrier.example": ["100.64.0.1"],
+    "neighbour.example": ["fe80::1"],
+}
+"""Names whose name server says that they are in here."""
 
 
 @pytest.mark.parametrize("loop", LOOPS)
@@ -24,16 +39,18 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
         "[::ffff:127.0.0.1]",
         "localhost",
         "a.localhost",
-        "inside.example",
-        "both.example",
+        "[::ffff:7f00:1]",
+        "[::127.0.0.1]",
+        "[64:ff9b::7f00:1]",
+        "[2002:7f00:1::]",
+        "0.0.0.0",
+        *INSIDE,
     ],
 )
 def test_a_private_address_is_refused_before_anything_is_sent(host: str, loop: str) -> None:
-    names = {"inside.example": ["127.0.0.1"], "both.example": ["127.0.0.1", "::1", "10.1.2.3"]}
-
     async def test() -> None:
         async with (
-            name_server(names.get) as dns,
+            name_server(INSIDE.get) as dns,
             serving(answering(OK)) as site,
             Client(FETCH_PRIVATE_ADDRESSES=False, DNS_NAMESERVERS=[f"127.0.0.1:{dns.port}"]) as client,
         ):
@@ -46,7 +63,28 @@ def test_a_private_address_is_refused_before_anything_is_sent(host: str, loop: s
     run(test(), loop)
 
 
-def test_a_name_that_changes_its_address_to_a_private_one_is_refused() -> None:
+@pytest.mark.parametrize("host", ["127.1", "2130706433", "0x7f000001", "0177.0.0.1", "127.0.0.1.", "0"])
+@pytest.mark.parametrize("nameservers", ["", "127.0.0.1:{port}"])
+def test_an_address_in_an_old_spelling_leads_nowhere(nameservers: str, host: str) -> None:
+    """URLs are resolved before they come here, and then it is an ordinary address."""
+
+    async def test() -> None:
+        async with (
+            name_server(lambda name: None) as dns,
+            serving(answering(OK)) as site,
+            Client(
+                FETCH_PRIVATE_ADDRESSES=False, DNS_NAMESERVERS=nameservers.format(port=dns.port)
+            ) as client,
+        ):
+            assert (await client.fetch(site.url(host=host))).word in ("private", "dns", "unsupported")
+            assert site.connections == 0
+
+    run(test())
+
+
+def test_a_name_that_changes_its_address_to_a_private_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DNS rebinding: the first answer may be contacted, the second not."""
+    monkeypatch.setattr(resolver, "MIN_TTL_SECONDS", 0.0)
     answers = [["127.0.0.1"]]
 
     async def test() -> None:
@@ -55,9 +93,10 @@ def test_a_name_that_changes_its_address_to_a_private_one_is_refused() -> None:
             serving(answering(OK)) as site,
             Client(FETCH_PRIVATE_ADDRESSES="127.0.0.1", DNS_NAMESERVERS=f"127.0.0.1:{dns.port}") as client,
         ):
-            assert (await client.fetch(site.url(host="first.example"))).response is not None
+            assert (await client.fetch(site.url(host="rebound.example"))).response is not None
             answers[0] = ["127.0.0.2"]
-            assert (await client.fetch(site.url(host="second.example"))).word == "private"
+            assert (await client.fetch(site.url(host="rebound.example"))).word == "private"
+            assert site.connections == 1
 
     run(test())
 
