@@ -10,15 +10,11 @@ import re
 from collections import Counter, defaultdict
 
 import pytest
-from scrapy.settings import Settings
-from scrapy.utils.project import get_project_settings
 
 from tests.commands import own_process
 from tests.crawl import expectation
-from tests.crawl.crawling import AT_ONCE
+from tests.crawl.explaining import asking
 from tests.fakeweb import Placement
-from webcrawl.commands.inquiry import Inquiry, Question
-from webcrawl.configuration import Configuration
 
 ALLOW = r"//h000[0-7]\.(?!.*/news/)|/news/.*[13579]$"
 FORBIDDEN, PRIVATE, WILD, UNREACHABLE, CUT, FLAKY = (f"h000{number}.localhost" for number in range(2, 8))
@@ -52,20 +48,10 @@ def web(serve):
     return serve(hosts=9, pages=150, zipf=0.1, same_host=0.7, seed=5, placements=placements)
 
 
-class Told:
+def telling(monkeypatch, **given):
     """What is explained of one URL after another, on one crawl."""
-
-    def __init__(self, monkeypatch, **given):
-        monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "webcrawl.settings")
-        self.settings = Settings()
-        self.settings.update(get_project_settings())
-        for name, value in {**AT_ONCE, **CHOICES, **given}.items():
-            self.settings.set(name, value, priority="cmdline")
-        self.configuration = Configuration.from_settings(self.settings)
-
-    def __call__(self, url, **arguments):
-        question = Question(url, arguments={"allow": ALLOW, **arguments})
-        return json.loads(Inquiry(self.settings, self.configuration, question).as_json())
+    ask = asking(monkeypatch, {"allow": ALLOW}, **{**CHOICES, **given})
+    return lambda url, **arguments: json.loads(ask(url, **arguments).as_json())
 
 
 class Truth:
@@ -194,7 +180,7 @@ def explained(truth, told, queued=None):
 def test_every_url_is_explained_when_the_crawl_was_stopped_and_when_it_has_ended(web, crawl, monkeypatch):
     choices = {"arguments": {"allow": ALLOW}, **CHOICES}
     first = crawl(web.seeds, CLOSESPIDER_PAGECOUNT=25, **choices).assert_ended_well()
-    told = Told(monkeypatch, JOBDIR=first.path)
+    told = telling(monkeypatch, JOBDIR=first.path)
     fates = explained(Truth(web, first.log()), told, first.assert_sound().queued)
     assert fates["done"] >= 20
     assert min(fates[fate] for fate in ("waits", "would_be_queued", "would_be_refused")) > 2
@@ -221,7 +207,7 @@ def test_on_redis_too(web, crawl, serve_redis, monkeypatch):
     redis = serve_redis()
     choices = {"arguments": {"allow": ALLOW}, "REDIS_URL": redis.url, **CHOICES}
     first = crawl(web.seeds, CLOSESPIDER_PAGECOUNT=60, **choices).assert_ended_well()
-    told = Told(monkeypatch, JOBDIR=first.path, REDIS_URL=redis.url)
+    told = telling(monkeypatch, JOBDIR=first.path, REDIS_URL=redis.url)
     fates = explained(Truth(web, first.log()), told)
     assert min(fates[fate] for fate in ("done", "refused", "waits", "would_be_refused")) > 2, fates
     elsewhere = told(web.seeds[0], allow="other")["crawl"]["differs"]

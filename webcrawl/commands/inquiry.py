@@ -29,6 +29,7 @@ from webcrawl.machine import exclusions_of, scopes_of
 from webcrawl.scope.allow import PatternError
 from webcrawl.scope.exclusion import ExclusionError
 from webcrawl.scope.patterns import PatternsError
+from webcrawl.scope.private import names_that_allow
 from webcrawl.scope.whitelist import WhitelistError, whitelist_of
 from webcrawl.urls.canonical import canonical
 from webcrawl.urls.host_rules import HostRulesError
@@ -174,9 +175,9 @@ class Inquiry:
 
     def _learn_named(self, address: Address, private: PrivateAddressRule) -> bool:
         """Allow the hosts of the seeds, as the crawl does; whether the URL is one of them."""
-        named = False
+        named, allowing = False, names_that_allow(address.host)
         for url in self._seeds():
-            if host_of(url) == address.host:
+            if host_of(url).rstrip(".") in allowing:
                 private.allow(address.host)
             named = named or canonical(url, self._choices.compared) == address.canonical
         return named

@@ -14,6 +14,7 @@ from webcrawl.frontier.backends.redis.control import Control
 from webcrawl.frontier.backends.redis.reach import reach_of
 from webcrawl.frontier.backends.redis.sighting import sighting_of
 from webcrawl.reports import units
+from webcrawl.scope.private import names_that_allow
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -78,12 +79,12 @@ class SharedCrawl:
             return await sighting_of(control, key_of, fingerprint, origin)
 
     def named(self, host: str) -> bool:
-        """Whether ``host`` is known to be one that the operator named."""
+        """Whether ``host`` is known to be one that the operator named, or below one."""
         return asyncio.run(self._named(host))
 
     async def _named(self, host: str) -> bool:
         async with self._control() as control:
-            return await control.seeded(host)
+            return await control.seeded(names_that_allow(host))
 
     def check(self, progress: Callable[[int, int], None] | None) -> Checked:
         return asyncio.run(self._audited(progress, Audit.check))

@@ -85,6 +85,12 @@ def _embedded(address: IPv6Address) -> IPv4Address | None:
     return address.ipv4_mapped or address.sixtofour
 
 
+def names_that_allow(host: str) -> list[str]:
+    """The host itself and what it is below: who allows one of them allows it."""
+    labels = host.rstrip(".").split(".")
+    return [".".join(labels[start:]) for start in range(len(labels))]
+
+
 class PrivateAddressRule:
     """Refuses IP literals that are not public and the names of this machine, unless they are allowed.
 
@@ -140,8 +146,7 @@ class PrivateAddressRule:
         return None if self._allows_host(host) or self._allows_ip("127.0.0.1") else "loopback name"
 
     def _allows_host(self, host: str) -> bool:
-        labels = host.rstrip(".").split(".")
-        return any(".".join(labels[start:]) in self._hosts for start in range(len(labels)))
+        return any(name in self._hosts for name in names_that_allow(host))
 
     def _allows_ip(self, text: str) -> bool:
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import escape
+
 from tests.fakeweb.answer import Answer, http_answer
 from tests.fakeweb.behaviours.stage import Outcome, Registry, Stage, behaviour
 
@@ -104,6 +106,17 @@ def _crowded_body(stage: Stage) -> bytes:
 def many_links(stage: Stage) -> Answer:
     """``count`` (20,000) links, each to a page that does not exist."""
     return _html(_crowded_body(stage))
+
+
+def _linked_body(stage: Stage) -> bytes:
+    links = "".join(f"<a href='{escape(url)}'>x</a>\n" for url in stage.text("to", "/").split("|"))
+    return f"<title>Links</title>\n{links}".encode()
+
+
+@behaviour(CONTENTS, "links", lambda stage: Outcome(size=len(_linked_body(stage))))
+def links(stage: Stage) -> Answer:
+    """Links as they are written in ``to`` (the host's front page), parted by ``|``."""
+    return _html(_linked_body(stage))
 
 
 @behaviour(CONTENTS, "title-controls")

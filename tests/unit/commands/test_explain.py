@@ -199,6 +199,10 @@ def test_a_crawl_on_redis_tells_the_same(
             explain(f"http://{HELD}/5", **given).out.splitlines()[1].startswith("  queued; nobody is at work")
         )
         assert books.client.info("persistence")["rdb_changes_since_last_save"] == changes
+        books.client.zadd("broad:seeded", {"h.localhost": 1})
+        for host, rule in (("www.h.localhost", None), ("other.localhost", "private-address")):
+            told = explain(f"http://{host}/", "--json", **given, FETCH_PRIVATE_ADDRESSES=0).told
+            assert told["scope"]["decided_by"] == rule
         refused = explain(f"http://{SHORT}/1", "--spider", "other", **given)
         assert_refused(refused, "there is no crawl 'other' on Redis at")
     finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from webcrawl.errors import StartRefused
@@ -110,11 +110,11 @@ class Control:
         facts = (await self._everybody()).get(member)
         return member if facts is None else str(facts["name"])
 
-    async def seeded(self, host: str) -> bool:
-        """Whether the operator named ``host``, by a seed or a pushed URL."""
-        named = host.encode("utf-8", "surrogatepass")
-        [place] = await self.server.commands([("ZSCORE", self._names.seeded, named)])
-        return place is not None
+    async def seeded(self, hosts: Sequence[str]) -> bool:
+        """Whether the operator named one of ``hosts``, by a seed or a pushed URL."""
+        named = [host.encode("utf-8", "surrogatepass") for host in hosts]
+        places = await self.server.commands([("ZSCORE", self._names.seeded, name) for name in named])
+        return any(place is not None for place in places)
 
     async def standing(self) -> Standing:
         """How the crawl stands."""
