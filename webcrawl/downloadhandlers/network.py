@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 
 import aiohttp
 import yarl
+from scrapy.exceptions import CannotResolveHostError
 from scrapy.utils.ssl import _make_ssl_context
 
 from webcrawl.downloadhandlers.addresses import SETTING, address_rule, literal_address
@@ -154,7 +155,7 @@ class Network:
             # From the pool, opened when the host was contacted at another address: that one's clock is not ours now.
             connection.abandon()
             if not place:
-                raise OSError(None, f"{request.url.host} had no address a moment ago")
+                raise CannotResolveHostError(f"{request.url.host} had no address a moment ago")
 
     def keep(self, connection: Connection, protocol: PageProtocol) -> None:
         """Take a connection back into the pool while that has room, else close it."""

@@ -17,7 +17,7 @@ from webcrawl.meta import FetchMeta, fetch_meta
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 
     from scrapy.http import Response
 
@@ -91,8 +91,11 @@ class Site:
 
 
 @contextlib.asynccontextmanager
-async def serving(behaviour: Behaviour, tls: ssl.SSLContext | None = None) -> AsyncIterator[Site]:
-    """Serve: the behaviour is called for each connection, which is closed when it returns."""
+async def serving(
+    behaviour: Behaviour, tls: ssl.SSLContext | None = None, also_at: Sequence[str] = ()
+) -> AsyncIterator[Site]:
+    """Serve: the behaviour is called for each connection, which is closed when it returns. ``also_at``: addresses at
+    which the same port is served."""
     site = Site(scheme="https" if tls else "http")
     running: set[asyncio.Task[None]] = set()
 
@@ -113,14 +116,18 @@ async def serving(behaviour: Behaviour, tls: ssl.SSLContext | None = None) -> As
 
     server = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls, limit=2**20)
     site.port = server.sockets[0].getsockname()[1]
+    more = [asyncio.start_server(connected, at, site.port, ssl=tls, limit=2**20) for at in also_at]
+    servers = [server, *await asyncio.gather(*more)]
     try:
         yield site
     finally:
-        server.close()
+        for server in servers:
+            server.close()
         for task in list(running):
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
-        await server.wait_closed()
+        for server in servers:
+            await server.wait_closed()
 
 
 def answering(*answers: bytes, close: bool = False, record: list[bytes] | None = None) -> Behaviour:
