@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from tests.contract.driven_redis import DrivenRedis
 from tests.contract.samples import NOW
+from webcrawl.frontier.backends.redis.clocks import uses_of
+from webcrawl.frontier.backends.sighting import Use
 from webcrawl.frontier.claims import Denied, OwnClocks, Returned, Wanted
 from webcrawl.frontier.hold import Hold
 
@@ -292,3 +294,19 @@ def test_a_server_that_forgot_its_last_second_grants_nothing_that_may_be_held(
     assert other.driven is not None
     runner.run(other.driven.backend.pulse({}))
     assert wait_of(other.one(1, {"host unheard.test": 3.0})) == pytest.approx(2.0, abs=1e-4)
+
+
+def test_whoever_looks_from_outside_sees_who_has_a_clock_and_when_it_is_free(
+    crew: list[Clocks], runner: asyncio.Runner
+) -> None:
+    one, other = crew
+    assert one.driven is not None
+    one.one(1, A)
+    other.one(1, {"group campus": 5.0})
+    other.give_back(1, {"group campus": 5.0}, other.time.now - 1)
+    pauses = {**B, "host unheard.test": 3.0}
+    server, [names] = one.driven.backend._server, one.driven.names()
+    assert runner.run(uses_of(server, names, pauses, one.time.now)) == {
+        "address 192.0.2.1": Use(one.time.now + 2.0, "test"),
+        "group campus": Use(pytest.approx(one.time.now + 4.0, abs=1e-5)),
+    }

@@ -23,6 +23,7 @@ from webcrawl.explanation.address import address_of
 from webcrawl.explanation.as_json import as_json
 from webcrawl.explanation.as_text import as_text
 from webcrawl.explanation.crawl import Crawl, Difference
+from webcrawl.explanation.shared_clocks import shared_clocks_of, uses_in_log
 from webcrawl.explanation.visits import visits_of
 from webcrawl.hosts.groups import GroupsError
 from webcrawl.machine import exclusions_of, scopes_of
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from webcrawl.commands.shared_crawl import SharedCrawl
     from webcrawl.configuration import Configuration
     from webcrawl.explanation.address import Address
+    from webcrawl.explanation.clocks import Clock
     from webcrawl.explanation.visits import Visits
     from webcrawl.frontier.backends.sighting import Sighting
     from webcrawl.scope.private import PrivateAddressRule
@@ -132,6 +134,9 @@ class Inquiry:
             visits=visits,
             named=named,
             depth=self._question.depth,
+            shared=self._shared_clocks(
+                address, crawl, visits, time.time() if sighting is None else sighting.now
+            ),
         )
         return explanation, self._described(crawl, sighting)
 
@@ -229,18 +234,37 @@ class Inquiry:
 
     # -- the log ---------------------------------------------------------------------------------------------
 
-    def _visits(self, address: Address) -> Visits | None:
+    def _folders(self) -> list[Path]:
         jobdir = self._configuration.jobdir
         folders = [*([] if jobdir is None else [jobdir]), *self._question.logs]
-        if not folders:
-            return None
         for folder in folders:
             if not folder.is_dir():
                 raise JobdirUnusable(f"there is no folder {folder} with a fetch log")
+        return list(dict.fromkeys(folders))
+
+    def _shared_clocks(
+        self, address: Address, crawl: SharedCrawl | LocalCrawl | None, visits: Visits | None, now: float
+    ) -> list[Clock]:
+        policy = self._choices.shared_clocks
+        if not policy or crawl is None:
+            return []
+        place = None if visits is None else visits.ip
+        pauses = policy.of(address.host, place)
+        uses = crawl.uses(pauses)
+        for name in () if uses else pauses:
+            holding = json.dumps(name).encode()
+            for folder in self._folders():
+                uses |= uses_in_log(fetchlog.read(folder, _pass_over, holding=holding), pauses)
+        return list(shared_clocks_of(policy, pauses, uses, place, now))
+
+    def _visits(self, address: Address) -> Visits | None:
+        folders = self._folders()
+        if not folders:
+            return None
         # Other spellings of the URL have the same origin, unless hosts are compared as well.
         compares_hosts = self._choices.compared.hosts is not None or self._choices.compared.drop_host_dot
         begin = b"" if compares_hosts else json.dumps(f"{address.origin}/")[:-1].encode()
-        lines = (fetchlog.read(folder, _pass_over, holding=begin) for folder in dict.fromkeys(folders))
+        lines = (fetchlog.read(folder, _pass_over, holding=begin) for folder in folders)
         return visits_of(chain.from_iterable(lines), address.canonical, self._choices.compared)
 
 

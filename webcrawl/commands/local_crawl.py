@@ -11,12 +11,13 @@ from webcrawl import in_force
 from webcrawl.errors import JobdirUnusable
 from webcrawl.frontier.backends.findings import Checked
 from webcrawl.frontier.backends.reach import Asked, Reach
-from webcrawl.frontier.backends.sighting import Activity, Sighting
+from webcrawl.frontier.backends.sighting import Activity, Sighting, Use
 from webcrawl.frontier.backends.sqlite import audit
 from webcrawl.frontier.backends.sqlite.reach import reach_of
 from webcrawl.frontier.backends.sqlite.sighting import sighting_of
 from webcrawl.frontier.backends.sqlite.standing import standing_of
 from webcrawl.frontier.backends.standing import Standing, Worker
+from webcrawl.hosts.record import Pauses
 from webcrawl.jobdir import Jobdir
 
 FRONTIER = "frontier.db"
@@ -63,6 +64,10 @@ class LocalCrawl:
     def named(self, host: str) -> bool:
         """Whether ``host`` is known to be one that the operator named: that is not stored here."""
         return False
+
+    def uses(self, pauses: Pauses) -> dict[str, Use]:
+        """How clocks stand that keys share: one process keeps them in its memory, and its log tells of them."""
+        return {}
 
     def check(self, progress: Callable[[int, int], None] | None) -> Checked:
         return audit.check(self._path)

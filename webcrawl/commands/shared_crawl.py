@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from webcrawl.frontier.backend import Command
 from webcrawl.frontier.backends.redis.audit import Audit
+from webcrawl.frontier.backends.redis.clocks import uses_of
 from webcrawl.frontier.backends.redis.control import Control
 from webcrawl.frontier.backends.redis.reach import reach_of
 from webcrawl.frontier.backends.redis.sighting import sighting_of
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 
     from webcrawl.frontier.backends.findings import Checked
     from webcrawl.frontier.backends.reach import Asked, Reach
-    from webcrawl.frontier.backends.sighting import Sighting
+    from webcrawl.frontier.backends.sighting import Sighting, Use
     from webcrawl.frontier.backends.standing import Standing, Worker
+    from webcrawl.hosts.record import Pauses
 
 LOOK_SECONDS = 0.5
 """Between two looks at whether workers obeyed."""
@@ -85,6 +87,14 @@ class SharedCrawl:
     async def _named(self, host: str) -> bool:
         async with self._control() as control:
             return await control.seeded(names_that_allow(host))
+
+    def uses(self, pauses: Pauses) -> dict[str, Use]:
+        """How clocks stand that keys share: those that somebody has, or has had lately."""
+        return asyncio.run(self._uses(pauses))
+
+    async def _uses(self, pauses: Pauses) -> dict[str, Use]:
+        async with self._control() as control:
+            return await uses_of(control.server, control.shards[0], pauses, await control.now())
 
     def check(self, progress: Callable[[int, int], None] | None) -> Checked:
         return asyncio.run(self._audited(progress, Audit.check))

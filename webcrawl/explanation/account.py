@@ -15,7 +15,10 @@ from webcrawl.hosts.record import HostRecord
 from webcrawl.scope.rule import Candidate
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from webcrawl.explanation.address import Address
+    from webcrawl.explanation.clocks import Clock
     from webcrawl.explanation.visits import Visits
     from webcrawl.frontier.backends.sighting import KeySighting, Sighting
     from webcrawl.hosts.politeness import Politeness
@@ -94,11 +97,13 @@ def explain(
     visits: Visits | None = None,
     named: bool = False,
     depth: int | None = None,
+    shared: Sequence[Clock] = (),
 ) -> Explanation:
     """Put everything together.
 
     ``now`` is by the crawl's own clock where there is a crawl. ``named``: whether the operator named the URL.
-    ``depth``: how many links from a seed, where that is known otherwise than by the crawl.
+    ``depth``: how many links from a seed, where that is known otherwise than by the crawl. ``shared``: the clocks
+    that its fetch shares with those of other keys.
     """
     found = _depth_of(sighting, visits) if depth is None else depth
     stage = Stage.SEED if named else _stage_of(sighting, visits)
@@ -113,7 +118,7 @@ def explain(
     robots = robots_word(known, address.origin, address.url, rules.agent, now)
     waiting = None
     if sighting is not None:
-        waiting = waiting_of(Facts(now, _record(sighting, key), known, rules.politeness))
+        waiting = waiting_of(Facts(now, _record(sighting, key), known, rules.politeness, shared))
     conclusion = _conclude(address, scoping, robots, sighting, waiting, rules)
     return Explanation(now, address, key, scoping, robots, sighting, waiting, visits, conclusion)
 

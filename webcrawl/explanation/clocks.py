@@ -36,6 +36,8 @@ class Facts:
     record: HostRecord
     robots: RobotsRecord | None
     politeness: Politeness
+    shared: Sequence[Clock] = ()
+    """Clocks that the fetch shares with those of other keys."""
 
     @property
     def delay_seconds(self) -> float:
@@ -104,7 +106,7 @@ class Waiting:
 
 def waiting_of(facts: Facts) -> Waiting:
     """Ask all clocks."""
-    clocks = [clock for ask in CLOCKS if (clock := ask(facts)) is not None]
+    clocks = [*(clock for ask in CLOCKS if (clock := ask(facts)) is not None), *facts.shared]
     clocks.sort(key=lambda clock: clock.order, reverse=True)
     binding = clocks[0] if clocks and clocks[0].order > facts.now else None
     earliest_at = facts.now if binding is None else binding.until

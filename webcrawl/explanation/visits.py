@@ -19,6 +19,8 @@ class Visits:
     count: int
     last: tuple[Mapping[str, Any], ...]
     """The last ``KEPT`` of them by the time at which they ended, oldest first."""
+    ip: str | None = None
+    """The address at which the host of these lines was contacted last."""
 
 
 def visits_of(
@@ -29,15 +31,19 @@ def visits_of(
     ``form``: the canonical form of the URL.
     """
     count = 0
+    ip, ip_at = None, 0.0
+    begin = form[: form.index("/", 8) + 1]
     last: list[tuple[float, int, Mapping[str, Any]]] = []
     for line in lines:
         url = line.get("url")
+        if isinstance(url, str) and url.startswith(begin) and line.get("ip") and _ended_at(line) >= ip_at:
+            ip, ip_at = str(line["ip"]), _ended_at(line)
         if isinstance(url, str) and (url == form or canonical(url, rules) == form):
             count += 1
             heapq.heappush(last, (_ended_at(line), count, line))
             if len(last) > kept:
                 heapq.heappop(last)
-    return Visits(count, tuple(line for _, _, line in sorted(last, key=lambda one: one[:2])))
+    return Visits(count, tuple(line for _, _, line in sorted(last, key=lambda one: one[:2])), ip)
 
 
 def _ended_at(line: Mapping[str, Any]) -> float:

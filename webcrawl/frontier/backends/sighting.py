@@ -38,6 +38,16 @@ class KeySighting:
 
 
 @dataclass(frozen=True, slots=True)
+class Use:
+    """How a shared clock stands, for whoever looks from outside."""
+
+    free_at: float
+    """Epoch seconds. While somebody has it: when it is free at the earliest."""
+    holder: str | None = None
+    """Who has it at this moment."""
+
+
+@dataclass(frozen=True, slots=True)
 class Sighting:
     """A URL at one moment, or for a storage of several servers at nearly one."""
 

@@ -7,20 +7,39 @@ long to wait.
 
 from __future__ import annotations
 
+import struct
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from webcrawl.frontier.backends.redis.clock import ServerClock
 from webcrawl.frontier.backends.redis.leases import given_time, until
+from webcrawl.frontier.backends.redis.names import ShardNames
 from webcrawl.frontier.backends.redis.server import Call, Server
 from webcrawl.frontier.backends.redis.shard import Shard
+from webcrawl.frontier.backends.sighting import Use
 from webcrawl.frontier.claims import Denied, Returned, Wanted
 from webcrawl.frontier.hold import Hold, uptime
 from webcrawl.hosts.record import Pauses
 
+_STATE = struct.Struct("<dd")
+"""How a value begins, see ``lua/clock_state.lua``."""
 LOST_SECONDS = 0.5
 """After so long it is asked again where our lease has ended: the next sign of life joins anew."""
+
+
+async def uses_of(server: Server, names: ShardNames, pauses: Pauses, now: float) -> dict[str, Use]:
+    """How clocks stand that somebody has, or has had lately. ``now`` is by the server."""
+    values = await server.commands([("GET", names.clock(name)) for name in pauses])
+    found = {}
+    for (name, pause), value in zip(pauses.items(), values, strict=True):
+        if value:
+            at, owed = _STATE.unpack_from(value)
+            # Member, without what makes it another one at each start, and ticket.
+            holder = value[_STATE.size :].decode("utf-8", "replace").rpartition(" ")[0].rpartition("-")[0]
+            free_at = now + max(pause, owed) if holder and at > now else at
+            found[name] = Use(free_at, holder or None)
+    return found
 
 
 class _Given(NamedTuple):
