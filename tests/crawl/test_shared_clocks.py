@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.crawl import expectation
+from tests.crawl.explaining import asking
 from tests.fakeweb import Placement, witness
 
 MEASURING_ERROR = 0.005
@@ -108,3 +111,15 @@ def test_each_line_of_the_log_tells_the_clocks_that_were_waited_for(webs, crawls
     assert clocks["network"] == {"group rack"}
     assert {clock.split()[0] for clock in clocks["domain"]} == {"domain"}
     assert {clock.split()[0] for clock in clocks["host"]} == {"host"}
+
+
+def test_explain_tells_the_last_use_of_a_clock_by_whichever_host(webs, crawls, monkeypatch):
+    crawl = crawls["address"]
+    ask = asking(monkeypatch, {}, JOBDIR=crawl.path, POLITENESS_KEY="host", POLITENESS_ADDRESS_DELAY=3600)
+    told = {url: json.loads(ask(url).as_json()) for url in webs["address"].seeds[:2]}
+    last = max(line["end"] for line in crawl.log())
+
+    for one in told.values():
+        clocks = {clock["name"]: clock["until"] for clock in one["clocks"]["clocks"]}
+        assert clocks["address 127.0.0.1"] == pytest.approx(last + 3600, abs=1e-3)
+        assert one["clocks"]["binding"] == "address 127.0.0.1"
