@@ -10,38 +10,73 @@ from tests.fakeweb import witness
 from tests.process.crew import Crew
 
 KEY, ADDRESS, LEASE = 0.5, 0.03, 3.0
+NAMES = ("w1", "w2", "w3", "w4")
 
 
 def at_one_address(hit):
     return "127.0.0.1"
 
 
-def test_fifty_hosts_at_one_address_share_its_clock_over_four_workers(serve, start, serve_redis):
+@pytest.fixture
+def draw():
+    """What happens when; the seed is printed with a failure."""
     seed = random.randrange(1 << 32)
     print("seed:", seed)
-    draw = random.Random(seed)
-    web = serve(hosts=50, pages=150, zipf=0.2, seed=seed % 1000)
+    return random.Random(seed)
+
+
+def crew_at_one_address(draw, serve, start, redis, pages):
+    web = serve(hosts=50, pages=pages, zipf=0.2, seed=draw.randrange(1000))
     settings = {"POLITENESS_KEY": "host", "POLITENESS_ADDRESS_DELAY": ADDRESS, "LEASE_SECONDS": LEASE}
-    redis = serve_redis()
     crew = Crew(start, redis, web.seeds, POLITENESS_MIN_DELAY=KEY, **settings)
-    names = ("w1", "w2", "w3", "w4")
-    for name in names:
+    for name in NAMES:
         crew.start(name)
     crew.until_joined()
+    return web, crew
+
+
+def assert_polite_and_complete(web, crew):
+    hits = web.hits()
+    print(len(hits), "requests in", hits[-1].start_mono - hits[0].start_mono, "s")
+    assert witness.violations(hits, lambda hit: ADDRESS, at_one_address, tolerance=0.002) == []
+    assert witness.violations(hits, lambda hit: KEY, tolerance=0.005) == []
+    assert set(expectation.asked(web)) == set(expectation.depths(web))
+    assert {line["worker"] for line in crew.lines()} == set(NAMES)
+    violations, _ = crew.audit()
+    assert violations == []
+
+
+def test_fifty_hosts_at_one_address_share_its_clock_over_four_workers(draw, serve, start, serve_redis):
+    web, crew = crew_at_one_address(draw, serve, start, serve_redis(), 150)
     crew.workers["w1"].until(lambda: len(web.hits()) > 60)
-    killed, frozen = draw.sample(names, 2)
+    killed, frozen = draw.sample(NAMES, 2)
     crew.kill(killed)
     crew.freeze(frozen)
     time.sleep(LEASE + 0.5)
     crew.thaw(frozen)
     crew.start(killed)
     crew.wait(90)
+    assert_polite_and_complete(web, crew)
 
-    hits = web.hits()
-    print(len(hits), "requests in", hits[-1].start_mono - hits[0].start_mono, "s")
-    assert witness.violations(hits, lambda hit: ADDRESS, at_one_address, tolerance=0.002) == []
-    assert witness.violations(hits, lambda hit: KEY, tolerance=0.005) == []
-    assert set(expectation.asked(web)) == set(expectation.depths(web))
-    assert {line["worker"] for line in crew.lines()} == set(names)
-    violations, _ = crew.audit()
-    assert violations == []
+
+@pytest.mark.soak
+def test_a_redis_that_is_killed_and_loses_its_last_second_makes_nobody_impolite(
+    draw, serve, start, serve_redis
+):
+    redis = serve_redis()
+    web, crew = crew_at_one_address(draw, serve, start, redis, 600)
+    for round_ in range(4):
+        crew.workers["w1"].until(lambda goal=60 + 120 * round_: len(web.hits()) > goal)
+        lost = draw.choice([0, 400, 2000, 20_000])
+        print("redis loses", lost)
+        redis.kill()
+        time.sleep(draw.uniform(0.1, 1.5))
+        redis.forget(lost)
+        redis.start()
+        if draw.random() < 0.5:
+            name = draw.choice(NAMES)
+            crew.kill(name)
+            crew.start(name)
+        crew.until_joined()
+    crew.wait(180)
+    assert_polite_and_complete(web, crew)
