@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import time
 
+import pytest
+
 from tests.crawl import expectation
 from tests.fakeweb import witness
 from tests.process.crew import Crew
