@@ -86,6 +86,7 @@ class AccessLog:
 
 def read_log(path: Path) -> list[Hit]:
     """Read a log file, sorted by the requests' arrival; a line still being written is left out."""
-    with path.open(encoding="utf-8") as lines:
-        hits = [Hit(**json.loads(line)) for line in lines if line.endswith("\n")]
+    # In one piece: the rest of such a line may come while the file is being read.
+    lines = path.read_bytes().split(b"\n")[:-1]
+    hits = [Hit(**json.loads(line)) for line in lines]
     return sorted(hits, key=lambda hit: hit.start_mono)
