@@ -10,6 +10,7 @@ import pytest
 
 from tests.commands import own_process
 from tests.crawl import expectation
+from tests.crawl.explaining import asking
 from tests.fakeweb import witness
 from tests.process.crew import Crew
 from webcrawl.commands.shared_crawl import SharedCrawl
@@ -34,6 +35,13 @@ def checked(redis):
     return crawl(redis).check(None)
 
 
+def explained(redis, urls):
+    """What is said of each of these."""
+    with pytest.MonkeyPatch.context() as patch:
+        ask = asking(patch, {}, REDIS_URL=redis.url, POLITENESS_MIN_DELAY=DELAY, POLITENESS_FACTOR=0)
+        return [json.loads(ask(url).as_json()) for url in urls]
+
+
 @pytest.fixture(scope="module")
 def story(serve, start, serve_redis):
     """What happened, moment by moment."""
@@ -44,6 +52,7 @@ def story(serve, start, serve_redis):
     for name in ("w1", "w2"):
         crew.start(name)
     crew.workers["w1"].until_logged(40)
+    told["explained"] = explained(redis, list(crew.queued())[::12])
     told["busy"] = checked(redis)
 
     told["pause"] = frontier(redis, "pause", "--wait")
@@ -110,6 +119,21 @@ def test_nothing_was_fetched_twice_and_nobody_was_wronged(story):
     assert witness.most_open(hits) == 1
     first_runs = hits[: story["hits in the first runs"]]
     assert witness.violations(first_runs, lambda hit: DELAY, tolerance=0.005) == []
+
+
+def test_what_was_explained_while_all_worked_came_true(story):
+    asked = {expectation.address(story["web"], hit): hit for hit in story["web"].hits()}
+    waiting = [one for one in story["explained"] if one["frontier"]["state"] == "queued"]
+    assert len(waiting) > 10
+    for one in waiting:
+        assert one["crawl"]["at_work"] == ["w1", "w2"]
+        assert one["key"]["holder"] in ("w1", "w2", None)
+        assert one["conclusion"]["leased"] is (None if one["key"]["holder"] else False)
+        hit = asked.get(one["url"]["resolved"])
+        if one["conclusion"]["fate"] == "waits":
+            assert hit.start > one["clocks"]["earliest_at"] - 0.05
+        else:
+            assert (one["conclusion"]["rule"], hit) == ("robots", None)
 
 
 @pytest.mark.parametrize("moment", ["busy", "paused", "stopped", "ended"])
