@@ -79,7 +79,7 @@ def _period(about: About) -> str:
     if about.begins_at is None and about.ends_at is None:
         return "as far as the logs reach"
     begin = "" if about.begins_at is None else f"from {second(about.begins_at)}"
-    end = "" if about.ends_at is None else f"before {second(about.ends_at)}"
+    end = "" if about.ends_at is None else f"until {second(about.ends_at)}"
     return f"{begin} {end}".strip()
 
 
@@ -93,7 +93,7 @@ def _figures(complaint: Complaint) -> Iterator[str]:
     yield f"  status  {_counts(complaint.results)}"
     yield (
         f"  rate    at most {units.count(pace.most_in_a_minute)} in a minute (from {second(pace.busiest_at)})"
-        + ("" if pace.mean_gap_seconds is None else f", one every {pace.mean_gap_seconds:.2f} s on average")
+        + ("" if pace.mean_gap_seconds is None else f", one every {_exact(pace.mean_gap_seconds, 2)} on average")
     )
     if pace.shortest_pause_seconds is not None:
         least = "at least from the end of a response to the next request"
@@ -152,7 +152,12 @@ def _pause(pace: Pace) -> str:
     pause = pace.shortest_pause_seconds
     if pause is None:
         return "-"
-    return f"{pause:.3f} s" if pause >= 0 else "none"
+    return _exact(pause, 3) if pause >= 0 else "none"
+
+
+def _exact(seconds: float, places: int) -> str:
+    """With so many places as long as they matter."""
+    return f"{seconds:.{places}f} s" if seconds < 600 else units.duration(seconds)
 
 
 def _counts(counts: Counter[str]) -> str:
