@@ -93,7 +93,11 @@ def _figures(complaint: Complaint) -> Iterator[str]:
     yield f"  status  {_counts(complaint.results)}"
     yield (
         f"  rate    at most {units.count(pace.most_in_a_minute)} in a minute (from {second(pace.busiest_at)})"
-        + ("" if pace.mean_gap_seconds is None else f", one every {_exact(pace.mean_gap_seconds, 2)} on average")
+        + (
+            ""
+            if pace.mean_gap_seconds is None
+            else f", one every {_exact(pace.mean_gap_seconds, 2)} on average"
+        )
     )
     if pace.shortest_pause_seconds is not None:
         least = "at least from the end of a response to the next request"

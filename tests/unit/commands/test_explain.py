@@ -147,6 +147,58 @@ def test_the_logs_of_several_workers_are_read(explain: Command, tmp_path: Path) 
     assert told["scope"]["depth"] == 2
 
 
+EVERY_SWITCH = "escapes,empty_query,collapse_slashes,drop_index,lower_case_path,drop_host_dot"
+
+
+@pytest.mark.parametrize(
+    ("written", "name", "before", "after"),
+    [
+        ("HTTP://h.test/", "scheme", "HTTP", "http"),
+        ("http://H.Test/", "host", "H.Test", "h.test"),
+        ("http://h.test:80/", "port", "80", None),
+        ("http://h.test/a/./b/../c", "path", "/a/./b/../c", "/a/c"),
+        ("http://h.test/é", "path", "/é", "/%C3%A9"),
+        ("http://h.test/%7ex%c3%a9", "escapes", "http://h.test/%7ex%c3%a9", "http://h.test/~x%C3%A9"),
+        ("http://h.test/?", "empty_query", "http://h.test/?", "http://h.test/"),
+        ("http://h.test/a//b", "collapse_slashes", "http://h.test/a//b", "http://h.test/a/b"),
+        ("http://h.test/a/index.php", "drop_index", "http://h.test/a/index.php", "http://h.test/a/"),
+        ("http://h.test/default.htm", "drop_index", "http://h.test/default.htm", "http://h.test/"),
+        ("http://h.test/A", "lower_case_path", "http://h.test/A", "http://h.test/a"),
+        ("http://h.test./", "drop_host_dot", "http://h.test./", "http://h.test/"),
+    ],
+)
+def test_each_step_of_a_url_is_told_by_its_name(
+    explain: Command, written: str, name: str, before: str, after: str | None
+) -> None:
+    told = explain(written, "--json", CANONICAL_RULES=EVERY_SWITCH).told["url"]
+    steps = [(step["switch"], step["before"], step["after"]) for step in told["steps"]]
+    changes = [(change["part"], change["before"], change["after"]) for change in told["changes"]]
+    assert [one for one in (*changes, *steps) if one[1] != one[2]] == [(name, before, after)]
+    assert [step[0] for step in steps] == EVERY_SWITCH.split(",")
+    if (name, before, after) in steps:
+        shown = f"-> {after}"
+    else:
+        shown = f"{before!r} -> {'none' if after is None else repr(after)}"
+    lines = [
+        line.split(maxsplit=1) for line in explain(written, CANONICAL_RULES=EVERY_SWITCH).out.splitlines()
+    ]
+    assert [name, shown] in lines
+
+
+def test_host_rules_are_applied_and_told_in_the_order_of_their_kinds(
+    explain: Command, tmp_path: Path
+) -> None:
+    rules = "synonym h.example.org other.example.org\nendsWith .example.net .example.org\nstartsWith www.\n"
+    (tmp_path / "hosts.txt").write_text(rules)
+    told = explain("http://www.h.example.net/", "--json", HOST_RULES_FILE="hosts.txt").told["url"]
+    assert [(rule["kind"], rule["after"]) for rule in told["host_rules"]] == [
+        ("startsWith", "h.example.net"),
+        ("endsWith", "h.example.org"),
+        ("synonym", "other.example.org"),
+    ]
+    assert (told["resolved"], told["canonical"]) == ("http://www.h.example.net/", "http://other.example.org/")
+
+
 def test_host_rules_are_told_and_lines_of_the_other_names_found(explain: Command, tmp_path: Path) -> None:
     (tmp_path / "hosts.txt").write_text("startsWith www.\nsynonym old.test new.test\n")
     (tmp_path / "log").mkdir()
