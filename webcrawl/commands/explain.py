@@ -87,8 +87,12 @@ class Command(ScrapyCommand):
         try:
             inquiry = Inquiry(self.settings, Configuration.from_settings(self.settings), question)
             told = inquiry.as_json() if opts.json else inquiry.as_text()
-        except (CrawlError, *WRONG) as error:
+        except CrawlError as error:
             self.exitcode = complain("explain", [error])
+            return
+        except WRONG as error:
+            # Each wrong line of a file has one of its own here.
+            self.exitcode = complain("explain", str(error).splitlines())
             return
         except KeyboardInterrupt:
             sys.stderr.write("scrapy explain: interrupted\n")

@@ -293,3 +293,13 @@ def test_what_is_wrong_is_said_in_one_line(
     explain: Command, words: list[str], settings: dict[str, object], said: str
 ) -> None:
     assert_refused(explain(*words, **settings), said)
+
+
+def test_each_wrong_line_of_a_file_has_its_own(explain: Command, tmp_path: Path) -> None:
+    (tmp_path / "hosts.txt").write_text("startsWith\nsynonym a b\nbegins x\n")
+    done = explain("http://a.test/", HOST_RULES_FILE="hosts.txt")
+    assert (done.status, done.out) == (2, "")
+    numbers = [
+        line.removeprefix("scrapy explain: hosts.txt: ").partition(":")[0] for line in done.err.splitlines()
+    ]
+    assert numbers == ["line 1", "line 3"]
