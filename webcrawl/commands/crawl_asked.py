@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scrapy.spiderloader import get_spider_loader
+
 from webcrawl.commands.local_crawl import LocalCrawl
 
 if TYPE_CHECKING:
+    from scrapy import Spider
     from scrapy.settings import BaseSettings
 
     from webcrawl.commands.shared_crawl import SharedCrawl
     from webcrawl.configuration import Configuration
 
 NOT_FROM_OUTSIDE = "a crawl with FRONTIER_BACKEND=memory cannot be looked at from outside"
+
+
+def take_settings_of(name: str, settings: BaseSettings) -> type[Spider] | None:
+    """A spider of this project may say itself where its crawl is; others are only names in Redis, and are None."""
+    loader = get_spider_loader(settings)
+    if name not in loader.list():
+        return None
+    spider = loader.load(name)
+    spider.update_settings(settings)
+    return spider
 
 
 def crawl_asked(

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
-from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.conf import arglist_to_dict
 
 from webcrawl.commands.answering import complain, refuse, refuse_strange_options, tell
 from webcrawl.commands.arguments import BROAD, unknown_arguments
+from webcrawl.commands.crawl_asked import take_settings_of
 from webcrawl.configuration import Configuration, check
 from webcrawl.errors import CrawlError, Problem
 
@@ -61,20 +61,11 @@ class Command(ScrapyCommand):
         if not args:
             raise UsageError
         problems = list(_wrong_words(args, opts))
-        self._take_settings_of(opts.spider)
+        spider = take_settings_of(opts.spider, self.settings)
+        self._domains: object = getattr(spider, "allowed_domains", None)
         problems += check(self.settings, [item.partition("=")[0] for item in opts.set], known)
         if problems:
             refuse("explain", problems)
-
-    def _take_settings_of(self, name: str) -> None:
-        """A spider of this project has settings and domains of its own; others are only names in Redis."""
-        assert self.settings is not None
-        loader = get_spider_loader(self.settings)
-        self._domains: object = None
-        if name in loader.list():
-            spider = loader.load(name)
-            spider.update_settings(self.settings)
-            self._domains = getattr(spider, "allowed_domains", None)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         # Who asks for help does not wait for all the parts of a crawl.

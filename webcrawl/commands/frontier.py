@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
-from scrapy.spiderloader import get_spider_loader
 
 from webcrawl.commands import agreement, standing
 from webcrawl.commands.answering import complain, refuse, refuse_strange_options, tell
 from webcrawl.commands.arguments import BROAD
-from webcrawl.commands.crawl_asked import NOT_FROM_OUTSIDE, crawl_asked
+from webcrawl.commands.crawl_asked import NOT_FROM_OUTSIDE, crawl_asked, take_settings_of
 from webcrawl.commands.local_crawl import LocalCrawl
 from webcrawl.configuration import Configuration, check
 from webcrawl.configuration.vocabulary import nearest
@@ -68,17 +67,10 @@ class Command(ScrapyCommand):
         if not args:
             raise UsageError
         problems = list(_wrong_words(args, opts))
-        self._take_settings_of(opts.spider)
+        take_settings_of(opts.spider, self.settings)
         problems += check(self.settings, [item.partition("=")[0] for item in opts.set], known)
         if problems:
             refuse("frontier", problems)
-
-    def _take_settings_of(self, name: str) -> None:
-        """A spider of this project may say itself where its crawl is; others are only names in Redis."""
-        assert self.settings is not None
-        loader = get_spider_loader(self.settings)
-        if name in loader.list():
-            loader.load(name).update_settings(self.settings)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         try:
