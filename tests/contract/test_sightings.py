@@ -95,7 +95,7 @@ def test_a_url_that_was_never_queued_is_not_known(backend: Driven) -> None:
         assert (seen.key is None) == (one.key == "b.test")
 
 
-@pytest.mark.parametrize("count", [3, 400])
+@pytest.mark.parametrize("count", [3, 1500])
 def test_a_queued_url_is_told_with_all_that_is_stored_of_it(backend: Driven, count: int) -> None:
     urls = pages("a.test", count)
     first = entry("http://a.test/first", level=7, depth=2, via="http://b.test/é", redirects=1, attempts=3)

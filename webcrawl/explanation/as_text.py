@@ -117,7 +117,7 @@ _FATES = {
 def _url(explanation: Explanation) -> Iterator[Row]:
     address = explanation.address
     if address.written != address.url:
-        yield "as written", address.written
+        yield "as written", _on_one_line(address.written)
     for change in address.changes:
         yield change.part, f"{_shown(change.before)} -> {_shown(change.after)}"
     for step in address.steps:

@@ -221,6 +221,13 @@ def test_a_hostile_robots_txt_cannot_steer_the_terminal() -> None:
     assert "Disallow: /a\\x1b[31m # red" in told
 
 
+def test_nor_can_a_url_as_it_was_written() -> None:
+    address = address_of("http://h.test/\x1b[31m\n\u202e", "http://h.test/%1B[31m%E2%80%AE")
+    told = as_text(explain(address, "h.test", RULES, NOW), CRAWL)
+    assert all(character.isprintable() or character == "\n" for character in told)
+    assert "http://h.test/\\x1b[31m\\n\\u202e" in told
+
+
 def test_a_robots_txt_that_cannot_be_had_says_since_when_and_when_it_is_asked_for_again() -> None:
     away = RobotsRecord("http://h.test", RobotsState.UNREACHABLE, NOW - 10, NOW + 50, attempts=1)
     lines = as_text(explained(seen(robots=away)), CRAWL).splitlines()
