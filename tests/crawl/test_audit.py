@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 
@@ -119,6 +120,33 @@ def test_every_page_whose_robots_txt_is_taken_out_is_found(lines, tmp_path):
     assert status == 1
     assert {one["kind"] for one in found["violations"]} == {"robots"}
     assert {one["request"]["url"] for one in found["violations"]} == {lines[0]["url"], *orphans}
+
+
+def test_each_kind_is_found_in_compressed_parts_of_two_workers_logs(lines, tmp_path):
+    after = {(line["key"], line["number"]): line for line in lines}
+    early_one, overlapped, forbidden = sorted({line["key"] for line in lines} - {"h0001.localhost"})[:3]
+    late = after[overlapped, 7]
+    changes = {
+        id(after[early_one, 8]): early(lines, after[early_one, 8]),
+        id(late): {**late, "end": after[overlapped, 8]["start"] + 0.05, "delay": 0.0},
+    }
+    for line in lines:
+        if line.get("origin", "").startswith(f"http://{forbidden}:"):
+            changes[id(line)] = {**line, "robots": "unreachable"}
+    planted = [changes.get(id(line), line) for line in lines]
+    folders = tmp_path / "w1", tmp_path / "w2"
+    for worker, folder in enumerate(folders):
+        folder.mkdir()
+        part = "".join(json.dumps(line) + "\n" for line in planted[worker::2])
+        (folder / "fetch-20260101000000000.jsonl.gz").write_bytes(gzip.compress(part.encode()))
+    status, found = audited(*folders)
+    assert status == 1
+    told = {
+        (one["kind"], one["request"]["url"].split("/")[2].partition(":")[0]) for one in found["violations"]
+    }
+    assert told == {("early", early_one), ("overlap", overlapped), ("robots", forbidden)}
+    pages = sum(line["kind"] == "page" and f"//{forbidden}:" in line["url"] for line in lines)
+    assert found["totals"]["violations"] == {"early": 1, "overlap": 1, "robots": pages}
 
 
 def test_an_older_log_is_judged_by_the_settings(lines, tmp_path):
