@@ -57,12 +57,15 @@ PAGE_ANSWERS = (
     Answer(0, "timeout"),
     Answer(0, "cancelled", sent=False),
 )
+TOO_SLOW = b"User-agent: *\nCrawl-delay: 301\n"
+"""A robots.txt by which a host is skipped."""
 ROBOTS_ANSWERS = (
     Answer(404),
     Answer(200, body=b""),
     Answer(200, body=b"User-agent: *\nDisallow: /1\n"),
     Answer(200, body=b"User-agent: *\nDisallow: /\n"),
     Answer(200, body=b"User-agent: *\nCrawl-delay: 60\nDisallow: /2\n"),
+    Answer(200, body=TOO_SLOW),
     Answer(500),
     Answer(503, retry_after=100.0),
     Answer(0, "dns"),
@@ -95,6 +98,8 @@ class World:
         self._policies = policies
         self._ledger = ledger
         self._open_max = open_max
+        self.skipped: set[str] = set()
+        """Keys of origins that asked for a longer Crawl-delay than is obeyed."""
         self.flights: dict[int, Flight] = {}
         self.last_end: dict[str, float] = {}
         self.mirror: dict[str, HostRecord] = {}
@@ -157,6 +162,9 @@ class World:
 
     def refused(self, entry: UrlEntry, rule: str | None) -> None:
         """A URL was refused without being leased: its robots.txt must say so."""
+        if rule == "crawl-delay":
+            assert entry.key in self.skipped, "no robots.txt of its host ever asked for so long a Crawl-delay"
+            return
         record = self._ledger.robots.get(origin_of(entry.url))
         assert rule == "robots"
         assert record is not None
@@ -168,6 +176,8 @@ class World:
         """The server has answered, or will not."""
         flight.answer = answer
         key = flight.lease.entry.key
+        if flight.is_robots and answer.body == TOO_SLOW:
+            self.skipped.add(key_of(f"{origin_asked(flight.lease.entry)[0]}/"))
         if not answer.sent:
             return Ending(None, now)
         self.last_end[key] = now

@@ -29,6 +29,8 @@ class Want(Enum):
     """The next stretch of its queue."""
     TIME = auto()
     """Every URL it holds waits for a robots.txt; see ``ActiveKey.blocked_until``."""
+    CLOCK = auto()
+    """What it could give may not be fetched yet."""
     NOTHING = auto()
     """Its queue is empty."""
 
@@ -133,6 +135,8 @@ class ActiveKey:
 
     def pick(self, now: float, policies: Policies, blocked_max: int) -> Pick:
         """The next URL to fetch. It is taken out of the head; its robots.txt comes first where one is due."""
+        if self.is_skipped(now, policies.politeness):
+            return self._refuse_all(now)
         pick = Pick(None)
         if self.hops:
             pick.entry = self.hops.popleft()
@@ -168,6 +172,34 @@ class ActiveKey:
                 self.hops.appendleft(entry)
         else:
             self.head.put_back([entry])
+
+    def is_skipped(self, now: float, politeness: Politeness) -> bool:
+        """Whether a robots.txt that is still good asks for so long a Crawl-delay that nothing is fetched."""
+        return politeness.skips(self.record) and any(
+            robots.is_fresh(known, now) and politeness.is_too_long(known.crawl_delay_seconds)
+            for known in self.robots.values()
+        )
+
+    def _refuse_all(self, now: float) -> Pick:
+        """Its URLs need not wait for its clock to be refused. What it is asked for other keys' sake has to."""
+        pick = Pick(None)
+        for origin in list(self._blocked):
+            self.head.put_back(self._blocked.pop(origin))
+        asked = []
+        while self.head:
+            entry = self.head.take()
+            if entry.kind == Kind.ROBOTS:
+                asked.append(entry)
+            else:
+                pick.refused.append((entry, "crawl-delay"))
+        self.head.put_back(asked)
+        if not (self.hops or asked):
+            pick.want = Want.LOAD if self.head.more else Want.NOTHING
+        elif now < self.record.next_fetch_at:
+            pick.want = Want.CLOCK
+        else:
+            pick.entry = self.hops.popleft() if self.hops else self.head.take()
+        return pick
 
     def _want(self, blocked_max: int) -> Want:
         blocked = sum(map(len, self._blocked.values()))

@@ -173,7 +173,9 @@ class ActiveKeys:
             self._park(active, 0.0)
         elif active.has_work():
             self._dry.pop(key, None)
-            self._heap.push(key, record.next_fetch_at)
+            now = self._clock()
+            skipped = active.is_skipped(now, self._policies.politeness)
+            self._heap.push(key, now if skipped else record.next_fetch_at)
             self._changed()
         else:
             self._dry_up(active)
@@ -186,6 +188,8 @@ class ActiveKeys:
                 self.load(active)
             case Want.TIME:
                 self._park(active, active.blocked_until())
+            case Want.CLOCK:
+                self._heap.push(active.key, active.record.next_fetch_at)
             case Want.NOTHING:
                 self._dry_up(active)
 

@@ -399,6 +399,47 @@ def test_a_host_that_asks_for_too_long_a_crawl_delay_is_not_crawled(crawl: Small
     assert crawl.frontier.tally.refused_by_rule == {"crawl-delay": 1}
 
 
+def nothing_comes(crawl: SmallCrawl) -> bool:
+    """Whether there is nothing to fetch now or later."""
+    return all(crawl.lease() is None for _ in range(4)) and crawl.is_finished()
+
+
+def test_urls_of_a_skipped_host_are_refused_at_once_and_its_other_origins_not_asked(
+    crawl: SmallCrawl,
+) -> None:
+    crawl.add(*(f"a.test/{number}" for number in range(50)), "www.a.test/1")
+    crawl.answer_robots(crawl.wait_for_lease(), 200, "User-agent: *\nCrawl-delay: 301")
+    began = crawl.clock.now
+    assert nothing_comes(crawl)
+    assert crawl.clock.now == began
+    assert crawl.frontier.tally.refused_by_rule == {"crawl-delay": 51}
+    crawl.add("a.test/new")
+    assert nothing_comes(crawl)
+    assert crawl.frontier.tally.refused_by_rule == {"crawl-delay": 52}
+
+
+def test_a_skipped_host_is_asked_for_another_ones_robots_txt_at_its_pace(crawl: SmallCrawl) -> None:
+    crawl.add("a.test/1")
+    crawl.answer_robots(crawl.wait_for_lease(), 200, "User-agent: *\nCrawl-delay: 301")
+    ended = crawl.clock.now
+    crawl.add("b.test/1", "a.test/2")
+    crawl.redirect_robots(crawl.wait_for_lease(), "http://a.test/robots-of-b.txt")
+    hop = crawl.wait_for_lease()
+    assert (hop.entry.url, crawl.clock.now) == ("http://a.test/robots-of-b.txt", ended + 300)
+    crawl.answer_robots(hop)
+    assert crawl.wait_for_lease().entry.url == "http://b.test/1"
+
+
+def test_a_host_is_not_skipped_for_ever(crawl: SmallCrawl) -> None:
+    crawl.add("a.test/1")
+    crawl.answer_robots(crawl.wait_for_lease(), 200, "User-agent: *\nCrawl-delay: 301")
+    assert nothing_comes(crawl)
+    crawl.clock.now += 86_400
+    crawl.add("a.test/2")
+    crawl.answer_robots(crawl.wait_for_lease(), 200, "User-agent: *\nCrawl-delay: 3")
+    assert crawl.wait_for_lease().entry.url == "http://a.test/2"
+
+
 def test_who_is_to_ask_again_is_told(crawl: SmallCrawl) -> None:
     assert crawl.lease() is None
     before = crawl.changes

@@ -86,3 +86,18 @@ def test_without_a_text_nothing_is_fetched_however_often_it_is_asked_for(crawl: 
     assert waits[0] >= 60 > DELAY
     crawl.answer_robots(crawl.wait_for_lease(), 404)
     assert fetch(crawl) == "1"
+
+
+def test_the_urls_of_a_dead_host_are_counted_and_kept_for_the_next_start(crawl: SmallCrawl) -> None:
+    crawl.add("dead.test/1", "dead.test/2", "dead.test/3")
+    tries = []
+    while not crawl.is_finished():
+        crawl.answer_robots(crawl.wait_for_lease(), 0, error="dns")
+        tries.append(crawl.clock.now)
+    assert len(tries) == 3
+    assert tries == sorted(tries)
+    known = crawl.frontier.snapshot()
+    assert (known.queued, known.given_up_hosts, known.given_up_urls) == (3, 1, 3)
+    crawl.restart()
+    assert crawl.wait_for_lease().entry.url == "http://dead.test/robots.txt"
+    assert crawl.frontier.snapshot().queued == 3

@@ -42,6 +42,44 @@ def test_any_bytes_can_be_decoded(body: bytes, max_bytes: int) -> None:
     read(text, "foobot")
 
 
+pieces = st.sampled_from(
+    [
+        b"User-agent",
+        b"Disallow",
+        b"Allow",
+        b"Crawl-delay",
+        b"Sitemap",
+        b":",
+        b": *",
+        b": foobot",
+        b": /x",
+        b" ",
+        b"#",
+    ]
+)
+ends = st.sampled_from([b"\n", b"\r", b"\r\n", b"\0", b"\n\n"])
+bodies = st.lists(pieces | ends | st.binary(max_size=4), max_size=30).map(b"".join)
+
+
+@settings(deadline=None)
+@given(bodies, st.sampled_from([b"", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"]))
+def test_what_was_read_reads_the_same_when_it_is_written_down_and_read_again(
+    body: bytes, mark: bytes
+) -> None:
+    """As from the storage after a restart, and as a file of nothing but what counts."""
+    text = decode(mark + body)
+    reading = read(text, "foobot")
+    assert decode(text.encode("utf-8", "surrogatepass")) == text
+    delay = reading.crawl_delay_seconds
+    written = ["User-agent: foobot", *map(str, reading.rules)]
+    written += [] if delay is None else [f"Crawl-delay: {delay:.17f}"]
+    written += [f"Sitemap: {sitemap}" for sitemap in reading.sitemaps]
+    again = read("\n".join(written), "foobot")
+    assert [str(rule) for rule in again.rules] == [str(rule) for rule in reading.rules]
+    assert again.sitemaps == reading.sitemaps
+    assert again.crawl_delay_seconds == delay
+
+
 @settings(deadline=None)
 @given(st.binary(max_size=200).map(lambda tail: b"User-agent: *\nDisallow: /x\n#" + tail))
 def test_no_bytes_behind_a_rule_take_it_back(body: bytes) -> None:
