@@ -169,3 +169,18 @@ def test_robots_requests_are_logged_and_archived_like_pages(web, crawled):
     assert {line["url"] for line in lines if "status" in line} <= archived
     words = {line["error"] for line in lines if "error" in line}
     assert words == {"timeout", "reset", "protocol", "empty", *ABSENT.values()}
+
+
+def test_each_scheme_and_port_of_a_host_has_a_robots_txt_of_its_own(serve, crawl):
+    web = serve(hosts=1, pages=2, tls=True)
+    other = serve(hosts=1, pages=2, placements=(Placement("robots-forbid", hosts=("h0000.localhost",)),))
+    secure = f"https://h0000.localhost:{web.ports.https}/"
+    crawl([*web.seeds, secure, *other.seeds]).assert_ended_well()
+
+    asked = [(hit.scheme, hit.path) for hit in web.hits()]
+    for scheme in ("http", "https"):
+        of_scheme = [path for known, path in asked if known == scheme]
+        assert of_scheme[0] == "/robots.txt"
+        assert of_scheme.count("/robots.txt") == 1
+        assert "/" in of_scheme
+    assert [hit.path for hit in other.hits()] == ["/robots.txt"]
