@@ -10,6 +10,7 @@ import pytest
 
 from tests.unit.archive.samples import record
 from webcrawl.downloadermiddlewares.outcome import _tell
+from webcrawl.frontier.claims import NO_CLAIM, Claim
 from webcrawl.frontier.hold import FOREVER, Hold, uptime
 from webcrawl.frontier.lease import Ending
 
@@ -18,14 +19,20 @@ if TYPE_CHECKING:
     from webcrawl.scheduler import Flight
 
 
-def told(ending: Ending, hold: Hold, line: FetchRecord) -> dict[str, object]:
-    _tell(line, cast("Flight", SimpleNamespace(lease=SimpleNamespace(hold=hold))), ending)
+def told(ending: Ending, hold: Hold, line: FetchRecord, claim: Claim = NO_CLAIM) -> dict[str, object]:
+    _tell(line, cast("Flight", SimpleNamespace(lease=SimpleNamespace(hold=hold, claim=claim))), ending)
     return dict(line.extra)
 
 
 def test_what_is_owed_is_told_to_the_microsecond() -> None:
     ending = Ending(1.0, 2.0, 200, delay_seconds=5.00000049, number=12)
     assert told(ending, FOREVER, record()) == {"delay": 5.0, "number": 12}
+
+
+def test_clocks_that_were_shared_are_told_with_their_pauses() -> None:
+    ending = Ending(1.0, 2.0, 200, delay_seconds=5.0, number=12)
+    claim = Claim(1, "a.test", "192.0.2.1", {"address 192.0.2.1": 2.0}, FOREVER)
+    assert told(ending, FOREVER, record(), claim)["clocks"] == {"address 192.0.2.1": 2.0}
 
 
 def test_of_a_key_that_was_lost_is_told_when() -> None:
