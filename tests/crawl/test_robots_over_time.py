@@ -17,7 +17,8 @@ PAGES = 16
 LOST = (
     ("robots-lost", {"status": 500}),
     ("robots-lost", {"status": 503}),
-    ("robots-lost", {"status": 500, "across": "yes"}),
+    # So late that the key whose robots.txt it is waits in the storage meanwhile, and not in memory.
+    ("robots-lost", {"status": 500, "across": "yes", "pause": 0.6}),
 )
 VERSIONS = f"h{len(LOST) + 1:04d}.localhost"
 

@@ -154,13 +154,18 @@ def server_error(stage: Stage) -> Answer:
 
 @robots("robots-lost", private)
 def lost(stage: Stage) -> Answer:
-    """/private/ is forbidden; after ``times`` (1) nothing but ``status`` (500). ``across=yes``: behind a redirect."""
+    """/private/ is forbidden; after ``times`` (1) nothing but ``status`` (500), ``pause`` seconds (0) late.
+
+    ``across=yes``: all that behind a redirect to another host.
+    """
     if stage.text("across", "no") == "yes":
-        status, times = int(stage.number("status", 500)), int(stage.number("times", 1))
-        return redirect(301, f"{stage.elsewhere}/x/robots-lost?status={status}&times={times}")
+        options = "&".join(f"{name}={value}" for name, value in stage.options.items() if name != "across")
+        return redirect(301, f"{stage.elsewhere}/x/robots-lost?{options}")
     if stage.visit <= stage.number("times", 1):
         return _text(KEEP_PRIVATE)
-    return http_answer(int(stage.number("status", 500)), b"Oops.\n", mime="text/plain")
+    status = int(stage.number("status", 500))
+    wire = http_answer(status, b"Oops.\n", mime="text/plain").wire
+    return Answer(status, steps=iter([Pause(stage.number("pause", 0)), wire]))
 
 
 @robots("robots-versions", private)
