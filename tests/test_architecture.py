@@ -16,6 +16,7 @@ MACHINE = {
     "hosts": ("urls",),
     "documents": ("urls",),
     "archive": ("errors",),
+    "contents": ("errors",),
     "frontier": (
         "urls",
         "scope",
@@ -24,6 +25,7 @@ MACHINE = {
         "archive.capture",
         "archive.store",
         "archive.repair",
+        "contents.seen",
     ),
     "reports": ("archive", "frontier.tally", "hosts", "urls"),
     "explanation": (
@@ -43,6 +45,7 @@ WIRING = ("scrapy", "twisted", "itemadapter", "pydispatch")
 """What a room of the machine never imports."""
 
 BACKENDS_KNOW = (
+    "contents.seen",
     "frontier.backend",
     "frontier.backends",
     "frontier.claims",

@@ -15,6 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from webcrawl.contents.sqlite import NAME as CONTENTS
 from webcrawl.errors import CrawlError
 from webcrawl.frontier.backends.sqlite.opening import read_only
 
@@ -86,6 +87,9 @@ def _fill(source: Path, target: Path, progress: Callable[[int, int], None] | Non
     else:
         raise CheckpointError(f"the seen filter that {source / FRONTIER} names is not there")
     _count(copied, target / FRONTIER, linked=False)
+    if (source / CONTENTS).is_file():
+        _copy_database(source / CONTENTS, target / CONTENTS, None)
+        _count(copied, target / CONTENTS, linked=False)
     _copy_archive(source, target, copied)
     for folder in (target / WARC, target):
         if folder.is_dir():

@@ -32,3 +32,6 @@ class Page:
     reaches no item pipeline and no feed. The header field ``X-Robots-Tag`` is added on the way."""
     nofollow: bool = False
     """Likewise: that none of its links be followed."""
+    duplicate_of: str | None = None
+    """The URL whose page had the same bytes before. Such a page is not processed: it reaches no item pipeline and no
+    feed, and is given only for the sake of its links."""

@@ -21,6 +21,9 @@ from webcrawl.archive.remote import RemoteArchive
 from webcrawl.choices import Choices, politeness_of
 from webcrawl.configuration import Configuration
 from webcrawl.contact import is_contact, is_public
+from webcrawl.contents.memory import MemoryContents
+from webcrawl.contents.seen import ContentSeen
+from webcrawl.contents.sqlite import SqliteContents
 from webcrawl.downloadhandlers.network import network_of, private_addresses
 from webcrawl.frontier.archive_thread import ArchiveThread
 from webcrawl.frontier.backend import Backend, SharedBackend
@@ -92,6 +95,7 @@ class Machine:
     seeded: SeededHosts
     clocks: ClockStore | None = None
     """Where those clocks are kept that keys share with keys of other processes; None where there are none such."""
+    contents: ContentSeen | None = None
 
 
 def machine_of(crawler: Crawler) -> Machine:
@@ -130,7 +134,18 @@ def _build(crawler: Crawler) -> Machine:
         exclusions,
         seeded,
         backend.clocks if isinstance(backend, SharedBackend) else None,
+        _contents(configuration, backend, directory),
     )
+
+
+def _contents(configuration: Configuration, backend: Backend, directory: Path | None) -> ContentSeen | None:
+    if not configuration.content_seen:
+        return None
+    if isinstance(backend, SharedBackend):
+        return ContentSeen(backend.contents)
+    if configuration.frontier_backend == "memory" or directory is None:
+        return ContentSeen(MemoryContents())
+    return ContentSeen(SqliteContents(directory))
 
 
 def exclusions_of(configuration: Configuration) -> ExclusionList | None:

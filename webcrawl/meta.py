@@ -48,6 +48,8 @@ class FetchMeta:
     """What went over the wire; set by the download handler, also for a fetch that failed."""
     decode_error: str | None = None
     """Why the content coding could not be removed; None when it could or when there is none."""
+    original: str | None = None
+    """The URL that had the same body before; None when that is not so, or was not asked."""
     robots_tags: RobotsTags = NOTHING
     """What the response's ``X-Robots-Tag`` asks of us."""
     hold: Hold = FOREVER

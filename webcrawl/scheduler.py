@@ -139,6 +139,8 @@ class Scheduler:
                 for sentence in (await machine.archive.open()).sentences:
                     logger.info("Repaired after a crash: %s", sentence)
             counts = await self.frontier.open()
+            if machine.contents is not None:
+                await machine.contents.open()
         except BaseException as error:
             if heartbeat is not None:
                 heartbeat.end()
@@ -163,6 +165,8 @@ class Scheduler:
             await step()
         machine = self._machine
         try:
+            if machine.contents is not None:
+                await machine.contents.close()
             await self.frontier.close()
         finally:
             if machine.archive is not None:

@@ -101,6 +101,7 @@ CONCURRENT_REQUESTS = 256  # open, or fetched and not yet durable
 DOWNLOADER = "webcrawl.downloader.DirectDownloader"
 DOWNLOADER_MIDDLEWARES = {
     "webcrawl.downloadermiddlewares.scope.ScopeMiddleware": 100,
+    "webcrawl.downloadermiddlewares.contents.ContentsMiddleware": 120,
     "webcrawl.downloadermiddlewares.robots.RobotsMiddleware": 150,
     "webcrawl.downloadermiddlewares.sitemaps.SitemapMiddleware": 160,
     "webcrawl.downloadermiddlewares.retry.RetryMiddleware": 550,
@@ -144,6 +145,8 @@ SPIDER_MIDDLEWARES = {
     "scrapy.spidermiddlewares.urllength.UrlLengthMiddleware": None,
 }
 CONCURRENT_ITEMS = 2  # Scrapy starts so many tasks for every response
+CONTENT_SEEN = True  # bytes that another URL had before are noticed, and not processed again
+CONTENT_SEEN_LINKS = "elsewhere"  # elsewhere, never, always
 
 # What is kept ----------------------------------------------------------------------------------------------------
 JOBDIR = None  # the crawl; the same one again resumes it. None: a fresh folder under crawls/

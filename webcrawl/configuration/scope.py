@@ -8,6 +8,7 @@ from pathlib import Path
 from webcrawl.configuration.readers import (
     Network,
     canonical_rules,
+    choice,
     domains,
     extensions,
     mime_patterns,
@@ -101,6 +102,15 @@ class ScopeSettings:
     sitemap_max_bytes: int = setting(whole(1024, 1 << 32), MAX_BYTES, "bytes", "of a sitemap that are read")
     sitemap_nested_max: int = setting(
         whole(0, 100), 3, "indexes", "that lead to one another; the sitemaps of the last one are read"
+    )
+    content_seen: bool = setting(
+        switch(), True, "", "whether bytes that came from another URL before are noticed"
+    )
+    content_seen_links: str = setting(
+        choice("elsewhere", "never", "always"),
+        "elsewhere",
+        "",
+        "links of such a page are followed where they may lead elsewhere, never or always",
     )
     nofollow_rels: tuple[str, ...] = setting(
         some_of(*NOFOLLOW), list(NOFOLLOW), "", "words of rel with which a link is not followed"

@@ -24,6 +24,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from webcrawl.contents.seen import ContentStore
 from webcrawl.frontier.claims import ClockStore
 from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.hold import FOREVER, Hold
@@ -249,6 +250,8 @@ class SharedBackend(Backend, Protocol):
     """How often ``pulse`` is to be called."""
     clocks: ClockStore
     """Where the clocks are kept that keys share."""
+    contents: ContentStore
+    """Where bodies are remembered."""
     exclusions: str
     """The version of the exclusion list in force in this process, for the others and the operator; empty for none."""
 

@@ -31,6 +31,8 @@ class Tally:
     """robots.txt fetches that ended, with whatever outcome."""
     sitemaps: int = 0
     """Sitemap fetches that ended with an HTTP response, whatever its status."""
+    duplicates: int = 0
+    """Pages whose bytes another URL had before."""
     redirects: int = 0
     """Responses that sent us elsewhere."""
     failures: int = 0

@@ -75,6 +75,7 @@ def summary(ending: Ending) -> str:
         f"{_who(ending)} {_how(ending.reason)} after {units.duration(ending.elapsed_seconds)}",
         _row("pages", tally.pages, f"{units.rate(rate)}, {units.size(tally.bytes)} received"),
         *_breakdown({f"status {status}": number for status, number in tally.statuses.items()}),
+        *([_row("same as others", tally.duplicates)] if tally.duplicates else []),
         _row("redirects", tally.redirects),
         _row("robots.txt", tally.robots),
         *([_row("sitemaps", tally.sitemaps)] if tally.sitemaps else []),

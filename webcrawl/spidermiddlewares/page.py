@@ -30,8 +30,9 @@ HEADER, META, REL = "robots-header", "robots-meta", "rel"
 class PageMiddleware:
     """Gives the links of Page items to the frontier, and tells ordinary Requests where they were found.
 
-    A page that is not to be stored or indexed ends here: it is in the archive and in the log, and no pipeline and no
-    feed gets to see it. Its links are followed unless that is asked not to be done, too.
+    A page that is not to be stored or indexed ends here, and so does one whose bytes were processed before: it is in
+    the archive and in the log, and no pipeline and no feed gets to see it. Its links are followed unless that is not
+    wanted, too.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -50,7 +51,7 @@ class PageMiddleware:
         async for output in result:
             if isinstance(output, Page):
                 self._page(output, response)
-                if output.noindex:
+                if output.noindex or output.duplicate_of is not None:
                     continue
             elif isinstance(output, Request):
                 self._found(output, response)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Spider, signals
 from scrapy.http import Response
 
+from webcrawl.contents.seen import follows
 from webcrawl.documents import robots_tags
 from webcrawl.documents.mime import is_html, mime_type
 from webcrawl.documents.offload import Extractor
@@ -69,8 +70,14 @@ class BroadSpider(Spider):
         declared = content_type.decode("latin-1") if content_type else None
         if not 200 <= response.status < 300 or not is_html(mime_type(declared), response.body):
             return
+        assert response.request is not None
+        facts = fetch_meta(response.request)
         machine = machine_of(self.crawler)
         configuration = machine.configuration
+        if facts.original is not None and not follows(
+            configuration.content_seen_links, response.url, facts.original
+        ):
+            return
         document = await self._extractor.extract(
             response.body,
             response.url,
@@ -81,8 +88,6 @@ class BroadSpider(Spider):
         asked = robots_tags.NOTHING
         if document.robots and configuration.robots_meta_obey:
             asked = robots_tags.of_meta(document.robots, machine.clock())
-        assert response.request is not None
-        facts = fetch_meta(response.request)
         yield Page(
             url=response.url,
             status=response.status,
@@ -95,6 +100,7 @@ class BroadSpider(Spider):
             links=document.links,
             noindex=asked.noindex,
             nofollow=asked.nofollow,
+            duplicate_of=facts.original,
         )
 
     def _closed(self) -> None:

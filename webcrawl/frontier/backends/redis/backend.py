@@ -26,6 +26,7 @@ from webcrawl.frontier.backends.redis import leases
 from webcrawl.frontier.backends.redis.budget import Budget
 from webcrawl.frontier.backends.redis.clock import FIRST_READINGS, ServerClock
 from webcrawl.frontier.backends.redis.clocks import RedisClocks
+from webcrawl.frontier.backends.redis.contents import RedisContents
 from webcrawl.frontier.backends.redis.crew import PASSING, Crew
 from webcrawl.frontier.backends.redis.holding import FORGETS_SECONDS, Holding
 from webcrawl.frontier.backends.redis.loading import Loader
@@ -133,6 +134,7 @@ class RedisBackend:
         self.clocks = RedisClocks(
             self._server, lambda: self._shards[0], self._member, clock, options.claim_seconds
         )
+        self.contents = RedisContents(self._server, lambda: [shard.names for shard in self._shards])
         self._pulsing = asyncio.Lock()
 
     # -- life ----------------------------------------------------------------------------------------------

@@ -38,7 +38,9 @@ class ShardNames:
         self.reasons = self._tag + b"reasons"
         self.robots = self._tag + b"robots"
         self.robots_ends = self._tag + b"robots_ends"
-        self.others = [self.reasons, self.robots, self.robots_ends]
+        self.contents = self._tag + b"contents"
+        self.pages = self._tag + b"pages"
+        self.others = [self.contents, self.pages, self.reasons, self.robots, self.robots_ends]
         """What only some operations need."""
         self.clocks = self._tag + b"clock:"
         """How the names of clocks begin that politeness keys share."""

@@ -1,0 +1,200 @@
+"""The content-seen test: the same sentences for each store."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.contract.driven_redis import DrivenRedis
+from tests.contract.samples import NOW
+from webcrawl.contents.memory import MemoryContents
+from webcrawl.contents.seen import NEW, Body, ContentSeen, Met, Original, digest, follows
+from webcrawl.contents.sqlite import SqliteContents
+from webcrawl.errors import JobdirDamaged, StorageFull
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from tests.redis_server import RedisServer
+    from webcrawl.contents.seen import ContentStore
+
+    Opened = Callable[[], "Contents"]
+
+_names = (f"contents{number}" for number in itertools.count())
+
+
+def body(text: str, url: str, at: float = NOW) -> Body:
+    return Body(digest(text.encode()), hash(url), url, at)
+
+
+class Contents:
+    """A store without ``await``."""
+
+    def __init__(self, runner: asyncio.Runner, store: ContentStore) -> None:
+        self._runner = runner
+        self.store = store
+        runner.run(store.open())
+
+    def meet(self, *bodies: Body) -> list[Met]:
+        return self._runner.run(self.store.meet(bodies))
+
+    def close(self) -> None:
+        self._runner.run(self.store.close())
+
+
+@pytest.fixture(params=["memory", "sqlite", "redis", pytest.param("cluster", marks=pytest.mark.soak)])
+def opened(request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path: Path) -> Iterator[Opened]:
+    """Opens the same store, again and again."""
+    made: list[Contents] = []
+    driven: list[DrivenRedis] = []
+    memory = MemoryContents()
+    spider = next(_names)
+
+    def one() -> Contents:
+        if request.param == "memory":
+            made.append(Contents(runner, memory))
+        elif request.param == "sqlite":
+            made.append(Contents(runner, SqliteContents(tmp_path)))
+        else:
+            server = request.getfixturevalue(f"redis_{'server' if request.param == 'redis' else 'cluster'}")
+            driven.append(DrivenRedis(runner, server.url, spider, server.client(), shards=3))
+            driven[-1].open()
+            made.append(Contents(runner, driven[-1].backend.contents))
+        return made[-1]
+
+    yield one
+    for each in made:
+        each.close()
+    for one_driven in driven[-1:]:
+        one_driven.check_books()
+    for one_driven in driven:
+        one_driven.dispose()
+
+
+A, B, C = "http://a.test/", "http://b.test/x?y=1", "http://c.test/\u00fc"
+
+
+def test_the_first_is_the_original_of_all_others(opened: Opened) -> None:
+    contents = opened()
+    assert contents.meet(body("same", A, NOW + 0.1234567)) == [NEW]
+    found = contents.meet(body("same", B, NOW + 9), body("other", C), body("same", C))
+    original = Original(A, round(NOW + 0.123, 3))
+    assert found == [Met(original), NEW, Met(original, changed=True)]
+
+
+def test_within_one_question_too(opened: Opened) -> None:
+    assert opened().meet(body("same", A), body("same", B)) == [NEW, Met(Original(A, NOW))]
+
+
+def test_a_page_that_is_fetched_again_has_changed_or_not(opened: Opened) -> None:
+    contents = opened()
+    contents.meet(body("one", A))
+    assert contents.meet(body("one", A)) == [Met(None, changed=False)]
+    assert contents.meet(body("two", A)) == [Met(None, changed=True)]
+    assert contents.meet(body("two", A)) == [Met(None, changed=False)]
+
+
+def test_what_is_known_outlives_the_process(opened: Opened) -> None:
+    opened().meet(body("same", A))
+    assert opened().meet(body("same", B), body("same", A)) == [
+        Met(Original(A, NOW)),
+        Met(None, changed=False),
+    ]
+
+
+def test_another_process_knows_it_at_once(redis_server: RedisServer, runner: asyncio.Runner) -> None:
+    spider = next(_names)
+    members = [DrivenRedis(runner, redis_server.url, spider) for _ in range(2)]
+    for member in members:
+        member.open()
+    one, other = (Contents(runner, member.backend.contents) for member in members)
+    one.meet(body("same", A))
+    assert other.meet(body("same", B)) == [Met(Original(A, NOW))]
+    for member in members:
+        member.dispose()
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz")), max_size=30), st.integers(1, 5))
+@settings(max_examples=30, deadline=None)
+def test_sqlite_answers_as_memory_does(
+    tmp_path_factory: pytest.TempPathFactory, met: list[tuple[str, str]], at_once: int
+) -> None:
+    bodies = [body(text, f"http://{host}.test/") for text, host in met]
+    with asyncio.Runner() as runner:
+        memory = Contents(runner, MemoryContents())
+        sqlite = Contents(runner, SqliteContents(tmp_path_factory.mktemp("contents")))
+        for first in range(0, len(bodies), at_once):
+            group = bodies[first : first + at_once]
+            assert sqlite.meet(*group) == memory.meet(*group)
+        sqlite.close()
+
+
+def test_a_file_that_is_no_database_is_named(tmp_path: Path, runner: asyncio.Runner) -> None:
+    (tmp_path / "contents.db").write_text("nothing of the kind, but long enough to be looked at" * 50)
+    with pytest.raises(JobdirDamaged, match=r"contents\.db"):
+        Contents(runner, SqliteContents(tmp_path))
+
+
+class Full(MemoryContents):
+    async def meet(self, bodies: Sequence[Body]) -> list[Met]:
+        raise StorageFull("no room")
+
+
+class Broken(MemoryContents):
+    async def meet(self, bodies: Sequence[Body]) -> list[Met]:
+        raise RuntimeError("a mistake")
+
+
+def test_many_ask_at_once_and_each_gets_its_answer(runner: asyncio.Runner) -> None:
+    async def test() -> None:
+        seen = ContentSeen(MemoryContents())
+        await seen.open()
+        bodies = [body(str(number % 100), f"http://h{number}.test/") for number in range(1000)]
+        found = await asyncio.gather(*map(seen.meet, bodies))
+        assert found[:100] == [NEW] * 100
+        originals = [met.original for met in found[100:]]
+        assert originals == [Original(f"http://h{n % 100}.test/", NOW) for n in range(900)]
+        await seen.close()
+
+    runner.run(test())
+
+
+def test_without_room_everything_is_new(runner: asyncio.Runner) -> None:
+    async def test() -> None:
+        seen = ContentSeen(Full())
+        assert await seen.meet(body("same", A)) == NEW
+        await seen.close()
+
+    runner.run(test())
+
+
+def test_a_mistake_is_not_kept_quiet(runner: asyncio.Runner) -> None:
+    async def test() -> None:
+        with pytest.raises(RuntimeError):
+            await ContentSeen(Broken()).meet(body("same", A))
+
+    runner.run(test())
+
+
+@pytest.mark.parametrize(
+    ("url", "original", "elsewhere"),
+    [
+        ("http://a.test/p?s=2", "http://a.test/p?s=1", False),
+        ("http://a.test/p", "http://a.test/p?s=1", False),
+        ("http://a.test/q/p", "http://a.test/p", True),
+        ("http://a.test/p/", "http://a.test/p", True),
+        ("http://b.test/p", "http://a.test/p", True),
+        ("https://a.test/p", "http://a.test/p", True),
+        ("http://a.test:81/p", "http://a.test/p", True),
+    ],
+)
+def test_links_are_followed_where_they_may_lead_elsewhere(url: str, original: str, elsewhere: bool) -> None:
+    assert follows("elsewhere", url, original) is elsewhere
+    assert follows("always", url, original)
+    assert not follows("never", url, original)

@@ -1,0 +1,122 @@
+"""What is asked about a body, what is answered, and the contract of the stores that remember."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from xxhash import xxh3_128_digest
+
+from webcrawl.errors import StorageFull
+
+AT_ONCE = 256
+"""Bodies that are asked about together, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A body that came. ``digest``: 16 bytes; ``page``: the fingerprint of its URL's canonical form."""
+
+    digest: bytes
+    page: int
+    url: str
+    at: float
+    """Epoch seconds when it was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """Where a body was seen first."""
+
+    url: str
+    at: float
+    """Epoch seconds when it was asked for there, to the millisecond."""
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """What is known of a body."""
+
+    original: Original | None = None
+    """Set when another URL had it first."""
+    changed: bool | None = None
+    """Whether it is another one than this URL had the last time; None when this is the first time."""
+
+
+NEW = Met()
+
+
+class ContentStore(Protocol):
+    """Remembers bodies by their digests: each by the URL that had it first."""
+
+    async def open(self) -> None:
+        """Make ready. :raises webcrawl.errors.StartRefused: the store cannot be used"""
+        ...
+
+    async def meet(self, bodies: Sequence[Body]) -> list[Met]:
+        """What is known of each, one after the other; what is new is known from now on, to all of the crawl.
+
+        :raises webcrawl.errors.StorageFull: nothing is known, and nothing was remembered
+        """
+        ...
+
+    async def close(self) -> None: ...
+
+
+class ContentSeen:
+    """Asks a store about many bodies at once. Where the store has no room or is away a body counts as new: to
+    process a page twice does no harm."""
+
+    def __init__(self, store: ContentStore) -> None:
+        self._store = store
+        self._waiting: list[tuple[Body, asyncio.Future[Met]]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        await self._store.open()
+
+    async def meet(self, body: Body) -> Met:
+        """What is known of it."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Met] = loop.create_future()
+        self._waiting.append((body, answer))
+        if self._task is None:
+            self._task = loop.create_task(self._ask())
+        return await answer
+
+    async def close(self) -> None:
+        if self._task is not None:
+            await self._task
+        await self._store.close()
+
+    async def _ask(self) -> None:
+        while self._waiting:
+            group, self._waiting = self._waiting[:AT_ONCE], self._waiting[AT_ONCE:]
+            try:
+                found = await self._store.meet([body for body, _ in group])
+            except StorageFull:
+                found = [NEW] * len(group)
+            except Exception as error:  # whoever asked must hear of it
+                for _, answer in group:
+                    answer.set_exception(error)
+                continue
+            for (_, answer), met in zip(group, found, strict=True):
+                if not answer.done():
+                    answer.set_result(met)
+        self._task = None
+
+
+digest: Callable[[bytes], bytes] = xxh3_128_digest
+"""Sixteen bytes that stand for a body: of 10^12 bodies no two have the same by chance but once in 10^14 crawls."""
+
+
+def follows(choice: str, url: str, original: str) -> bool:
+    """Whether the links of a page are followed that has the same bytes as ``original``.
+
+    ``elsewhere``: where they may be other links. What a relative link means depends on scheme, host and path of its
+    page, and not on the query (RFC 3986, section 5.2.2).
+    """
+    return choice == "always" or (choice == "elsewhere" and urlsplit(url)[:3] != urlsplit(original)[:3])

@@ -1,0 +1,62 @@
+"""Next to the spider: whether a page's bytes are known already, told before anything is made of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webcrawl.contents.seen import Body, digest
+from webcrawl.frontier.records import Kind
+from webcrawl.machine import machine_of
+from webcrawl.meta import fetch_meta
+from webcrawl.scheduler import flight_of
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Request, Response
+
+    from webcrawl.contents.seen import ContentSeen
+    from webcrawl.scheduler import Flight
+
+
+class ContentsMiddleware:
+    """Notes in ``FetchMeta.original`` which URL had the same body first, and in the log what was found.
+
+    Asked are pages that came whole with a 2xx status. The spider decides what is made of a duplicate.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._seen = machine_of(crawler).contents
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> ContentsMiddleware:
+        return cls(crawler)
+
+    def process_response(
+        self, request: Request, response: Response
+    ) -> Response | Coroutine[None, None, Response]:
+        seen = self._seen
+        if seen is None or not response.body or not 200 <= response.status < 300 or response.flags:
+            return response
+        flight = flight_of(self._crawler, request)
+        if flight is None or flight.lease.entry.kind != Kind.PAGE:
+            return response
+        return self._meet(seen, flight, request, response)
+
+    async def _meet(
+        self, seen: ContentSeen, flight: Flight, request: Request, response: Response
+    ) -> Response:
+        entry = flight.lease.entry
+        body = Body(digest(response.body), entry.fingerprint, entry.url, flight.lease.leased_at)
+        met = await seen.meet(body)
+        line = None if flight.outcome.entry is None else flight.outcome.entry.record
+        if met.original is not None:
+            fetch_meta(request).original = met.original.url
+            flight.scheduler.frontier.tally.duplicates += 1
+            if line is not None:
+                line.extra["duplicate_of"] = met.original.url
+        if met.changed is not None and line is not None:
+            line.extra["changed"] = met.changed
+        return response
