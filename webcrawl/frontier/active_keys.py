@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -14,6 +13,7 @@ from webcrawl.frontier.patience import Patience
 from webcrawl.frontier.policies import Limits, Policies
 from webcrawl.frontier.queue_head import Place, place_of
 from webcrawl.frontier.records import UrlEntry
+from webcrawl.frontier.tasks import Tasks
 from webcrawl.frontier.turns import Turns
 from webcrawl.hosts.record import RobotsRecord
 
@@ -52,14 +52,13 @@ class ActiveKeys:
         self._clock = clock
         self._drain = drain
         self._changed = changed
-        self._broken = broken
         self._patience = patience
         self._turns = turns
         turns.turned_away = lambda active: self._release([active])
         self._keys: dict[str, ActiveKey] = {}
         self._heap = KeyHeap()
         self._dry: dict[str, None] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks(broken, changed)
         self._activating = False
         self._early: dict[str, Place] = {}
         """What was queued while keys are being activated, theirs perhaps: the first place of each key."""
@@ -198,7 +197,7 @@ class ActiveKeys:
         if not active.head.loading:
             active.head.loading = True
             self._dry.pop(active.key, None)
-            self._start(self._load_more(active))
+            self._tasks.start(self._load_more(active))
 
     async def _load_more(self, active: ActiveKey) -> None:
         loaded = await self._patience.insist(lambda: self._backend.load(active.key, active.head.tail, HEAD))
@@ -231,7 +230,7 @@ class ActiveKeys:
             del self._keys[active.key]
             self._forget(active)
         self._idle = None
-        self._start(self._give_back(keys))
+        self._tasks.start(self._give_back(keys))
 
     async def _give_back(self, keys: list[ActiveKey]) -> None:
         # Behind every change of theirs, so that the backend hears their last words last.
@@ -245,7 +244,7 @@ class ActiveKeys:
         active = self._keys.get(key)
         if active is None:
             # Perhaps it waits for that answer.
-            self._start(self._wake(key))
+            self._tasks.start(self._wake(key))
             return
         active.answered(answer)
         active.owe(self._policies.politeness)
@@ -283,7 +282,7 @@ class ActiveKeys:
         if self._activating or room <= 0 or not self._idle_may_be_ready():
             return
         self._activating = True
-        self._start(self._activate(min(room, max(16, wanted))))
+        self._tasks.start(self._activate(min(room, max(16, wanted))))
 
     def _room(self) -> int:
         """How many more keys we may have."""
@@ -323,21 +322,9 @@ class ActiveKeys:
 
     async def close(self) -> None:
         """Give all keys back; what was to become durable before has to be so."""
-        while self._tasks:
-            await asyncio.wait(set(self._tasks))
+        await self._tasks.all_ended()
         # A key with an open request stays marked as active: when it may be asked again is known to nobody yet.
         records = [active.record for active in self._keys.values() if not active.open]
         self._keys.clear()
         if records:
             await self._patience.insist(lambda: self._backend.release(records))
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._finish)
-
-    def _finish(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._broken(error)
-        self._changed()

@@ -7,14 +7,12 @@ the first asks, when the clock may be free, so that thousands of hosts at one ad
 
 from __future__ import annotations
 
-import asyncio
 import heapq
 import itertools
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from webcrawl.frontier.active_key import ActiveKey
 from webcrawl.frontier.backend import Counts
@@ -23,6 +21,7 @@ from webcrawl.frontier.hold import FOREVER, Hold
 from webcrawl.frontier.patience import Patience
 from webcrawl.frontier.policies import Policies
 from webcrawl.frontier.records import UrlEntry, web_origin
+from webcrawl.frontier.tasks import Tasks
 from webcrawl.hosts.record import Pauses
 from webcrawl.urls.politeness_key import host_of
 
@@ -69,7 +68,6 @@ class Turns:
         self._clock = clock
         self._patience = patience
         self._changed = changed
-        self._broken = broken
         self._tickets = itertools.count(1)
         self._waiters: dict[str, _Waiter] = {}
         """Of each key that is here, in whichever place, until its claim is granted."""
@@ -80,7 +78,7 @@ class Turns:
         """When the first of which line asks; also husks, of lines that changed since."""
         self._wanted: list[_Waiter] = []
         self._returned: list[Returned] = []
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks(broken)
         self._exchanging = False
         self.turned_away: Callable[[ActiveKey], None] = lambda active: None
         """Called with a key that finds too long a line before it; its record says when to come again."""
@@ -134,7 +132,7 @@ class Turns:
         self._waiters[active.key] = waiter
         active.claiming = True
         if self._policy.needs_address:
-            self._start(self._find_address(waiter))
+            self._tasks.start(self._find_address(waiter))
         else:
             self._line_up(waiter)
         return None
@@ -189,8 +187,7 @@ class Turns:
         """Give back what was not used."""
         for active in [waiter.active for waiter in self._waiters.values()] + list(self._granted):
             self.drop(active)
-        while self._tasks:
-            await asyncio.wait(set(self._tasks))
+        await self._tasks.all_ended()
 
     # -- lines -----------------------------------------------------------------------------------------------
 
@@ -256,7 +253,7 @@ class Turns:
     def _exchange(self) -> None:
         if not self._exchanging:
             self._exchanging = True
-            self._start(self._exchange_all())
+            self._tasks.start(self._exchange_all())
 
     async def _exchange_all(self) -> None:
         """One question at a time, with all that has come together meanwhile."""
@@ -294,16 +291,6 @@ class Turns:
         waiter.active.claim = claim
         self._granted.append(waiter.active)
         self._changed()
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._finish)
-
-    def _finish(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._broken(error)
 
 
 def _granted(waiter: _Waiter, hold: Hold) -> Claim:
