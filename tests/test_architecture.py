@@ -28,6 +28,7 @@ MACHINE = {
         "contents.seen",
     ),
     "reports": ("archive", "frontier.tally", "hosts", "urls"),
+    "traps": ("urls", "scope", "errors", "frontier.records"),
     "explanation": (
         "reports.units",
         "documents.listed",

@@ -53,6 +53,7 @@ from webcrawl.scope.scheme import SchemeRule
 from webcrawl.scope.sequence import Scope
 from webcrawl.scope.whitelist import WhitelistRule, whitelist_of
 from webcrawl.seeded import SeededHosts
+from webcrawl.trapping import Trapping, trapping_of
 from webcrawl.urls.politeness_key import PolitenessKey
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class Machine:
     private: PrivateAddressRule
     exclusions: ExclusionList | None
     seeded: SeededHosts
+    trapping: Trapping | None
     clocks: ClockStore | None = None
     """Where those clocks are kept that keys share with keys of other processes; None where there are none such."""
     contents: ContentSeen | None = None
@@ -112,14 +114,15 @@ def _build(crawler: Crawler) -> Machine:
     key = choices.politeness_key()
     private = private_addresses(crawler)
     exclusions = exclusions_of(configuration)
-    fixed, followed = scopes_of(configuration, choices, crawler.spider, private, exclusions)
-    intake = Intake(key, followed, fixed, choices.compared)
-    rules = RulesCache(ROBOTS_PARSED, configuration.product_token)
-    policies = _policies(crawler, configuration, choices, key, intake, rules)
     directory = jobdir_path(crawler)
     jobdir = None if directory is None else Jobdir(directory)
     seeded = SeededHosts(private)
     backend, clock = _backend_and_clock(configuration, choices, crawler, key, directory, seeded)
+    trapping = trapping_of(configuration, clock, backend, directory)
+    fixed, followed = scopes_of(configuration, choices, crawler.spider, private, exclusions)
+    intake = _intake(key, followed, fixed, choices, trapping)
+    rules = RulesCache(ROBOTS_PARSED, configuration.product_token)
+    policies = _policies(crawler, configuration, choices, key, intake, rules)
     return Machine(
         configuration,
         clock,
@@ -133,6 +136,7 @@ def _build(crawler: Crawler) -> Machine:
         private,
         exclusions,
         seeded,
+        trapping,
         backend.clocks if isinstance(backend, SharedBackend) else None,
         _contents(configuration, backend, directory),
     )
@@ -146,6 +150,22 @@ def _contents(configuration: Configuration, backend: Backend, directory: Path | 
     if configuration.frontier_backend == "memory" or directory is None:
         return ContentSeen(MemoryContents())
     return ContentSeen(SqliteContents(directory))
+
+
+def _intake(
+    key: PolitenessKey, followed: Scope, fixed: Scope, choices: Choices, trapping: Trapping | None
+) -> Intake:
+    if trapping is None:
+        return Intake(key, followed, fixed, choices.compared)
+    rule = trapping.rule
+    return Intake(
+        key,
+        followed.with_rule(rule),
+        fixed,
+        choices.compared,
+        standing=fixed.with_rule(rule),
+        withheld={rule.name: trapping.lookout.withheld},
+    )
 
 
 def exclusions_of(configuration: Configuration) -> ExclusionList | None:

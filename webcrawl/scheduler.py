@@ -141,6 +141,8 @@ class Scheduler:
             counts = await self.frontier.open()
             if machine.contents is not None:
                 await machine.contents.open()
+            if machine.trapping is not None:
+                await machine.trapping.begin(self, machine.intake, machine.clock())
         except BaseException as error:
             if heartbeat is not None:
                 heartbeat.end()

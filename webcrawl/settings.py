@@ -30,6 +30,10 @@ TOP_LEVEL_DOMAINS: list[str] = []  # such as "de", "gov.uk"; empty: all
 PORTS_ALLOWED: list[int] = []  # empty: all
 PATH_SEGMENTS_MAX = 0  # 0: no limit
 PATH_REPEATS_MAX = 7  # how often a path may say one to four segments in a row; 0: no limit
+TRAPS_QUARANTINE = True  # withhold patterns of URLs whose pages bring nothing new
+TRAPS_PAGES = 12  # in a row, of combinations of parameters; other shapes in proportion
+TRAPS_NEW_SHARE = 0.1  # of what a page says; with less it brings nothing new
+TRAPS_WITHHELD_MAX = 1000  # URLs remembered of each, to be queued when it is released
 CANONICAL_RULES = ["escapes", "empty_query"]  # differences between URLs that do not count
 HOST_RULES_FILE = None  # hosts that are one site under several names: startsWith, endsWith, synonym
 PAGES_PER_KEY_MAX = 0  # requests to one politeness key in all; 0: no limit
@@ -169,6 +173,7 @@ EXTENSIONS = {
     "webcrawl.extensions.heartbeat.Heartbeat": 7,
     "webcrawl.extensions.exclusions.Exclusions": 8,
     "webcrawl.extensions.feeding.Feeding": 9,
+    "webcrawl.extensions.traps.Traps": 9,
     "webcrawl.extensions.errors.Errors": 10,
     "webcrawl.extensions.statistics.Statistics": 20,
     "webcrawl.extensions.progress.Progress": 30,

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from tests.fakeweb.bench import BenchWeb
 from tests.fakeweb.dead import dead_names
 from tests.fakeweb.dns import NameServer, Zone
+from tests.fakeweb.labyrinth import Labyrinth
 from tests.fakeweb.log import AccessLog, Hit, read_log
 from tests.fakeweb.names import loopback_address
 from tests.fakeweb.ports import Ports, closed_port, silent_port
@@ -37,8 +38,10 @@ _LOG_READER = "reader-of-the-log"
 _ROOT = Path(__file__).resolve().parents[2]
 
 
-def build(config: Config) -> Web | BenchWeb:
+def build(config: Config) -> Web | BenchWeb | Labyrinth:
     """Build the site a configuration describes."""
+    if config.kind == "labyrinth":
+        return Labyrinth(config.hosts, suffix=config.suffix)
     if config.kind == "bench":
         return BenchWeb(config.seed, config.hosts, config.pages or 100, config.fresh, suffix=config.suffix)
     return Web.from_config(config)
@@ -69,7 +72,7 @@ class Served:
     """A fake web that runs in another process."""
 
     config: Config
-    site: Web | BenchWeb
+    site: Web | BenchWeb | Labyrinth
     """The same web, built here: to ask for its URLs and its truth."""
     pid: int
     ports: Ports
@@ -172,7 +175,7 @@ async def serve(
 
 
 async def _open(
-    config: Config, site: Web | BenchWeb, log: AccessLog | None, stack: AsyncExitStack
+    config: Config, site: Web | BenchWeb | Labyrinth, log: AccessLog | None, stack: AsyncExitStack
 ) -> tuple[FakeWeb, str | None]:
     """Open every listener the configuration asks for."""
     own = {name: (loopback_address(index),) for index, name in enumerate(site.hosts)}

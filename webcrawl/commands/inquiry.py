@@ -32,6 +32,8 @@ from webcrawl.scope.exclusion import ExclusionError
 from webcrawl.scope.patterns import PatternsError
 from webcrawl.scope.private import names_that_allow
 from webcrawl.scope.whitelist import WhitelistError, whitelist_of
+from webcrawl.traps.quarantine import Quarantine
+from webcrawl.traps.rule import TrapRule
 from webcrawl.urls.canonical import canonical
 from webcrawl.urls.host_rules import HostRulesError
 from webcrawl.urls.politeness_key import host_of
@@ -39,7 +41,7 @@ from webcrawl.urls.resolve import resolve
 from webcrawl.urls.seeds import BadSeed, Seed, SeedsError, read_seed, read_seeds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from scrapy.settings import BaseSettings
 
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from webcrawl.explanation.visits import Visits
     from webcrawl.frontier.backends.sighting import Sighting
     from webcrawl.scope.private import PrivateAddressRule
+    from webcrawl.traps.quarantine import Trap
 
 _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:").match
 _SCOPE = "scope:"
@@ -128,7 +131,7 @@ class Inquiry:
         explanation = explain(
             address,
             key,
-            self._rules(private),
+            self._rules(private, [] if crawl is None else crawl.traps()),
             time.time() if sighting is None else sighting.now,
             sighting=sighting,
             visits=visits,
@@ -165,17 +168,21 @@ class Inquiry:
 
     # -- the rules -------------------------------------------------------------------------------------------
 
-    def _rules(self, private: PrivateAddressRule) -> Rules:
+    def _rules(self, private: PrivateAddressRule, traps: Iterable[Trap]) -> Rules:
         configuration = self._configuration
         fixed, followed = scopes_of(
             configuration, self._choices, self._spider, private, exclusions_of(configuration)
         )
+        quarantine = Quarantine()
+        quarantine.learn(traps)
+        trap = TrapRule(quarantine)
         return Rules(
-            followed,
+            followed.with_rule(trap) if configuration.traps_quarantine else followed,
             fixed,
             politeness_of(configuration),
             configuration.product_token,
             configuration.pages_per_key_max,
+            standing=fixed.with_rule(trap) if configuration.traps_quarantine else fixed,
         )
 
     def _learn_named(self, address: Address, private: PrivateAddressRule) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from webcrawl.frontier.backends.sqlite.standing import standing_of
 from webcrawl.frontier.backends.standing import Standing, Worker
 from webcrawl.hosts.record import Pauses
 from webcrawl.jobdir import Jobdir
+from webcrawl.traps.quarantine import Trap
+from webcrawl.traps.stores.sqlite import SqliteTraps
 
 FRONTIER = "frontier.db"
 
@@ -90,6 +93,26 @@ class LocalCrawl:
                 f"the crawl in {self._jobdir.path} cannot be told to look: {error.strerror or error}"
             ) from error
         return self.at_work()
+
+    def traps(self) -> list[Trap]:
+        """All patterns that are or were in quarantine. :raises webcrawl.errors.JobdirUnusable: it is no crawl"""
+        return asyncio.run(self._traps(()))
+
+    def release_traps(self, patterns: Sequence[str]) -> list[Trap]:
+        """Let patterns go; all of them as they are then. The crawl queues what was withheld, at once or when it goes
+        on.
+        """
+        return asyncio.run(self._traps(patterns))
+
+    async def _traps(self, release: Sequence[str]) -> list[Trap]:
+        if not self._path.is_file():
+            raise JobdirUnusable(
+                f"{self._jobdir.path} is no crawl with a frontier on disk: it has no {FRONTIER}"
+            )
+        store = SqliteTraps(self._jobdir.path)
+        if release:
+            await store.release(release, time.time())
+        return await store.traps()
 
     def at_work(self) -> list[Worker]:
         """The process that works on it, if there is one, with the exclusion list that it goes by."""

@@ -16,15 +16,17 @@ from webcrawl.frontier.backends.redis.reach import reach_of
 from webcrawl.frontier.backends.redis.sighting import sighting_of
 from webcrawl.reports import units
 from webcrawl.scope.private import names_that_allow
+from webcrawl.traps.stores.redis import RedisTraps
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from webcrawl.frontier.backends.findings import Checked
     from webcrawl.frontier.backends.reach import Asked, Reach
     from webcrawl.frontier.backends.sighting import Sighting, Use
     from webcrawl.frontier.backends.standing import Standing, Worker
     from webcrawl.hosts.record import Pauses
+    from webcrawl.traps.quarantine import Trap
 
 LOOK_SECONDS = 0.5
 """Between two looks at whether workers obeyed."""
@@ -118,6 +120,21 @@ class SharedCrawl:
             return await work(
                 Audit(control, self._delay_seconds, progress=progress or (lambda done, total: None))
             )
+
+    def traps(self) -> list[Trap]:
+        """All patterns that are or were in quarantine."""
+        return asyncio.run(self._traps(()))
+
+    def release_traps(self, patterns: Sequence[str]) -> list[Trap]:
+        """Let patterns go; all of them as they are then. Whoever is at work queues what was withheld."""
+        return asyncio.run(self._traps(patterns))
+
+    async def _traps(self, release: Sequence[str]) -> list[Trap]:
+        async with self._control() as control:
+            store = RedisTraps(control.server, control.spider)
+            if release:
+                await store.release(release, await control.now())
+            return await store.traps()
 
     # -- commanding ------------------------------------------------------------------------------------------
 

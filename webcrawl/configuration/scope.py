@@ -92,6 +92,21 @@ class ScopeSettings:
     path_repeats_max: int = setting(
         whole(0, 1000, zero="no limit"), 7, "", "how often a path may say one to four segments in a row"
     )
+    traps_quarantine: bool = setting(
+        switch(), True, "", "whether patterns of URLs are withheld whose pages bring nothing new"
+    )
+    traps_pages: int = setting(
+        whole(3, 100_000),
+        12,
+        "pages",
+        "in a row that bring nothing new, of which combinations of parameters are a trap; other shapes in proportion",
+    )
+    traps_new_share: float = setting(
+        real(0, 1), 0.1, "", "the share of what a page says that is to be new, or it brings nothing"
+    )
+    traps_withheld_max: int = setting(
+        whole(0, 1_000_000), 1000, "URLs", "remembered of a trap, to be queued when it is released"
+    )
     mime_types_wanted: tuple[str, ...] = setting(
         mime_patterns(), ["text/*", "application/xhtml+xml"], "", "a body of another type is not read"
     )

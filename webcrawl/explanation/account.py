@@ -85,6 +85,8 @@ class Rules:
     """The product token."""
     pages_per_key_max: int = 0
     """Fetches of a key after which what is left in its queue is refused; 0 for no limit."""
+    standing: Scope | None = None
+    """What is asked again at its turn about a URL that was followed; ``fixed`` where there is none."""
 
 
 def explain(
@@ -111,6 +113,7 @@ def explain(
         Candidate(address.url, address.host, key, found or 0),
         rules.followed,
         rules.fixed,
+        rules.standing or rules.fixed,
         stage,
         depth_known=found is not None or stage is Stage.SEED,
     )

@@ -47,13 +47,14 @@ class Scoping:
 
 
 def scoping_of(
-    candidate: Candidate, followed: Scope, fixed: Scope, stage: Stage, *, depth_known: bool
+    candidate: Candidate, followed: Scope, fixed: Scope, standing: Scope, stage: Stage, *, depth_known: bool
 ) -> Scoping:
-    """``fixed``: the rules that are asked about seeds too; ``followed``: those for links, these among them."""
+    """``fixed``: the rules that are asked about seeds too; ``followed``: those for links, these among them;
+    ``standing``: those that are asked about links again when their turn comes."""
     for_all = {rule.name for rule in fixed.rules}
     words = [
         RuleWord(word.rule, word.objection, stage is Stage.LINK or word.rule in for_all)
         for word in followed.words(candidate)
     ]
-    standing = fixed.verdict(candidate).rule
-    return Scoping(stage, candidate.depth, depth_known, tuple(words), standing)
+    again = fixed if stage is Stage.SEED else standing
+    return Scoping(stage, candidate.depth, depth_known, tuple(words), again.verdict(candidate).rule)

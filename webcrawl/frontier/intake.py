@@ -52,6 +52,10 @@ class Recent:
         self._old.clear()
 
 
+Withhold = Callable[[str, str, int, str | None], None]
+"""Told of a URL that was refused: URL, host, depth, via."""
+
+
 class Intake:
     """Gives links their key, their fingerprint and the scope's verdict."""
 
@@ -61,11 +65,20 @@ class Intake:
         scope: Scope,
         fixed: Scope,
         rules: CanonicalRules = DEFAULT,
+        *,
+        standing: Scope | None = None,
+        withheld: Mapping[str, Withhold] | None = None,
     ) -> None:
-        """``scope`` is asked about what is followed, ``fixed`` about seeds, which need not match a whitelist."""
+        """``scope`` is asked about what is followed, ``fixed`` about seeds, which need not match a whitelist.
+
+        ``standing`` is asked again about what was followed when its turn comes; ``fixed``, if there is none.
+        ``withheld`` hears of URLs that rules of these names refuse.
+        """
         self._key = key.of_host
         self._scope = scope.verdict
         self._fixed = fixed.verdict
+        self._standing = (standing or fixed).verdict
+        self._withheld = dict(withheld or {})
         self._rules = rules
         self._recent = Recent()
 
@@ -82,6 +95,7 @@ class Intake:
                 taken.entries.append(UrlEntry(url, key, mark, 0, 0, depth, via))
             else:
                 taken.refused.append((url, answer.rule or "other"))
+                self._withhold(answer.rule, url, host, depth, via)
             if answer.rule != "depth":
                 # What lies too deep here may be found again nearer to a seed.
                 recent.add(mark)
@@ -142,8 +156,17 @@ class Intake:
         """The word of the rules that may have changed since the entry was queued: None, or the rule."""
         if not entry.url.startswith("http"):
             return None
-        answer = self._fixed(Candidate(entry.url, host_of(entry.url), entry.key, entry.depth))
-        return None if answer.allowed else answer.rule
+        host = host_of(entry.url)
+        verdict = self._fixed if entry.via is None else self._standing
+        answer = verdict(Candidate(entry.url, host, entry.key, entry.depth))
+        if answer.allowed:
+            return None
+        self._withhold(answer.rule, entry.url, host, entry.depth, entry.via)
+        return answer.rule
+
+    def _withhold(self, rule: str | None, url: str, host: str, depth: int, via: str | None) -> None:
+        if rule in self._withheld:
+            self._withheld[rule](url, host, depth, via)
 
     def _one(
         self, url: str, verdict: Callable[[Candidate], Verdict], depth: int, via: str | None, redirects: int
@@ -152,6 +175,7 @@ class Intake:
         key = self._key(host)
         answer = verdict(Candidate(url, host, key, depth, redirects))
         if not answer.allowed:
+            self._withhold(answer.rule, url, host, depth, via)
             return str(answer.rule)
         mark = fingerprint(canonical(url, self._rules))
         return UrlEntry(url, key, mark, 0, 0, depth, via, redirects=redirects)

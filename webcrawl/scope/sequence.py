@@ -26,6 +26,10 @@ class Scope:
         self.rules: tuple[Rule, ...] = tuple(rules)
         self._questions = [(rule.refuses, rule.name) for rule in self.rules]
 
+    def with_rule(self, rule: Rule) -> Scope:
+        """The same rules and one more behind them."""
+        return Scope((*self.rules, rule))
+
     def verdict(self, candidate: Candidate) -> Verdict:
         """Return what the first rule that objects says, or ALLOWED."""
         for refuses, name in self._questions:

@@ -13,6 +13,7 @@ from webcrawl.items import Page
 from webcrawl.machine import machine_of
 from webcrawl.meta import detach, fetch_meta
 from webcrawl.scheduler import flight_of
+from webcrawl.traps.wording import wording_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from webcrawl.frontier.records import UrlEntry
     from webcrawl.scheduler import Flight
 
 
@@ -39,6 +41,7 @@ class PageMiddleware:
         self._crawler = crawler
         machine = machine_of(crawler)
         self._intake = machine.intake
+        self._lookout = None if machine.trapping is None else machine.trapping.lookout
         self._avoided = frozenset(machine.configuration.nofollow_rels)
 
     @classmethod
@@ -78,20 +81,26 @@ class PageMiddleware:
             return
         if asked != in_header and flight.outcome.entry is not None:
             flight.outcome.entry.record.extra |= asked.facts()
+        found: list[UrlEntry] = []
         if not asked.nofollow:
-            self._take(page, flight)
+            found = self._take(page, flight)
         elif page.links:
             rule = HEADER if in_header.nofollow else META
             flight.scheduler.frontier.tally.refused(rule, len(page.links))
+        if self._lookout is not None:
+            entry, encoding = flight.lease.entry, page.encoding or "utf-8"
+            self._lookout.page(entry.url, entry.via, lambda: wording_of(response.body, encoding), found)
 
-    def _take(self, page: Page, flight: Flight) -> None:
+    def _take(self, page: Page, flight: Flight) -> list[UrlEntry]:
+        """Queue the links of a page; those that are new."""
         entry, avoided, tally = flight.lease.entry, self._avoided, flight.scheduler.frontier.tally
         urls = [url for url, _, _, rel in page.links if not rel or avoided.isdisjoint(rel.split())]
         if len(urls) < len(page.links):
             tally.refused(REL, len(page.links) - len(urls))
         if not urls:
-            return
+            return []
         taken = self._intake.links(urls, entry.depth + 1, entry.url)
         flight.outcome.discovered += taken.entries
         for _, rule in taken.refused:
             tally.refused(rule)
+        return taken.entries

@@ -252,6 +252,16 @@ class RedisBackend:
         """The list ``key``, to which anybody pushes URLs for the crawl."""
         return StartList(self._server, key, self._member, self._options.lease_seconds, self._clock)
 
+    @property
+    def spider(self) -> str:
+        """What all names of the crawl begin with."""
+        return self._options.spider
+
+    @property
+    def server(self) -> Server:
+        """The connection, for what else of the crawl is kept there."""
+        return self._server
+
     async def allow_hosts(self, hosts: Sequence[str]) -> None:
         await self._seeded.tell(hosts)
 

@@ -1,0 +1,187 @@
+"""``scrapy traps [release PATTERN|ID...|all]``: the traps that a crawl has found, and how they are let go.
+
+0: done, or nothing to do. 2: the command or a setting is wrong, no trap is called so, or the crawl cannot be reached;
+a line on standard error says why.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from scrapy.commands import ScrapyCommand
+
+from webcrawl.commands.answering import complain, refuse, tell
+from webcrawl.commands.arguments import BROAD
+from webcrawl.commands.crawl_asked import NOT_FROM_OUTSIDE, crawl_asked
+from webcrawl.configuration import Configuration, check
+from webcrawl.errors import CrawlError, Problem
+from webcrawl.reports import units
+from webcrawl.traps.quarantine import in_words
+from webcrawl.urls.listfile import printable
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+
+    from webcrawl.commands.local_crawl import LocalCrawl
+    from webcrawl.commands.shared_crawl import SharedCrawl
+    from webcrawl.traps.quarantine import Trap
+
+RELEASE, ALL = "release", "all"
+
+
+class Command(ScrapyCommand):
+    requires_project = True
+    requires_crawler_process = False
+
+    def syntax(self) -> str:
+        return "[options] [release <PATTERN|ID>... | release all]"
+
+    def short_desc(self) -> str:
+        return "List the traps that a crawl has found, or let them go"
+
+    def long_desc(self) -> str:
+        return (
+            "Patterns of URLs whose pages brought nothing new are in quarantine: what matches is withheld. Without "
+            "an argument they are listed, each with the reason and samples. release lets patterns go: what was "
+            "withheld of them is queued again, and they are never judged again. Which crawl is meant say "
+            "-s REDIS_URL=... or -s JOBDIR=DIR, running or not."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        add = parser.add_argument
+        add("--spider", metavar="NAME", default=BROAD, help="whose crawl on Redis (default: %(default)s)")
+        add("--json", action="store_true", help="one JSON object")
+        add("--dry-run", action="store_true", help="release: say what would be let go, change nothing")
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        assert self.settings is not None
+        known = frozenset(self.settings)
+        super().process_options(args, opts)
+        problems = list(_wrong_words(args, opts))
+        problems += check(self.settings, [item.partition("=")[0] for item in opts.set], known)
+        if problems:
+            refuse("traps", problems)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        try:
+            self._carry_out(args, opts)
+            self.exitcode = 0
+        except CrawlError as error:
+            self.exitcode = complain("traps", [error])
+        except KeyboardInterrupt:
+            sys.stderr.write("scrapy traps: interrupted\n")
+            self.exitcode = 1
+
+    def _carry_out(self, args: list[str], opts: argparse.Namespace) -> None:
+        crawl = self._crawl(opts.spider)
+        traps = crawl.traps()
+        if not args:
+            tell(_as_json(crawl, traps) if opts.json else _as_text(crawl, traps))
+            return
+        chosen = _chosen(args[1:], traps)
+        if not opts.dry_run and chosen:
+            after = {trap.pattern: trap for trap in crawl.release_traps([trap.pattern for trap in chosen])}
+            chosen = [after[trap.pattern] for trap in chosen]
+        if opts.json:
+            tell(_as_json(crawl, chosen))
+        else:
+            tell(_released(crawl, chosen, dry_run=opts.dry_run))
+
+    def _crawl(self, spider: str) -> SharedCrawl | LocalCrawl:
+        assert self.settings is not None
+        configuration = Configuration.from_settings(self.settings)
+        crawl = crawl_asked(self.settings, configuration, spider)
+        if crawl is not None:
+            return crawl
+        if configuration.frontier_backend == "memory":
+            raise CrawlError(NOT_FROM_OUTSIDE)
+        raise CrawlError("which crawl? give -s REDIS_URL=... for one on Redis, or -s JOBDIR=DIR")
+
+
+def _wrong_words(args: Sequence[str], opts: argparse.Namespace) -> Iterator[Problem]:
+    if args and args[0] != RELEASE:
+        yield Problem(args[0], f"is no command of traps; there is {RELEASE}")
+    elif args and not args[1:]:
+        yield Problem(RELEASE, "which? give patterns or their ids as scrapy traps lists them, or all")
+    elif opts.dry_run and not args:
+        yield Problem("--dry-run", f"is for {RELEASE}")
+
+
+def _chosen(names: Sequence[str], traps: Sequence[Trap]) -> list[Trap]:
+    """Those that are named and in quarantine. :raises CrawlError: one is not known"""
+    held = [trap for trap in traps if trap.released_at is None]
+    if list(names) == [ALL]:
+        return held
+    chosen: dict[str, Trap] = {}
+    for name in names:
+        found = [trap for trap in traps if name in (trap.id, trap.pattern)]
+        if not found:
+            raise CrawlError(f"no trap of this crawl is called {printable(name)}")
+        chosen.update((trap.pattern, trap) for trap in found if trap.released_at is None)
+    return list(chosen.values())
+
+
+def _as_text(crawl: SharedCrawl | LocalCrawl, traps: Sequence[Trap]) -> str:
+    held = [trap for trap in traps if trap.released_at is None]
+    lines = [f"{crawl.name}: {units.things(len(held), 'pattern')} in quarantine"]
+    for trap in traps:
+        state = "" if trap.released_at is None else f", released {_moment(trap.released_at)}"
+        lines += [
+            "",
+            f"{trap.id}  {printable(trap.pattern)}{state}",
+            f"  covers    {printable(in_words(trap.pattern))}",
+            f"  why       {trap.why}",
+            f"  since     {_moment(trap.since)}",
+            f"  looked at {units.things(trap.looked, 'page')}",
+            f"  withheld  {units.things(trap.withheld, 'URL')}",
+            *(f"  such as   {printable(url)}" for url in trap.samples),
+        ]
+    if held:
+        lines += ["", "scrapy traps release ID lets one go, with the same -s"]
+    return "\n".join(lines)
+
+
+def _released(crawl: SharedCrawl | LocalCrawl, traps: Sequence[Trap], *, dry_run: bool) -> str:
+    if not traps:
+        return f"{crawl.name}: nothing of it is in quarantine any more"
+    verb = "would be released" if dry_run else "is released"
+    lines = [
+        f"{trap.id}  {printable(trap.pattern)} {verb}; {units.things(trap.withheld, 'URL')} withheld"
+        for trap in traps
+    ]
+    if not dry_run:
+        when = "within seconds" if crawl.at_work() else "when the crawl goes on"
+        lines.append(f"What is remembered of them is queued again {when}")
+    return "\n".join(lines)
+
+
+def _moment(at: float) -> str:
+    return f"{datetime.fromtimestamp(at):%Y-%m-%d %H:%M:%S}"
+
+
+def _as_json(crawl: SharedCrawl | LocalCrawl, traps: Sequence[Trap]) -> str:
+    found: dict[str, Any] = {
+        "storage": crawl.storage,
+        "place": crawl.place,
+        "traps": [_as_object(trap) for trap in traps],
+    }
+    return json.dumps(found)
+
+
+def _as_object(trap: Trap) -> dict[str, Any]:
+    return {
+        "id": trap.id,
+        "pattern": trap.pattern,
+        "covers": in_words(trap.pattern),
+        "why": trap.why,
+        "since": trap.since,
+        "looked": trap.looked,
+        "withheld": trap.withheld,
+        "samples": list(trap.samples),
+        "released_at": trap.released_at,
+    }

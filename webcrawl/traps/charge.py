@@ -1,0 +1,71 @@
+"""What a page that brings nothing new counts for against its pattern.
+
+Much for URLs that grow out of each other, as no finite set of pages does for long; nothing where it may be chance. A
+pattern is guilty at ``POINTS``, and pages in a row are all that counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from webcrawl.traps.dates import Dated, dated, stem_of
+from webcrawl.traps.kinship import extends, follows
+from webcrawl.traps.pattern import DEEP, REPEATED, Shape, shape_of
+
+POINTS = 60
+REPEATS = 10.0
+"""Six pages of a path that says a segment again, each below one that brought nothing new either."""
+REPEATS_CHAIN = 2
+COMBINES = 5.0
+"""Twelve of combinations of parameters."""
+DEEPENS = 5.0
+CHAIN_LEAST = 3
+"""Twelve pages below pages that brought nothing new either, up to the third before."""
+PERIOD = 6.0
+"""Ten months."""
+DAY = 3.0
+"""Twenty days, or dates found elsewhere: days without anything are many."""
+ONE_PARAMETER = 3.0
+NUMBERED = 2.0
+"""Thirty pages that are numbered in the path."""
+WITHOUT_ISSUE = 0.0
+"""Pages that lead to no further page of their kind come to an end by themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Barren:
+    """A page that brought nothing new.
+
+    ``pattern``: under which it is judged; ``breeds``: whether it leads to new URLs of its own kind; ``chain``: how
+    many such pages led to each other up to this one.
+    """
+
+    shape: Shape
+    pattern: str
+    via: str | None
+    breeds: bool
+    chain: int
+
+
+def points_of(page: Barren) -> float:
+    """Between 0 and ``REPEATS``."""
+    shape = page.shape
+    via = None if page.via is None else shape_of(page.via)
+    if page.pattern.endswith((REPEATED, DEEP)):
+        repeats = page.pattern.endswith(REPEATED)
+        grows = page.breeds and via is not None and extends(shape, via)
+        if not grows or page.chain < (REPEATS_CHAIN if repeats else CHAIN_LEAST):
+            return WITHOUT_ISSUE
+        return REPEATS if repeats else DEEPENS
+    is_child = via is not None and follows(shape, via)
+    when = dated(shape)
+    if when is not Dated.NO:
+        is_child = is_child or (via is not None and stem_of(via) == stem_of(shape))
+        return PERIOD if is_child and page.breeds and when is Dated.PERIOD else DAY
+    if not is_child:
+        return WITHOUT_ISSUE
+    if len(shape.parameters) > 1 or any("," in value for value in shape.parameters.values()):
+        return COMBINES if page.breeds else COMBINES / 2
+    if not page.breeds:
+        return WITHOUT_ISSUE
+    return ONE_PARAMETER if shape.parameters else NUMBERED

@@ -1,0 +1,286 @@
+"""The judge of patterns: which of them bring nothing new, and by their shape will never come to an end.
+
+Pages are counted by pattern. What a page says is looked at only once its pattern has several, and the less often the
+longer it goes on bringing something new. A page is barren when it says next to nothing that others of its path did
+not say, and leads to no URL that is new and of another kind. Barren pages in a row are the evidence; how many are
+needed depends on how the URLs were found and what they look like. Nothing here asks for the time.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from webcrawl.traps.charge import POINTS, Barren, points_of
+from webcrawl.traps.kinship import Kin, extends, kin_of
+from webcrawl.traps.novelty import Sketch
+from webcrawl.traps.pattern import DEEP, REPEATED, Shape, shape_of
+from webcrawl.traps.wording import Wording
+
+LOOKED_FROM = 2
+"""Pages of a path after which its pages are looked at."""
+PATIENT_AFTER = 4
+STRIDES = (1, 3, 5, 9, 17)
+"""After so many pages in a row that brought something new, every third is looked at, then every fifth and so on. Odd,
+so that of two kinds that take turns both are looked at."""
+STRIDE_OF_LEADING = 3
+"""Likewise where they said nothing new, and only led on."""
+PATHS_MAX = 20_000
+SKETCHES_MAX = 256
+"""Of so many paths the sketch is kept; 16 MB."""
+SAMPLES = 5
+VALUES_MAX = 64
+STRANDS_MAX = 128
+VALUES_LEAST, SETS_LEAST = 3, 4
+"""A parameter is to blame when it took so many values, or stood beside so many different others."""
+WARMED_UP = 6
+"""The first pages that are looked at say much that is new because nothing is known yet."""
+GAPS = 4
+"""A pattern that brought something new now and then may be barren for so many times its usual gap."""
+DULL_FROM = 4
+"""After so many pages that said nothing new, what leads to their kind leads nowhere."""
+NEW_WORDS = 2
+"""A page with so many words that are new is not barren."""
+DEEP_SEGMENTS = 4
+USUAL_PAGES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A pattern that is a trap, and why."""
+
+    pattern: str
+    why: str
+    looked: int
+    samples: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Strand:
+    """The pages of a path that have a certain parameter, or those without any."""
+
+    looked: int = 0
+    told: int = 0
+    """Those that said something new."""
+    fruitful: int = 0
+    """Those, and those that led on."""
+    run: int = 0
+    """Barren ones in a row."""
+    points: float = 0.0
+    values: set[int] = field(default_factory=set)
+    sets: set[int] = field(default_factory=set)
+    samples: list[str] = field(default_factory=list)
+
+    def rest(self) -> None:
+        """Begin to count anew."""
+        self.run, self.points = 0, 0.0
+        self.values.clear()
+        self.sets.clear()
+        self.samples.clear()
+
+    @property
+    def is_patient(self) -> bool:
+        """Whether the run is not longer than what was usual before."""
+        return self.fruitful > 0 and self.run * self.fruitful < GAPS * (self.looked - self.run)
+
+
+@dataclass(slots=True)
+class _Path:
+    """What is known of the pages of one path."""
+
+    pages: int = 0
+    look_at: int = LOOKED_FROM
+    looked: int = 0
+    told: int = 0
+    """Pages that said something new, when it was known already what is usual."""
+    streak: int = 0
+    strands: dict[str, Strand] = field(default_factory=dict)
+    traps: int = 0
+    """Patterns of this path that were found guilty."""
+
+    def strands_of(self, shape: Shape) -> dict[str, Strand]:
+        """Those that a page belongs to, by the names of its parameters; "" without any."""
+        names = list(shape.parameters) or [""]
+        known = self.strands
+        return {
+            name: known.setdefault(name, Strand())
+            for name in names
+            if name in known or len(known) < STRANDS_MAX
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A fetched page. ``wording`` is called if need be; ``found`` are URLs that are new to the crawl."""
+
+    url: str
+    via: str | None
+    wording: Callable[[], Wording]
+    found: Callable[[], Iterator[str]]
+
+
+class _Issue(Enum):
+    """Whether a page leads to new URLs: of other kinds, of its own alone, or to none."""
+
+    LEADS_ON = auto()
+    BREEDS = auto()
+    NONE = auto()
+
+
+class Judge:
+    """Remembers the paths that were met last; memory is bounded by their number."""
+
+    def __init__(self, pages: int = USUAL_PAGES, new_share: float = 0.1) -> None:
+        """``pages``: barren ones in a row that make combinations of parameters a trap; other shapes need more or less
+        of them in proportion. ``new_share``: of what a page says, below which it is barren.
+        """
+        self._quota = POINTS * pages / USUAL_PAGES
+        self._new_share = new_share
+        self._paths: OrderedDict[str, _Path] = OrderedDict()
+        self._sketches: OrderedDict[str, Sketch] = OrderedDict()
+        self._chains: OrderedDict[int, int] = OrderedDict()
+
+    def seen(self, shape: Shape, visit: Visit) -> list[Evidence]:
+        """A page was fetched; what that proves."""
+        pattern = _judged_as(shape, visit)
+        if pattern is None:
+            return []
+        path = self._path(pattern)
+        path.pages += 1
+        if path.pages < path.look_at and not (path.pages == 1 and pattern.endswith(REPEATED)):
+            return []
+        known = pattern in self._sketches
+        sketch = self._sketch(pattern)
+        wording = visit.wording()
+        share, words = sketch.take(wording)
+        if not known:
+            return []
+        says_new = share >= self._new_share or words >= NEW_WORDS
+        issue = self._issue(shape, pattern, visit.found())
+        barren = not says_new and issue is not _Issue.LEADS_ON
+        self._reckon_stride(path, barren, says_new)
+        path.looked += 1
+        path.told += says_new and path.looked > WARMED_UP
+        strands = path.strands_of(shape)
+        for strand in strands.values():
+            strand.looked += 1
+            strand.told += says_new
+            if not barren:
+                strand.fruitful += path.looked > WARMED_UP
+                strand.rest()
+        if not barren:
+            return []
+        page = Barren(shape, pattern, visit.via, issue is _Issue.BREEDS, self._chain(pattern, visit))
+        self._charge(page, visit.url, strands)
+        return self._verdicts(shape, pattern, path, strands)
+
+    def _issue(self, shape: Shape, pattern: str, found: Iterator[str]) -> _Issue:
+        """What becomes of the URLs that a page brought."""
+        breeds = False
+        for url in found:
+            other = shape_of(url)
+            if other.sessions:
+                # Each visit makes them new.
+                continue
+            kin = kin_of(shape, other, goes_deeper=pattern.endswith(DEEP))
+            if kin is Kin.OTHER or (kin is Kin.NEAR and not self._is_dull(other)):
+                return _Issue.LEADS_ON
+            breeds = True
+        return _Issue.BREEDS if breeds else _Issue.NONE
+
+    def _is_dull(self, shape: Shape) -> bool:
+        """Whether of the pages of a kind several were looked at, and none of them said anything new."""
+        path = self._paths.get(shape.pattern)
+        if path is None:
+            return False
+        if path.looked >= WARMED_UP + DULL_FROM and not path.told:
+            return True
+        strands = [path.strands.get(name) for name in list(shape.parameters) or [""]]
+        return any(one is not None and one.looked >= DULL_FROM and not one.told for one in strands)
+
+    def _path(self, pattern: str) -> _Path:
+        path = self._paths.get(pattern)
+        if path is None:
+            path = self._paths[pattern] = _Path()
+            if len(self._paths) > PATHS_MAX:
+                gone, _ = self._paths.popitem(last=False)
+                self._sketches.pop(gone, None)
+        else:
+            self._paths.move_to_end(pattern)
+        return path
+
+    def _sketch(self, pattern: str) -> Sketch:
+        sketch = self._sketches.setdefault(pattern, Sketch())
+        self._sketches.move_to_end(pattern)
+        if len(self._sketches) > SKETCHES_MAX:
+            self._sketches.popitem(last=False)
+        return sketch
+
+    @staticmethod
+    def _reckon_stride(path: _Path, barren: bool, says_new: bool) -> None:
+        path.streak = 0 if barren else path.streak + 1
+        stride = STRIDES[min(path.streak // PATIENT_AFTER, len(STRIDES) - 1)]
+        path.look_at = path.pages + (stride if says_new else min(stride, STRIDE_OF_LEADING))
+
+    def _chain(self, pattern: str, visit: Visit) -> int:
+        """How many barren pages led to each other up to this one."""
+        if not pattern.endswith((DEEP, REPEATED)):
+            return 1
+        chain = self._chains[hash(visit.url)] = 1 + self._chains.get(hash(visit.via), 0)
+        if len(self._chains) > PATHS_MAX:
+            self._chains.popitem(last=False)
+        return chain
+
+    @staticmethod
+    def _charge(page: Barren, url: str, strands: dict[str, Strand]) -> None:
+        points = points_of(page)
+        parameters = page.shape.parameters
+        names = hash(frozenset(parameters))
+        for name, strand in strands.items():
+            strand.run += 1
+            strand.points += points
+            if len(strand.values) < VALUES_MAX:
+                strand.values.add(hash(parameters.get(name)))
+                strand.sets.add(names)
+            if len(strand.samples) < SAMPLES:
+                strand.samples.append(url)
+
+    def _verdicts(
+        self, shape: Shape, pattern: str, path: _Path, strands: dict[str, Strand]
+    ) -> list[Evidence]:
+        guilty = {name: one for name, one in strands.items() if self._is_guilty(name, one, path.traps)}
+        if not guilty:
+            return []
+        # What varies most explains the others; those have to be found guilty without it.
+        most = max(len(one.values) for one in guilty.values())
+        found = [
+            _evidence(shape.of_parameter(name) if name else pattern, one)
+            for name, one in guilty.items()
+            if len(one.values) == most
+        ]
+        path.traps += len(found)
+        for strand in path.strands.values():
+            strand.rest()
+        return found
+
+    def _is_guilty(self, name: str, strand: Strand, traps: int) -> bool:
+        """The more of a path is in quarantine, the less is needed for the rest of it."""
+        if strand.points < self._quota / min(1 + traps, 3) or strand.is_patient:
+            return False
+        return not name or len(strand.values) >= VALUES_LEAST or len(strand.sets) >= SETS_LEAST
+
+
+def _evidence(pattern: str, strand: Strand) -> Evidence:
+    why = f"{strand.run} pages in a row brought nothing new"
+    return Evidence(pattern, why, strand.looked, tuple(strand.samples))
+
+
+def _judged_as(shape: Shape, visit: Visit) -> str | None:
+    """Under which pattern a page is looked at; None for one that is like no other."""
+    if shape.varies or shape.parameters:
+        return shape.pattern
+    if len(shape.segments) >= DEEP_SEGMENTS and visit.via is not None and extends(shape, shape_of(visit.via)):
+        return shape.below(1)
+    return None

@@ -1,0 +1,80 @@
+"""What is asked about every fetched page: whether its kind of pages is a trap."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from webcrawl.traps.judge import Judge, Visit
+from webcrawl.traps.pattern import shape_of
+from webcrawl.traps.quarantine import Quarantine, Withheld, how_to_release, in_words
+from webcrawl.traps.sessions import Sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webcrawl.frontier.records import UrlEntry
+    from webcrawl.traps.judge import Evidence
+    from webcrawl.traps.wording import Wording
+
+logger = logging.getLogger(__name__)
+
+FOUND_MAX = 100
+"""New URLs of a page that are looked at."""
+
+
+class Lookout:
+    """Judges pages, and fills the quarantine with what is found guilty."""
+
+    def __init__(
+        self, clock: Callable[[], float], *, pages: int, new_share: float, withheld_max: int
+    ) -> None:
+        """``clock``: epoch seconds. ``pages`` and ``new_share`` as for ``Judge``, ``withheld_max`` for
+        ``Quarantine``.
+        """
+        self._clock = clock
+        self._judge = Judge(pages, new_share)
+        self._sessions = Sessions()
+        self.quarantine = Quarantine(withheld_max, self._sessions.has)
+
+    def page(
+        self, url: str, via: str | None, wording: Callable[[], Wording], found: Sequence[UrlEntry]
+    ) -> None:
+        """A page of text was fetched. ``wording`` is called at most once; ``found``: its links that are new."""
+        shape = shape_of(url)
+        if not (shape.varies or shape.parameters or shape.sessions or len(shape.segments) > 3):
+            return
+        said: list[Wording] = []
+
+        def once() -> Wording:
+            if not said:
+                said.append(wording())
+            return said[0]
+
+        def urls() -> Iterator[str]:
+            return (entry.url for entry in found[:FOUND_MAX])
+
+        evidence: list[Evidence] = []
+        if shape.sessions:
+            evidence += self._sessions.seen(shape, url, once, self.quarantine.is_settled(shape))
+        evidence += self._judge.seen(shape, Visit(url, via, once, urls))
+        for one in evidence:
+            self._commit(one)
+
+    def withheld(self, url: str, host: str, depth: int, via: str | None) -> None:
+        """The rule has refused a URL."""
+        trap = self.quarantine.trap_of(url, host)
+        if trap is not None:
+            self.quarantine.withhold(trap, Withheld(url, depth, via))
+
+    def _commit(self, evidence: Evidence) -> None:
+        trap = self.quarantine.add(evidence, self._clock())
+        if trap is not None:
+            logger.warning(
+                "Trap: %s is in quarantine: %s, such as %s. `%s` lets it go",
+                in_words(trap.pattern),
+                trap.why,
+                trap.samples[-1] if trap.samples else "none",
+                how_to_release(trap),
+            )

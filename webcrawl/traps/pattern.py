@@ -1,0 +1,225 @@
+"""Which URLs are of one kind: the pattern of a path, the parameters of a query, and what looks like a session."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from webcrawl.urls.fingerprint import fingerprint
+
+DIGITS, TOKEN, REPEATED, DEEP = "#", "*", "+", "**"
+"""What stands in a pattern for numbers and names of months, for long tokens, for a path that says a segment again,
+and for all that lies too deep to be told apart."""
+
+DEEP_FROM = 10
+DEEP_KEPT = 3
+"""Of paths with more than the first many segments, the second many are told apart."""
+NUMBERS_MAX = 4
+"""Numbers that may stand one behind the other before they count as a path that repeats itself."""
+PARAMETERS_MAX = 32
+
+_MONTHS = frozenset(
+    [
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+        "jan",
+        "feb",
+        "mar",
+        "apr",
+        "jun",
+        "jul",
+        "aug",
+        "sep",
+        "sept",
+        "oct",
+        "nov",
+        "dec",
+    ]
+)
+SESSION_NAMES = frozenset(
+    [
+        "sid",
+        "phpsessid",
+        "jsessionid",
+        "sessionid",
+        "session_id",
+        "session",
+        "sessid",
+        "sess_id",
+        "sess",
+        "aspsessionid",
+        "cfid",
+        "cftoken",
+        "oscsid",
+        "zenid",
+        "xtcsid",
+        "osadcid",
+        "phpsession",
+        "psession",
+        "session-id",
+    ]
+)
+"""Parameters by which servers tell visitors apart who send no cookies."""
+
+_UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_MIXED = r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])"
+_TOKEN = re.compile(rf"{_UUID}|(?=(?:\D*\d){{3}}){_MIXED}[A-Za-z0-9]{{16,}}|[0-9a-fA-F]{{24,}}")
+_SESSION_VALUE = re.compile(r"(?=[^0-9]*[0-9])[A-Za-z0-9_,.-]{6,}|[A-Za-z]{16,}")
+_LIKELY_VALUE = re.compile(rf"{_UUID}|{_MIXED}(?:[0-9a-fA-F]{{8,}}|[A-Za-z0-9]{{16,}})|[0-9a-fA-F]{{16,}}")
+_COOKIELESS = re.compile(r"\([A-Z]\([A-Za-z0-9_-]+\)\)")
+_NUMBER = re.compile(r"\d+")
+PATH_SESSION = "/*"
+"""What a session in a segment of the path is called, among the names of parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A URL, seen for what it has in common with others.
+
+    ``path`` is the pattern of the path; ``parameters`` are the names of the query with their values, sessions left
+    out; ``sessions`` the names of what looks like one, ``;name`` for one in the path's parameters, ``PATH_SESSION``
+    for a segment; ``varies``: whether other URLs can have the same pattern.
+    """
+
+    place: str
+    """Host and port."""
+    path: str
+    parameters: dict[str, str]
+    sessions: tuple[str, ...]
+    varies: bool
+    segments: tuple[str, ...]
+    """As they stand there."""
+
+    @property
+    def pattern(self) -> str:
+        """The pattern of the path, with its host."""
+        return self.place + self.path
+
+    def of_parameter(self, name: str) -> str:
+        """The pattern of all URLs of this path that have a parameter ``name``."""
+        return f"{self.place}{self.path}?{name}"
+
+    def of_session(self, name: str) -> str:
+        """The pattern of all URLs of this host that have a session ``name``."""
+        return f"{self.place}?{name}"
+
+    def below(self, count: int) -> str:
+        """The pattern of all that lies below the first ``count`` segments."""
+        return "/".join([self.place, *self.segments[:count], DEEP])
+
+    def base(self) -> int:
+        """A fingerprint that URLs share which differ in nothing but their sessions."""
+        segments = [TOKEN if _is_session_segment(one) else one.partition(";")[0] for one in self.segments]
+        query = "&".join(f"{name}={value}" for name, value in sorted(self.parameters.items()))
+        return fingerprint(f"{self.place}/{'/'.join(segments)}?{query}")
+
+
+def shape_of(url: str) -> Shape:
+    """``url``: as ``urls.resolve`` returns it. Never raises."""
+    rest = url.partition("://")[2]
+    place, _, rest = rest.partition("/")
+    path, _, query = rest.partition("?")
+    segments = tuple(path.split("/"))
+    sessions: list[str] = []
+    pattern, varies = _path(segments, sessions)
+    parameters: dict[str, str] = {}
+    if query:
+        _read_query(query, parameters, sessions)
+    return Shape(place, pattern, parameters, tuple(sessions), varies, segments)
+
+
+def _path(segments: tuple[str, ...], sessions: list[str]) -> tuple[str, bool]:
+    folded: list[str] = []
+    for segment in segments:
+        plain = segment
+        if ";" in segment:
+            plain = segment.partition(";")[0]
+            _read_path_parameters(segment, sessions)
+        fold = _fold(plain)
+        if fold == TOKEN and PATH_SESSION not in sessions:
+            sessions.append(PATH_SESSION)
+        folded.append(fold)
+    again = _first_repeated(folded)
+    if again is not None:
+        folded = [*folded[:again], REPEATED]
+    elif len(folded) > DEEP_FROM:
+        folded = [*folded[:DEEP_KEPT], DEEP]
+    pattern = "/" + "/".join(folded)
+    return pattern, any(sign in pattern for sign in (DIGITS, TOKEN, REPEATED))
+
+
+def _first_repeated(folded: list[str]) -> int | None:
+    """Where the first segment stands that is said again later; numbers and tokens may be, some times."""
+    seen: dict[str, int] = {}
+    first, numbers = len(folded), 0
+    for at, segment in enumerate(folded):
+        numbers = numbers + 1 if segment == DIGITS else 0
+        if numbers > NUMBERS_MAX:
+            first = min(first, at - numbers + 1)
+        if segment and segment not in (DIGITS, TOKEN):
+            first = min(first, seen.setdefault(segment, at)) if segment in seen else first
+            seen.setdefault(segment, at)
+    return first if first < len(folded) else None
+
+
+@lru_cache(1 << 16)
+def _fold(segment: str) -> str:
+    if segment.isalpha():
+        return DIGITS if segment.lower() in _MONTHS else segment
+    if segment.isdigit():
+        return DIGITS
+    if _is_session_segment(segment):
+        return TOKEN
+    return _NUMBER.sub(DIGITS, segment)
+
+
+def _is_session_segment(segment: str) -> bool:
+    segment = segment.partition(";")[0]
+    return _TOKEN.fullmatch(segment) is not None or _COOKIELESS.fullmatch(segment) is not None
+
+
+def _read_path_parameters(segment: str, sessions: list[str]) -> None:
+    for part in segment.split(";")[1:]:
+        name = ";" + part.partition("=")[0].lower()
+        if name not in sessions:
+            sessions.append(name)
+
+
+def _read_query(query: str, parameters: dict[str, str], sessions: list[str]) -> None:
+    """A parameter that is said again keeps all its values."""
+    for part in query.split("&", 4 * PARAMETERS_MAX)[: 4 * PARAMETERS_MAX]:
+        name, _, value = part.partition("=")
+        if not name:
+            continue
+        if looks_like_session(name, value):
+            if name not in sessions:
+                sessions.append(name)
+            continue
+        name = _NUMBER.sub(DIGITS, name) if not name.isalpha() else name
+        if name in parameters:
+            parameters[name] = f"{parameters[name]},{value}"
+        elif len(parameters) < PARAMETERS_MAX:
+            parameters[name] = value
+
+
+def looks_like_session(name: str, value: str) -> bool:
+    """By its name, or by its value alone."""
+    if is_session_name(name):
+        return _SESSION_VALUE.fullmatch(value) is not None
+    return len(value) >= 8 and _LIKELY_VALUE.fullmatch(value) is not None
+
+
+def is_session_name(name: str) -> bool:
+    """Whether servers are known to call a session so; ``PATH_SESSION`` is none of these names."""
+    return name.lower().lstrip(";") in SESSION_NAMES
