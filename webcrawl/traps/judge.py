@@ -8,19 +8,22 @@ needed depends on how the URLs were found and what they look like. Nothing here 
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from webcrawl.traps.charge import POINTS, Barren, points_of
+from webcrawl.traps.charge import CHAIN_LEAST, POINTS, Barren, points_of
 from webcrawl.traps.kinship import Kin, extends, kin_of
 from webcrawl.traps.novelty import Sketch
 from webcrawl.traps.pattern import DEEP, REPEATED, Shape, shape_of
 from webcrawl.traps.wording import Wording
 
-LOOKED_FROM = 2
-"""Pages of a path after which its pages are looked at."""
+_NUMBERS = re.compile(r"\d+")
+
+LOOKED_FROM = 5
+"""Pages are looked at when there is one for so many of those that would make their pattern a trap."""
 PATIENT_AFTER = 4
 STRIDES = (1, 3, 5, 9, 17)
 """After so many pages in a row that brought something new, every third is looked at, then every fifth and so on. Odd,
@@ -91,7 +94,7 @@ class _Path:
     """What is known of the pages of one path."""
 
     pages: int = 0
-    look_at: int = LOOKED_FROM
+    look_at: int = 0
     looked: int = 0
     told: int = 0
     """Pages that said something new, when it was known already what is usual."""
@@ -149,16 +152,15 @@ class Judge:
             return []
         path = self._path(pattern)
         path.pages += 1
-        if path.pages < path.look_at and not (path.pages == 1 and pattern.endswith(REPEATED)):
+        if path.pages < path.look_at or not self._is_worth_a_look(path, shape, pattern, visit.via):
             return []
         known = pattern in self._sketches
         sketch = self._sketch(pattern)
-        wording = visit.wording()
-        share, words = sketch.take(wording)
+        news = sketch.take(visit.wording())
         if not known:
             return []
-        says_new = share >= self._new_share or words >= NEW_WORDS
-        issue = self._issue(shape, pattern, visit.found())
+        says_new = news.share >= self._new_share or news.words >= NEW_WORDS
+        issue = _Issue.LEADS_ON if says_new else self._issue(shape, pattern, visit.found())
         barren = not says_new and issue is not _Issue.LEADS_ON
         self._reckon_stride(path, barren, says_new)
         path.looked += 1
@@ -179,7 +181,14 @@ class Judge:
     def _issue(self, shape: Shape, pattern: str, found: Iterator[str]) -> _Issue:
         """What becomes of the URLs that a page brought."""
         breeds = False
+        met: set[tuple[str, str]] = set()
         for url in found:
+            slash = url.index("/", 8)
+            # Of links that differ in their numbers one stands for all.
+            kind = (url[:slash], _NUMBERS.sub("#", url[slash:]))
+            if kind in met:
+                continue
+            met.add(kind)
             other = shape_of(url)
             if other.sessions:
                 # Each visit makes them new.
@@ -217,6 +226,13 @@ class Judge:
         if len(self._sketches) > SKETCHES_MAX:
             self._sketches.popitem(last=False)
         return sketch
+
+    def _is_worth_a_look(self, path: _Path, shape: Shape, pattern: str, via: str | None) -> bool:
+        """Not as long as its pages count for nothing anyway, and the later the more of them would be needed."""
+        if any(strand.points for strand in path.strands.values()):
+            return True
+        most = points_of(Barren(shape, pattern, via, True, CHAIN_LEAST))
+        return most > 0 and path.pages * LOOKED_FROM * most >= self._quota
 
     @staticmethod
     def _reckon_stride(path: _Path, barren: bool, says_new: bool) -> None:

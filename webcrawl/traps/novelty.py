@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from webcrawl.traps.wording import Wording
 
 SLOTS = 1 << 15
@@ -13,33 +15,56 @@ FULL_AT = 6_000
 """Slots in use when a new generation begins: by then one in six that is asked for is in use by chance."""
 SHOWN_WEIGHT = 5
 """How many groups of words a file counts for that was not shown before."""
+ENOUGH = 400
+"""New groups of words after which the rest of a page is not looked at."""
+TELLING = 3
+"""Characters of a word that says something by itself."""
+
+
+class News(NamedTuple):
+    """``share``: of what a page says, that is new; ``words``: how many of its words are new by themselves."""
+
+    share: float
+    words: int
 
 
 class Sketch:
-    """What a kind of pages said lately."""
+    """What a kind of pages said lately: stretches of text, groups of three words, words, and files."""
 
     def __init__(self) -> None:
         self._young = bytearray(SLOTS)
         self._old = bytearray(SLOTS)
         self._used = 0
 
-    def take(self, wording: Wording) -> tuple[float, int]:
-        """Add a page; which share of what it says is new, and how many of its words. A page that says nothing says
-        nothing new.
-        """
-        new_groups, groups = self._add(wording.groups)
-        new_shown, shown = self._add(wording.shown)
-        new_words, _ = self._add(wording.words)
-        total = groups + SHOWN_WEIGHT * shown
+    def take(self, wording: Wording) -> News:
+        """Add a page; what of it is new. A page that says nothing says nothing new."""
+        total = new = words = 0
+        for stretch in wording.stretches:
+            if not self._add((hash(stretch),)):
+                # All of it was said in one go before.
+                total += max(stretch.count(" ") - 1, 1)
+                continue
+            # What has several numbers in it is some token: all of those are alike.
+            found = [word if word.count("#") < 2 else "*" for word in stretch.split()]
+            groups = set(map(hash, zip(found, found[1:], found[2:], strict=False))) or {hash(tuple(found))}
+            total += len(groups)
+            new += self._add(groups)
+            words += self._add(hash(word) for word in set(found) if len(word) >= TELLING and word.isalpha())
+            if new >= ENOUGH:
+                break
+        new += SHOWN_WEIGHT * self._add(map(hash, wording.shown))
+        total += SHOWN_WEIGHT * len(wording.shown)
         if self._used > FULL_AT:
             self._old, self._young, self._used = self._young, bytearray(SLOTS), 0
-        return ((new_groups + SHOWN_WEIGHT * new_shown) / total if total else 0.0), new_words
+        return News(new / total if total else 0.0, words)
 
-    def _add(self, hashes: frozenset[int]) -> tuple[int, int]:
-        young, old = self._young, self._old
-        slots = {value % SLOTS for value in hashes}
-        fresh = [slot for slot in slots if not young[slot]]
-        for slot in fresh:
-            young[slot] = 1
-        self._used += len(fresh)
-        return sum(not old[slot] for slot in fresh), len(slots)
+    def _add(self, hashes: Iterable[int]) -> int:
+        """How many of them are new."""
+        young, old, new = self._young, self._old, 0
+        for value in hashes:
+            slot = value % SLOTS
+            if not young[slot]:
+                young[slot] = 1
+                self._used += 1
+                new += not old[slot]
+        return new

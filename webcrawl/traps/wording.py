@@ -1,4 +1,4 @@
-"""What a page says, as a set of numbers: groups of three words from one stretch of text, and the files it shows."""
+"""What a page says: its text in stretches as they stand between tags, and the files it shows."""
 
 from __future__ import annotations
 
@@ -8,33 +8,31 @@ from itertools import islice
 
 LOOKED_AT = 1 << 16
 """Characters of a page that are looked at."""
-TOKEN_LENGTH = 8
 
 _TAG = re.compile(r"<[^<>]*>")
-_WORD = re.compile(r"\d+[.,]\d+|\w+")
-_DIGITS = re.compile(r"\d+")
+_NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
+_DECIMAL = re.compile(r"[0-9]+[.,][0-9]+")
 _SHOWN = re.compile(
-    r"<(?:img|video|audio|source|iframe|embed|object)\s[^<>]{0,2000}?(?:src|data)\s{0,5}=\s{0,5}[\"']?([^\"'\s<>?#;]{1,500})",
-    re.IGNORECASE,
+    r"<(?:img|video|audio|source|iframe|embed|object)\s[^<>]{0,2000}?(?:src|data)\s{0,5}=\s{0,5}[\"']?([^\"'\s<>?#;]{1,500})"
 )
 _SHOWN_MAX = 200
 _UNSEEN = (("<script", "</script"), ("<style", "</style"), ("<!--", "-->"))
 _DAY_AND_MONTH = re.compile(r"(?:0?[1-9]|[12]\d|3[01])[.,](?:0?[1-9]|1[0-2])")
+_SIGNATURE = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """``groups``: of words as they follow each other; ``words``: single ones with letters; ``shown``: files of images
-    and the like, without their queries. Numbers are all alike but for decimal ones, and so are long tokens.
+    """``stretches``: of text, in lower case, each once, and never empty; whole numbers and dates are
+    all alike. ``shown``: files of images and the like, without their queries.
     """
 
-    groups: frozenset[int]
-    words: frozenset[int]
-    shown: frozenset[int]
+    stretches: tuple[str, ...]
+    shown: frozenset[str]
 
     def signature(self) -> tuple[int, ...]:
         """A few numbers of which pages that say the same have most in common; empty for a page that says nothing."""
-        return tuple(islice(sorted(self.groups | self.shown), 16))
+        return tuple(islice(sorted({*map(hash, self.stretches), *map(hash, self.shown)}), _SIGNATURE))
 
 
 def alike(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
@@ -44,43 +42,30 @@ def alike(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 def wording_of(body: bytes, encoding: str) -> Wording:
     """``encoding``: a codec of Python. No body makes it raise."""
-    text = body[: 2 * LOOKED_AT].decode(encoding, "replace")[:LOOKED_AT]
+    text = body[: 2 * LOOKED_AT].decode(encoding, "replace")[:LOOKED_AT].lower()
     for begin, end in _UNSEEN:
-        text = _without(text, begin, end)
-    shown = (match[1] for match in islice(_SHOWN.finditer(text), _SHOWN_MAX))
-    groups: set[int] = set()
-    words: set[str] = set()
-    for stretch in _TAG.split(text):
-        if stretch and not stretch.isspace():
-            found = [word if word.isalpha() else _folded(word) for word in _WORD.findall(stretch.lower())]
-            words.update(found)
-            if len(found) > 3:
-                groups.update(map(hash, zip(found, found[1:], found[2:], strict=False)))
-            elif found:
-                groups.add(hash(tuple(found)))
-    telling = (hash(word) for word in words if len(word) > 2 and word.isalpha())
-    return Wording(frozenset(groups), frozenset(telling), frozenset(map(hash, shown)))
+        if begin in text:
+            text = _without(text, begin, end)
+    shown = frozenset(match[1] for match in islice(_SHOWN.finditer(text), _SHOWN_MAX))
+    text = _NUMBER.sub(_folded, _TAG.sub("\0", text))
+    stretches = dict.fromkeys(stretch for part in text.split("\0") if (stretch := part.strip()))
+    return Wording(tuple(stretches), shown)
 
 
-def _folded(word: str) -> str:
-    if word.isdigit() or _DAY_AND_MONTH.fullmatch(word):
+def _folded(match: re.Match[str]) -> str:
+    number = match[0]
+    if number.isdigit() or not _DECIMAL.fullmatch(number) or _DAY_AND_MONTH.fullmatch(number):
         return "#"
-    if "." in word or "," in word:
-        # A measurement or a price says something that a count, a date or the number of a page does not.
-        return word
-    return "*" if len(word) >= TOKEN_LENGTH else _DIGITS.sub("#", word)
+    # A measurement or a price says something that a count, a date or the number of a page does not.
+    return number
 
 
 def _without(text: str, begin: str, end: str) -> str:
     """Take out what lies between two marks; without an end mark all the rest."""
-    low = text.lower()
-    if len(low) != len(text) or begin not in low:
-        # Lower case may be longer than upper case, in few scripts.
-        return text
     parts, at = [], 0
-    while (start := low.find(begin, at)) >= 0:
+    while (start := text.find(begin, at)) >= 0:
         parts.append(text[at:start])
-        at = low.find(end, start + len(begin))
+        at = text.find(end, start + len(begin))
         if at < 0:
             return " ".join(parts)
     parts.append(text[at:])
