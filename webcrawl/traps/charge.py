@@ -15,12 +15,11 @@ from webcrawl.traps.pattern import DEEP, REPEATED, Shape, shape_of
 POINTS = 60
 REPEATS = 10.0
 """Six pages of a path that says a segment again, each below one that brought nothing new either."""
-REPEATS_CHAIN = 2
 COMBINES = 5.0
 """Twelve of combinations of parameters."""
-DEEPENS = 5.0
-CHAIN_LEAST = 3
-"""Twelve pages below pages that brought nothing new either, up to the third before."""
+DEEPENS = 3.0
+CHAIN_LEAST = 2
+"""Twenty pages that are deeper than one that brought nothing new either."""
 PERIOD = 6.0
 """Ten months."""
 DAY = 3.0
@@ -52,11 +51,9 @@ def points_of(page: Barren) -> float:
     shape = page.shape
     via = None if page.via is None else shape_of(page.via)
     if page.pattern.endswith((REPEATED, DEEP)):
-        repeats = page.pattern.endswith(REPEATED)
-        grows = page.breeds and via is not None and extends(shape, via)
-        if not grows or page.chain < (REPEATS_CHAIN if repeats else CHAIN_LEAST):
+        if not page.breeds or page.chain < CHAIN_LEAST or via is None or not extends(shape, via):
             return WITHOUT_ISSUE
-        return REPEATS if repeats else DEEPENS
+        return REPEATS if page.pattern.endswith(REPEATED) else DEEPENS
     is_child = via is not None and follows(shape, via)
     when = dated(shape)
     if when is not Dated.NO:

@@ -38,9 +38,9 @@ VALUES_MAX = 64
 STRANDS_MAX = 128
 VALUES_LEAST, SETS_LEAST = 3, 4
 """A parameter is to blame when it took so many values, or stood beside so many different others."""
-WARMED_UP = 6
+WARMED_UP = 8
 """The first pages that are looked at say much that is new because nothing is known yet."""
-GAPS = 4
+GAPS = 3
 """A pattern that brought something new now and then may be barren for so many times its usual gap."""
 DULL_FROM = 4
 """After so many pages that said nothing new, what leads to their kind leads nowhere."""
@@ -84,9 +84,14 @@ class Strand:
         self.samples.clear()
 
     @property
+    def varies(self) -> bool:
+        """Whether the parameter took several values, or stood beside several others."""
+        return len(self.values) >= VALUES_LEAST or len(self.sets) >= SETS_LEAST
+
+    @property
     def is_patient(self) -> bool:
         """Whether the run is not longer than what was usual before."""
-        return self.fruitful > 0 and self.run * self.fruitful < GAPS * (self.looked - self.run)
+        return self.fruitful > 1 and self.run * self.fruitful < GAPS * (self.looked - self.run)
 
 
 @dataclass(slots=True)
@@ -266,26 +271,36 @@ class Judge:
     def _verdicts(
         self, shape: Shape, pattern: str, path: _Path, strands: dict[str, Strand]
     ) -> list[Evidence]:
-        guilty = {name: one for name, one in strands.items() if self._is_guilty(name, one, path.traps)}
+        # The more of a path is in quarantine, the less is needed for the rest of it.
+        quota = self._quota / min(1 + path.traps, 3)
+        guilty = {
+            name: one
+            for name, one in strands.items()
+            if self._is_guilty(one, quota) and (not name or one.varies)
+        }
         if not guilty:
             return []
         # What varies most explains the others; those have to be found guilty without it.
         most = max(len(one.values) for one in guilty.values())
+        blamed = {name: one for name, one in guilty.items() if len(one.values) == most}
+        # But of combinations it is all that combine.
+        half = self._quota / 2
+        blamed |= {
+            name: one
+            for name, one in path.strands.items()
+            if name and len(one.sets) >= SETS_LEAST and self._is_guilty(one, half)
+        }
         found = [
-            _evidence(shape.of_parameter(name) if name else pattern, one)
-            for name, one in guilty.items()
-            if len(one.values) == most
+            _evidence(shape.of_parameter(name) if name else pattern, one) for name, one in blamed.items()
         ]
         path.traps += len(found)
         for strand in path.strands.values():
             strand.rest()
         return found
 
-    def _is_guilty(self, name: str, strand: Strand, traps: int) -> bool:
-        """The more of a path is in quarantine, the less is needed for the rest of it."""
-        if strand.points < self._quota / min(1 + traps, 3) or strand.is_patient:
-            return False
-        return not name or len(strand.values) >= VALUES_LEAST or len(strand.sets) >= SETS_LEAST
+    @staticmethod
+    def _is_guilty(strand: Strand, quota: float) -> bool:
+        return strand.points >= quota and not strand.is_patient
 
 
 def _evidence(pattern: str, strand: Strand) -> Evidence:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from webcrawl.traps.judge import SAMPLES, Evidence
 from webcrawl.traps.pattern import Shape, is_session_name
-from webcrawl.traps.wording import Wording, alike
+from webcrawl.traps.wording import Wording, alike, same
 
 BASES_MAX = 100_000
 """Pages whose URLs have a session: so many are remembered, 20 MB at most."""
@@ -59,7 +59,8 @@ class Sessions:
             return []
         found = []
         for name, one in names.items():
-            if not alike(before, signature):
+            # Where the name says nothing, pages must not be taken for one because most of each is what all say.
+            if not (alike if is_session_name(name) else same)(before, signature):
                 one.different += 1
                 continue
             one.equal += 1

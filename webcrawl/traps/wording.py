@@ -16,9 +16,10 @@ _SHOWN = re.compile(
     r"<(?:img|video|audio|source|iframe|embed|object)\s[^<>]{0,2000}?(?:src|data)\s{0,5}=\s{0,5}[\"']?([^\"'\s<>?#;]{1,500})"
 )
 _SHOWN_MAX = 200
-_UNSEEN = (("<script", "</script"), ("<style", "</style"), ("<!--", "-->"))
+_COMMENT_END = "-->"
+_UNSEEN = (("<script", "</script"), ("<style", "</style"), ("<!--", _COMMENT_END))
 _DAY_AND_MONTH = re.compile(r"(?:0?[1-9]|[12]\d|3[01])[.,](?:0?[1-9]|1[0-2])")
-_SIGNATURE = 16
+_SIGNATURE = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +32,21 @@ class Wording:
     shown: frozenset[str]
 
     def signature(self) -> tuple[int, ...]:
-        """A few numbers of which pages that say the same have most in common; empty for a page that says nothing."""
-        return tuple(islice(sorted({*map(hash, self.stretches), *map(hash, self.shown)}), _SIGNATURE))
+        """A few numbers: the first stands for the whole, of the others pages that say the same have most in common.
+        Empty for a page that says nothing.
+        """
+        said = frozenset((*self.stretches, *self.shown))
+        return (hash(said), *islice(sorted(map(hash, said)), _SIGNATURE)) if said else ()
+
+
+def same(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether two signatures are of pages that say the same."""
+    return one[:1] == other[:1] != ()
 
 
 def alike(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    """Whether two signatures are of pages that say nearly the same."""
-    return 5 * len(set(one) & set(other)) >= 4 * max(len(one), len(other)) > 0
+    """Whether two signatures are of pages that say nearly the same, as far as a sample can tell."""
+    return 10 * len({*one[1:]} & {*other[1:]}) >= 9 * (max(len(one), len(other)) - 1) > 0
 
 
 def wording_of(body: bytes, encoding: str) -> Wording:
@@ -68,5 +77,7 @@ def _without(text: str, begin: str, end: str) -> str:
         at = text.find(end, start + len(begin))
         if at < 0:
             return " ".join(parts)
+        # What is left of an end tag is one; of the end of a comment it would be text.
+        at += len(end) if end == _COMMENT_END else 0
     parts.append(text[at:])
     return " ".join(parts)
