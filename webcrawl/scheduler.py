@@ -142,7 +142,7 @@ class Scheduler:
             if machine.contents is not None:
                 await machine.contents.open()
             if machine.trapping is not None:
-                await machine.trapping.begin(self, machine.intake, machine.clock())
+                await machine.trapping.begin(machine.clock())
         except BaseException as error:
             if heartbeat is not None:
                 heartbeat.end()

@@ -59,8 +59,8 @@ class Trapping:
         """Patterns of which something may be owed, with the time until which that is to be asked."""
         self._failed = False
 
-    async def begin(self, queue: Queue, intake: Intake, now: float) -> None:
-        """Take up what is known of the crawl, and queue what is owed, before anything is fetched.
+    async def begin(self, now: float) -> None:
+        """Take up what is known of the crawl, before anything is fetched. What is owed is queued by the first step.
 
         :raises webcrawl.errors.CrawlError: it cannot be read
         """
@@ -70,7 +70,6 @@ class Trapping:
         await self._learn(now)
         if count := len(self.lookout.quarantine):
             logger.info("%s in quarantine; see scrapy traps", units.things(count, "pattern"))
-        await self._pay(queue, intake, now)
 
     async def step(self, queue: Queue, intake: Intake, now: float) -> None:
         """Tell what is new here, hear what is new elsewhere. What cannot be told now is told later."""

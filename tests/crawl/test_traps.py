@@ -2,36 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections import Counter
 
 import pytest
 
-from tests.crawl.crawling import ROOT
+from tests.commands import own_process
 from tests.fakeweb.labyrinth import TRAPS, is_trap
 
 HOST = "h0000.localhost"
 SETTINGS = {"CONCURRENT_REQUESTS": 16, "COMMIT_INTERVAL_SECONDS": 0}
 LIMIT = 60
 """Requests into one kind of trap, on average: of the thousands that a crawler makes there who looks for none."""
-
-
-def command(crawl, *words):
-    """Give ``scrapy traps`` or ``scrapy explain`` for a crawl in its JOBDIR; what it said."""
-    done = subprocess.run(
-        [sys.executable, "-m", "scrapy", *words, "-s", f"JOBDIR={crawl.path}"],
-        cwd=crawl.path.parent,
-        env={**os.environ, "SCRAPY_SETTINGS_MODULE": "webcrawl.settings", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, ""), done
-    return done.stdout
 
 
 def asked_for(web):
@@ -68,9 +49,76 @@ def test_next_to_nothing_of_the_traps_is_fetched(web, ended):
     assert hits.total() <= LIMIT * len(TRAPS)
 
 
-def test_what_is_in_quarantine_is_listed_with_samples(ended):
-    told = json.loads(command(ended, "traps", "--json"))
-    traps = told["traps"]
-    assert all(is_trap(url) for trap in traps for url in trap["samples"])
-    assert all(trap["samples"] and trap["why"] and trap["looked"] for trap in traps)
-    assert sum(trap["withheld"] for trap in traps) > 100
+def traps(crawl, *words):
+    """What ``scrapy traps`` says of a crawl in its JOBDIR."""
+    return own_process(crawl.path.parent, "traps", *words, "--json", JOBDIR=crawl.path).told["traps"]
+
+
+def test_what_is_in_quarantine_is_listed_with_samples(web, ended):
+    found = traps(ended)
+    assert all(is_trap(url) for trap in found for url in trap["samples"])
+    assert all(trap["samples"] and trap["why"] and trap["looked"] for trap in found)
+    assert all(trap["released_at"] is None for trap in found)
+    assert sum(trap["withheld"] for trap in found) > 100
+    said = own_process(ended.path.parent, "traps", JOBDIR=ended.path).said
+    assert f": {len(found)} patterns in quarantine" in said
+    assert all(trap["id"] in said and trap["samples"][0][:40] in said for trap in found)
+
+
+def test_the_log_says_what_is_in_quarantine_why_and_how_it_is_released(ended):
+    for trap in traps(ended):
+        [line] = [line for line in ended.stderr.splitlines() if f"release {trap['id']}`" in line]
+        assert trap["why"] in line
+        assert "Trap: " in line
+
+
+def test_refusals_are_counted_under_their_rule(ended):
+    assert ended.figures().rules["trap"] > 0
+    assert "trap" in ended.stderr[ended.stderr.index("pages ") :]
+
+
+def test_explain_names_the_pattern_and_how_it_is_released(web, ended):
+    [trap] = [trap for trap in traps(ended) if trap["pattern"].endswith("/days/?d")]
+    given = {"JOBDIR": ended.path, "FETCH_PRIVATE_ADDRESSES": 1}
+    for url in (f"{web.seeds[0]}days/?d=987654", *trap["samples"][:1]):
+        told = own_process(ended.path.parent, "explain", url, "--json", **given).told
+        [word] = [word for word in told["scope"]["rules"] if word["rule"] == "trap"]
+        assert trap["pattern"] in word["objection"]
+        assert f"scrapy traps release {trap['id']}" in word["objection"]
+        assert told["scope"]["decided_by"] == "trap"
+    said = own_process(ended.path.parent, "explain", f"{web.seeds[0]}articles/7.html", **given).said
+    assert "  in scope" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("reliese",), "is no command of traps; there is release"),
+        (("release",), "which? give patterns or their ids"),
+        (("release", "12345678"), "no trap of this crawl is called 12345678"),
+        (("--dry-run",), "is for release"),
+    ],
+)
+def test_what_is_wrong_with_the_command_is_said(ended, words, said):
+    done = own_process(ended.path.parent, "traps", *words, JOBDIR=ended.path)
+    assert (done.status, done.out) == (2, "")
+    assert said in done.err
+
+
+def test_a_trap_that_is_released_is_queued_again_and_never_judged_again(web, ended, crawl):
+    [trap] = [trap for trap in traps(ended) if trap["pattern"].endswith("/more/page/#/")]
+    assert trap["withheld"] == 1
+    asked = asked_for(web)
+    assert traps(ended, "release", trap["id"], "--dry-run")[0]["released_at"] is None
+    assert traps(ended)[-1]["released_at"] is None
+    [released] = traps(ended, "release", trap["pattern"])
+    assert released["released_at"] is not None
+    crawl(web.seeds, of=ended, CLOSESPIDER_PAGECOUNT=100, **SETTINGS).assert_ended_well()
+    new = asked_for(web) - asked
+    pages = sorted(int(url.rstrip("/").rpartition("/")[2]) for url in new if "/more/page/" in url)
+    # On from the page that was withheld, each once, far beyond what made it a trap.
+    assert len(pages) >= 90
+    assert pages == list(range(pages[0], pages[0] + len(pages)))
+    assert set(new) == {url for url in new if "/more/page/" in url}
+    ended.assert_sound()
+    assert [one["released_at"] is None for one in traps(ended) if one["id"] == trap["id"]] == [False]

@@ -36,6 +36,8 @@ class Config:
     """Pages of all hosts together; None for an endless web. For the bench web: pages of each host."""
     fresh: int = 0
     """For the bench web: how many of a page's hundred links nobody has met before; a multiple of five."""
+    sections: tuple[str, ...] = ()
+    """For the labyrinth: the names of its sections, all where there are none."""
     links: int = 20
     same_host: float = 0.8
     zipf: float = 1.0
@@ -76,6 +78,6 @@ class Config:
             )
             for given in values.get("placements", ())
         )
-        for name in ("dead", "dns_failing"):
+        for name in ("dead", "dns_failing", "sections"):
             values[name] = tuple(values.get(name, ()))
         return cls(**values)

@@ -41,7 +41,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 def build(config: Config) -> Web | BenchWeb | Labyrinth:
     """Build the site a configuration describes."""
     if config.kind == "labyrinth":
-        return Labyrinth(config.hosts, suffix=config.suffix)
+        return Labyrinth(config.hosts, suffix=config.suffix, sections=config.sections)
     if config.kind == "bench":
         return BenchWeb(config.seed, config.hosts, config.pages or 100, config.fresh, suffix=config.suffix)
     return Web.from_config(config)

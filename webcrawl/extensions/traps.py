@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from scrapy import signals
-from scrapy.exceptions import NotConfigured
+from scrapy.exceptions import DontCloseSpider, NotConfigured
 
 from webcrawl.errors import CrawlError
 from webcrawl.machine import machine_of
@@ -33,6 +33,7 @@ class Traps:
         self._crawler = crawler
         self._trapping = trapping
         self._task: asyncio.Task[None] | None = None
+        self._stepped = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -41,6 +42,7 @@ class Traps:
             raise NotConfigured  # without a word: it was switched off
         extension = cls(crawler, trapping)
         crawler.signals.connect(extension._opened, signal=signals.spider_opened)
+        crawler.signals.connect(extension._idle, signal=signals.spider_idle)
         return extension
 
     def _opened(self) -> None:
@@ -59,7 +61,15 @@ class Traps:
         machine = machine_of(self._crawler)
         while True:
             await self._trapping.step(scheduler, machine.intake, machine.clock())
+            if not self._stepped:
+                self._stepped = True
+                scheduler.wake()
             await asyncio.sleep(SECONDS)
+
+    def _idle(self) -> None:
+        """A crawl with nothing to do is not over before what was let go since its last run is queued."""
+        if self._task is not None and not self._task.done() and not self._stepped:
+            raise DontCloseSpider
 
     async def _end(self) -> None:
         if self._task is not None:
