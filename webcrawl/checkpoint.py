@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from webcrawl.contents.sqlite import NAME as CONTENTS
 from webcrawl.errors import CrawlError
 from webcrawl.frontier.backends.sqlite.opening import read_only
+from webcrawl.traps.stores.sqlite import NAME as TRAPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -87,9 +88,10 @@ def _fill(source: Path, target: Path, progress: Callable[[int, int], None] | Non
     else:
         raise CheckpointError(f"the seen filter that {source / FRONTIER} names is not there")
     _count(copied, target / FRONTIER, linked=False)
-    if (source / CONTENTS).is_file():
-        _copy_database(source / CONTENTS, target / CONTENTS, None)
-        _count(copied, target / CONTENTS, linked=False)
+    for name in (CONTENTS, TRAPS):
+        if (source / name).is_file():
+            _copy_database(source / name, target / name, None)
+            _count(copied, target / name, linked=False)
     _copy_archive(source, target, copied)
     for folder in (target / WARC, target):
         if folder.is_dir():

@@ -9,6 +9,7 @@ from scrapy.http import Response
 
 from webcrawl.contents.seen import follows
 from webcrawl.documents import robots_tags
+from webcrawl.documents.charset import encoding_of
 from webcrawl.documents.mime import is_html, mime_type
 from webcrawl.documents.offload import Extractor
 from webcrawl.items import Page
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
+
+    from webcrawl.meta import FetchMeta
 
 
 class BroadSpider(Spider):
@@ -77,6 +80,7 @@ class BroadSpider(Spider):
         if facts.original is not None and not follows(
             configuration.content_seen_links, response.url, facts.original
         ):
+            yield self._duplicate(response, declared, facts)
             return
         document = await self._extractor.extract(
             response.body,
@@ -100,6 +104,18 @@ class BroadSpider(Spider):
             links=document.links,
             noindex=asked.noindex,
             nofollow=asked.nofollow,
+            duplicate_of=facts.original,
+        )
+
+    @staticmethod
+    def _duplicate(response: Response, declared: str | None, facts: FetchMeta) -> Page:
+        """What was read before, without its links: that it came again is all there is to say."""
+        return Page(
+            url=response.url,
+            status=response.status,
+            depth=facts.depth,
+            via=facts.via,
+            encoding=encoding_of(response.body, declared),
             duplicate_of=facts.original,
         )
 
