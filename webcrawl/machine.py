@@ -16,8 +16,6 @@ from weakref import WeakKeyDictionary
 
 from scrapy.utils.misc import load_object
 
-from webcrawl import __version__
-from webcrawl.archive.remote import RemoteArchive
 from webcrawl.choices import Choices, politeness_of
 from webcrawl.configuration import Configuration
 from webcrawl.contact import is_contact, is_public
@@ -53,6 +51,7 @@ from webcrawl.scope.scheme import SchemeRule
 from webcrawl.scope.sequence import Scope
 from webcrawl.scope.whitelist import WhitelistRule, whitelist_of
 from webcrawl.seeded import SeededHosts
+from webcrawl.storing import archive_of
 from webcrawl.trapping import Trapping, trapping_of
 from webcrawl.urls.politeness_key import PolitenessKey
 
@@ -132,7 +131,7 @@ def _build(crawler: Crawler) -> Machine:
         rules,
         jobdir,
         backend,
-        None if jobdir is None else ArchiveThread(_archive(configuration, jobdir)),
+        None if jobdir is None else ArchiveThread(archive_of(configuration, jobdir, crawler.settings)),
         private,
         exclusions,
         seeded,
@@ -258,26 +257,6 @@ def _own_backend(configuration: Configuration, choices: Choices, directory: Path
         **choices.comparison(),
     }
     return SqliteBackend(directory, options, identity)
-
-
-def _archive(configuration: Configuration, jobdir: Jobdir) -> RemoteArchive:
-    info = {
-        "software": f"webcrawl/{__version__}",
-        "robots": "obey (RFC 9309)",
-        "http-header-user-agent": configuration.user_agent,
-    }
-    if configuration.crawler_contact:
-        info["operator"] = configuration.crawler_contact
-    return RemoteArchive(
-        jobdir.path,
-        held=jobdir.descriptors,
-        worker=configuration.worker_name,
-        warc=configuration.warc_enabled,
-        roll_bytes=configuration.warc_roll_bytes,
-        level=configuration.warc_compression_level,
-        log_roll_bytes=configuration.fetch_log_roll_bytes,
-        info=info,
-    )
 
 
 def _policies(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 Truncated = Literal["length", "time", "disconnect", "unspecified"]
 """Why a payload is shorter than what the server had to give (WARC 1.1, section 5.13)."""
@@ -12,6 +12,9 @@ Truncated = Literal["length", "time", "disconnect", "unspecified"]
 
 Fact = str | int | float | bool | None | Mapping[str, float]
 """What a line of the fetch log may say of a request beside its fields: a value, or numbers by name."""
+
+LinkRow = tuple[str, str, str, str]
+"""A link of a page as ``documents.links.Link`` has it: url, type, text, rel."""
 
 
 @dataclass(slots=True)
@@ -65,9 +68,27 @@ class FetchRecord:
     """Further facts, appended to the line after the contract's fields (``truncated``, ``attempt``, ...)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Revisit:
+    """The earlier record that makes storing a payload again needless (WARC 1.1, section 6.7)."""
+
+    profile: Literal["identical-payload-digest", "server-not-modified"]
+    target_uri: str
+    date: float
+    """When the earlier record was captured, epoch seconds; its WARC-Date."""
+    record_id: str | None = None
+    """Its WARC-Record-ID with the angle brackets, where known."""
+
+
 @dataclass(slots=True)
 class Entry:
     """What the archive is given for one finished request; without ``capture`` nothing goes into a WARC."""
 
     record: FetchRecord
     capture: Capture | None = None
+    revisit: Revisit | None = None
+    """Where the payload is already; its WARC record then says so instead of having it again."""
+    links: Sequence[LinkRow] = ()
+    """All links of the page, followed or not; filled only if a store wants them."""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """What processing found in the page, plain values by name; filled only if a store wants them."""

@@ -13,12 +13,13 @@ from isal import igzip_lib
 from webcrawl.archive import rotation
 from webcrawl.archive.disk import AppendFile, Disk
 from webcrawl.archive.errors import ArchiveError, translated
+from webcrawl.archive.part import Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from webcrawl.archive.capture import Fact, FetchRecord
+    from webcrawl.archive.capture import Entry, Fact, FetchRecord
 
 NAME = "fetch.jsonl"
 
@@ -79,7 +80,7 @@ def read(
                 yield from _objects(stream, directory / f"fetch-{part}.jsonl", on_damage, holding)
 
 
-class FetchLog:
+class FetchLog(Part):
     """Writes ``fetch.jsonl`` in groups as ``AppendFile`` defines them, and rotates it by size.
 
     Lines are complete at the end of every group. One thread at a time; compression has its own.
@@ -106,14 +107,17 @@ class FetchLog:
         """Bytes in the current file, the open group included."""
         return 0 if self._file is None else self._file.size
 
-    def open(self) -> None:
+    def open(self) -> tuple[()]:
         """Open the file, after a repair, and compress what an earlier run left plain. Raises ArchiveError."""
         self._ready_file()
         self._compressor.start()
+        return ()
 
-    def write(self, lines: Sequence[bytes]) -> None:
-        """Add lines to the open group. Raises ArchiveError; the owner then calls ``rollback``."""
-        self._ready_file().write(b"".join(lines))
+    def write(self, entries: Sequence[Entry]) -> None:
+        """Add a line for each entry. Raises ValueError for a record that is no valid line, ArchiveError; the owner
+        then calls ``rollback``.
+        """
+        self._ready_file().write(b"".join([log_line(entry.record) for entry in entries]))
 
     def roll_if_full(self) -> None:
         """Rotate a file that has reached its size; between groups only.

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.archive.errors import ArchiveError, StorageFull
 from webcrawl.archive.pipe import CLOSE, entry_of, receive, send
 from webcrawl.archive.store import Archive
+from webcrawl.archive.stores import Guarded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import BinaryIO
 
     from webcrawl.archive.capture import Entry
@@ -28,9 +29,17 @@ if TYPE_CHECKING:
 
 def keep(asked: BinaryIO, answers: BinaryIO) -> None:
     """Serve one crawl, from its options to the end of ``asked``."""
+    archive: Archive | None = None
+
+    def start() -> Sequence[str]:
+        nonlocal archive
+        archive = _archive(options)
+        return archive.open().sentences
+
     options = receive(asked)
-    archive = Archive(Path(options.pop("directory")), **options)
-    _answer(answers, lambda: archive.open().sentences)
+    _answer(answers, start)
+    if archive is None:
+        return
     try:
         while (entries := _group(asked)) is not None:
             _answer(answers, partial(archive.append, entries))
@@ -40,6 +49,13 @@ def keep(asked: BinaryIO, answers: BinaryIO) -> None:
             archive.close()
     else:
         _answer(answers, archive.close)
+
+
+def _archive(options: dict[str, Any]) -> Archive:
+    """The archive with its stores. Raises ArchiveError when one of them cannot be built."""
+    directory, worker = Path(options.pop("directory")), options["worker"]
+    stores = [Guarded(path, directory, worker, given) for path, given in options.pop("stores", ())]
+    return Archive(directory, stores=stores, **options)
 
 
 def _group(asked: BinaryIO) -> list[Entry] | None:

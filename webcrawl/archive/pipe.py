@@ -20,7 +20,7 @@ import marshal
 import struct
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.archive.capture import Capture, Entry, FetchRecord
+from webcrawl.archive.capture import Capture, Entry, FetchRecord, Revisit
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -49,9 +49,9 @@ def receive(stream: BinaryIO) -> Any:
     return marshal.loads(data)
 
 
-def row_of(entry: Entry) -> tuple[Any, ...]:
-    """An entry as plain values."""
-    record, capture = entry.record, entry.capture
+def row_of(entry: Entry, *, links: bool = True, fields: bool = True) -> tuple[Any, ...]:
+    """An entry as plain values, without its ``links`` and ``fields`` where nobody wants them."""
+    record, capture, revisit = entry.record, entry.capture, entry.revisit
     said = (
         *(
             record.start,
@@ -65,8 +65,11 @@ def row_of(entry: Entry) -> tuple[Any, ...]:
         ),
         *(record.mime, record.bytes, record.location, record.via, record.depth, record.worker, record.extra),
     )
+    earlier = revisit and (revisit.profile, revisit.target_uri, revisit.date, revisit.record_id)
+    rows = tuple(map(tuple, entry.links)) if links and entry.links else ()
+    found = dict(entry.fields) if fields else {}
     if capture is None:
-        return said, None
+        return said, None, earlier, rows, found
     kept = (
         *(
             capture.url,
@@ -78,10 +81,11 @@ def row_of(entry: Entry) -> tuple[Any, ...]:
         ),
         *(capture.request_body, capture.response_head, capture.payload, capture.truncated),
     )
-    return said, kept
+    return said, kept, earlier, rows, found
 
 
 def entry_of(row: tuple[Any, ...]) -> Entry:
     """The entry that ``row_of`` was given."""
-    said, kept = row
-    return Entry(FetchRecord(*said), None if kept is None else Capture(*kept))
+    said, kept, earlier, links, fields = row
+    capture = None if kept is None else Capture(*kept)
+    return Entry(FetchRecord(*said), capture, None if earlier is None else Revisit(*earlier), links, fields)

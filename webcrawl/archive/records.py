@@ -8,15 +8,14 @@ from __future__ import annotations
 import re
 import uuid
 from base64 import b32encode
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha1
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from webcrawl.archive.capture import Capture
+    from webcrawl.archive.capture import Capture, Revisit
 
 CONFORMS_TO = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 PROFILES = "http://netpreserve.org/warc/1.1/revisit/"
@@ -26,18 +25,6 @@ _TRANSFER_ENCODING = re.compile(rb"^(transfer-encoding[ \t]*:)", re.IGNORECASE |
 _BLANK_LINE = re.compile(rb"(?:\A|\n)[^!-~\n]*\n")  # or one that shows nothing
 _NOT_IN_A_URI = re.compile(r"[\x00-\x20\x7f<>]")
 _LINE_BREAKS = re.compile(r"[\r\n]+\s*")
-
-
-@dataclass(frozen=True, slots=True)
-class Revisit:
-    """The earlier record that makes storing a payload again needless (section 6.7)."""
-
-    profile: Literal["identical-payload-digest", "server-not-modified"]
-    target_uri: str
-    date: float
-    """When the earlier record was captured, epoch seconds; its WARC-Date."""
-    record_id: str | None = None
-    """Its WARC-Record-ID with the angle brackets, where known."""
 
 
 def warcinfo_record(filename: str, at: float, info: Mapping[str, str]) -> bytes:

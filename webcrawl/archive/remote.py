@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, cast
 from webcrawl.archive.errors import ArchiveError, StorageFull
 from webcrawl.archive.pipe import CLOSE, receive, row_of, send
 from webcrawl.archive.repair import RepairReport
+from webcrawl.archive.stores import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import BinaryIO
 
     from webcrawl.archive.capture import Entry
+    from webcrawl.archive.stores import Named
 
 PIPE_BYTES = 1 << 20
 """What may be on its way to the keeper at a time; the most that Linux allows without privileges."""
@@ -39,13 +41,21 @@ class RemoteArchive:
         directory: Path,
         *,
         held: Callable[[], Sequence[int]] = tuple,
+        stores: Sequence[Named] = (),
         **options: Mapping[str, str] | str | int,
     ) -> None:
-        """``options``: those of ``Archive`` that are plain values. ``held``: file descriptors whose locks protect
-        the directory; asked at ``open``, they are the keeper's too, so that nobody takes its place while it writes.
+        """``options``: those of ``Archive`` that are plain values. ``stores`` are built over there.
+
+        ``held``: file descriptors whose locks protect the directory; asked at ``open``, they are the keeper's too, so
+        that nobody takes its place while it writes.
         """
         self._directory = directory
-        self._options = options
+        classes = [load(path) for path, _ in stores]
+        self.wants_links = any(store.wants_links for store in classes)
+        """Whether a store wants the links of pages."""
+        self.wants_fields = any(store.wants_fields for store in classes)
+        """Whether a store wants what processing finds in pages."""
+        self._options = {**options, "stores": [list(store) for store in stores]}
         self._held = held
         self._keeper: _Keeper | None = None
 
@@ -57,7 +67,8 @@ class RemoteArchive:
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Write and make durable, all or nothing. Raises StorageFull, ArchiveError as ``Archive.append`` does."""
-        self._ask([*map(row_of, entries), None])
+        links, fields = self.wants_links, self.wants_fields
+        self._ask([*(row_of(entry, links=links, fields=fields) for entry in entries), None])
 
     def close(self) -> None:
         """Close all files and end the process. Raises ArchiveError; what was appended is durable anyway."""

@@ -40,7 +40,7 @@ def repair(directory: Path, disk: Disk | None = None) -> RepairReport:
         with translated(path):
             done.append(_close_warc(path, disk))
     with translated(directory / fetchlog.NAME):
-        done += _cut_log(directory / fetchlog.NAME, disk)
+        done += cut_lines(directory / fetchlog.NAME, disk)
         done += rotation.clean_up(directory, disk)
     return RepairReport(tuple(done))
 
@@ -82,8 +82,8 @@ def _cut_warc(file: BinaryIO, path: Path, end: int, size: int, disk: Disk) -> st
     return notes
 
 
-def _cut_log(path: Path, disk: Disk) -> list[str]:
-    """Cut the log behind its last line break."""
+def cut_lines(path: Path, disk: Disk) -> list[str]:
+    """Cut a file of lines behind its last line break. Returns a sentence about it, or nothing."""
     if not path.exists():
         return []
     with path.open("r+b") as file:

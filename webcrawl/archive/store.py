@@ -1,4 +1,4 @@
-"""The archive of one worker: WARC files and fetch log, changed together by groups."""
+"""The archive of one worker: WARC files, fetch log and further stores, changed together by groups."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from webcrawl.archive.disk import Disk
-from webcrawl.archive.errors import translated
-from webcrawl.archive.fetchlog import FetchLog, log_line
+from webcrawl.archive.errors import ArchiveError, translated
+from webcrawl.archive.fetchlog import FetchLog
 from webcrawl.archive.repair import WARC_FOLDER, RepairReport, repair
 from webcrawl.archive.warc import WarcWriter
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webcrawl.archive.capture import Entry
+    from webcrawl.archive.part import Part
     from webcrawl.archive.rotation import Compressor
 
 
@@ -48,11 +49,12 @@ class Archive:
         clock: Callable[[], float] = time.time,
         disk: Disk | None = None,
         compressor: Compressor | None = None,
+        stores: Sequence[Part] = (),
     ) -> None:
         """``directory`` is the crawl's. ``info`` goes into every warcinfo: software, operator, robots, ...
 
         ``level`` is isal's (0 to 3). Without ``warc`` only the log is written. Both sizes are checked before
-        a group, so a file may pass them by one group.
+        a group, so a file may pass them by one group. ``stores`` come behind the log, in their order.
         """
         self._directory = directory
         self._disk = disk or Disk()
@@ -70,11 +72,10 @@ class Archive:
         self._log = FetchLog(
             directory, roll_bytes=log_roll_bytes, clock=clock, disk=self._disk, compressor=compressor
         )
-        self._parts: tuple[WarcWriter | FetchLog, ...] = (
-            (self._log,) if self._warc is None else (self._warc, self._log)
-        )
+        own: tuple[Part, ...] = (self._log,) if self._warc is None else (self._warc, self._log)
+        self._parts = (*own, *stores)
         self.bytes_written = 0
-        """WARC and log bytes of the groups kept since the archive was opened."""
+        """Bytes of the groups kept since the archive was opened, in all parts together."""
 
     @property
     def position(self) -> Position:
@@ -87,40 +88,46 @@ class Archive:
         folder = self._directory if self._warc is None else self._directory / WARC_FOLDER
         with translated(folder):
             folder.mkdir(parents=True, exist_ok=True)
-        report = repair(self._directory, self._disk)
-        self._log.open()
-        return report
+        done = list(repair(self._directory, self._disk).sentences)
+        for part in self._parts:
+            done += part.open()
+        return RepairReport(tuple(done))
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Write and make durable: the records of all captures, then all log lines.
+        """Write to all parts and make durable: WARC records, then log lines, then what the stores take.
 
-        All or nothing. Raises StorageFull when there is no room, ArchiveError when a file cannot be written,
-        ValueError for a record that is no valid line.
+        All or nothing. Raises StorageFull when there is no room, ArchiveError when a file cannot be written or a
+        store fails, ValueError for a record that is no valid line.
         """
-        lines = [log_line(entry.record) for entry in entries]
         try:
             for part in self._parts:
                 part.roll_if_full()
             before = sum(part.size for part in self._parts)
-            if self._warc is not None:
-                for entry in entries:
-                    if entry.capture is not None:
-                        self._warc.write(entry.capture)
-            self._log.write(lines)
+            for part in self._parts:
+                part.write(entries)
             for part in self._parts:
                 part.sync()
         except BaseException:
             for part in self._parts:
                 part.rollback()
             raise
-        for part in self._parts:
-            part.keep()
+        _each([part.keep for part in self._parts])
         self.bytes_written += sum(part.size for part in self._parts) - before
 
     def close(self) -> None:
-        """Close all files. Raises ArchiveError; what was appended is durable anyway."""
+        """Close all parts, those behind one that fails too. Raises the first ArchiveError; what was appended is
+        durable anyway.
+        """
+        _each([part.close for part in self._parts])
+
+
+def _each(steps: Sequence[Callable[[], None]]) -> None:
+    """Do all of them, also behind one that fails. Raises the first ArchiveError."""
+    failures: list[ArchiveError] = []
+    for step in steps:
         try:
-            if self._warc is not None:
-                self._warc.close()
-        finally:
-            self._log.close()
+            step()
+        except ArchiveError as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]

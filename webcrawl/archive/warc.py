@@ -11,14 +11,14 @@ from isal import isal_zlib
 
 from webcrawl.archive.disk import AppendFile, Disk
 from webcrawl.archive.errors import translated
+from webcrawl.archive.part import Part
 from webcrawl.archive.records import capture_records, warcinfo_record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from webcrawl.archive.capture import Capture
-    from webcrawl.archive.records import Revisit
+    from webcrawl.archive.capture import Capture, Entry, Revisit
 
 OPEN = ".open"
 """What the name of a file ends in while it is written."""
@@ -42,7 +42,7 @@ def stamp(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y%m%d%H%M%S%f")[:17]
 
 
-class WarcWriter:
+class WarcWriter(Part):
     """Writes exchanges into ``<prefix>-<time>-<serial>-<worker>.warc.gz``.
 
     A file is created with the first exchange that goes into it and carries ``.open`` behind its name until it
@@ -84,7 +84,13 @@ class WarcWriter:
         """Bytes in the current file, the open group included."""
         return 0 if self._file is None else self._file.size
 
-    def write(self, capture: Capture, revisit: Revisit | None = None) -> Place | None:
+    def write(self, entries: Sequence[Entry]) -> None:
+        """Add the exchanges of all entries that have one. Raises ArchiveError; the owner then calls ``rollback``."""
+        for entry in entries:
+            if entry.capture is not None:
+                self.add(entry.capture, entry.revisit)
+
+    def add(self, capture: Capture, revisit: Revisit | None = None) -> Place | None:
         """Add an exchange to the open group: its response (or ``revisit`` in its stead) and its request.
 
         Returns where the first of them lies, None for a capture without a response: there is nothing to keep.

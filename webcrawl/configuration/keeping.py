@@ -7,6 +7,7 @@ from pathlib import Path
 
 from webcrawl.configuration.readers import folder, real, switch, whole
 from webcrawl.configuration.setting import setting
+from webcrawl.configuration.stores import store_paths
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +27,12 @@ class KeepingSettings:
     warc_compression_level: int = setting(whole(0, 3), 2, "", "effort of gzip, from quick to small")
     fetch_log_roll_bytes: int = setting(
         whole(1024, 1 << 50), 1_000_000_000, "bytes", "fetch.jsonl is set aside and compressed at this size"
+    )
+    stores: tuple[str, ...] = setting(
+        store_paths(),
+        (),
+        "",
+        "what else is kept of each request, behind WARC files and fetch log, in this order",
     )
     commit_interval_seconds: float = setting(
         real(0, 60), 0.1, "seconds", "how long finished requests wait for others to be stored with them"

@@ -14,6 +14,9 @@ from webcrawl.archive.repair import RepairReport
 class Archive(Protocol):
     """``webcrawl.archive.store.Archive``, or one that is kept by a process of its own; calls wait."""
 
+    wants_links: bool
+    wants_fields: bool
+
     def open(self) -> RepairReport: ...
 
     def append(self, entries: Sequence[Entry]) -> None: ...
@@ -26,6 +29,10 @@ class ArchiveThread:
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
+        self.wants_links = archive.wants_links
+        """Whether a store wants the links of pages, in ``Entry.links``."""
+        self.wants_fields = archive.wants_fields
+        """Whether a store wants what processing finds in pages, in ``Entry.fields``."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="archive")
 
     async def open(self) -> RepairReport:

@@ -43,6 +43,7 @@ class PageMiddleware:
         self._intake = machine.intake
         self._lookout = None if machine.trapping is None else machine.trapping.lookout
         self._avoided = frozenset(machine.configuration.nofollow_rels)
+        self._keeps_links = machine.archive is not None and machine.archive.wants_links
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> PageMiddleware:
@@ -79,8 +80,11 @@ class PageMiddleware:
         flight = flight_of(self._crawler, response.request)
         if flight is None:
             return
-        if asked != in_header and flight.outcome.entry is not None:
-            flight.outcome.entry.record.extra |= asked.facts()
+        if (kept := flight.outcome.entry) is not None:
+            if asked != in_header:
+                kept.record.extra |= asked.facts()
+            if self._keeps_links:
+                kept.links = page.links
         found: list[UrlEntry] = []
         if not asked.nofollow:
             found = self._take(page, flight)

@@ -14,7 +14,7 @@ from warcio.archiveiterator import ArchiveIterator
 from tests.unit.archive import strictwarc
 from tests.unit.archive.samples import INFO, NOW, capture
 from webcrawl.archive import records
-from webcrawl.archive.records import Revisit
+from webcrawl.archive.capture import Revisit
 
 HEADS = json.loads((Path(__file__).parents[2] / "data" / "archive" / "heads.json").read_text())
 PAYLOAD = b"first\r\n\r\nsecond\r\n"

@@ -22,7 +22,7 @@ def open_warc(directory: Path, *payloads: bytes) -> Path:
     (directory / "warc").mkdir(exist_ok=True)
     warc = WarcWriter(directory / "warc", worker="w0", info=INFO, clock=ticking().__next__, disk=FaultyDisk())
     for payload in payloads:
-        warc.write(capture(payload=payload))
+        warc.add(capture(payload=payload))
     warc.sync()
     warc.keep()
     name = warc.filename

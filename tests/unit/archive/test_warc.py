@@ -9,7 +9,7 @@ import pytest
 from tests.unit.archive import strictwarc
 from tests.unit.archive.faultydisk import FaultyDisk
 from tests.unit.archive.samples import INFO, NOW, capture, noise, ticking
-from webcrawl.archive.records import Revisit
+from webcrawl.archive.capture import Revisit
 from webcrawl.archive.warc import WarcWriter
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def write(warc: WarcWriter, *captures: Capture) -> None:
     """One group."""
     warc.roll_if_full()
     for each in captures:
-        warc.write(each)
+        warc.add(each)
     warc.sync()
     warc.keep()
 
@@ -96,10 +96,10 @@ def test_fastwarc_verifies_every_digest(tmp_path: Path, changes: dict[str, Any])
 
 def test_both_readers_accept_revisits(tmp_path: Path, warcio_accepts: Callable[[Path], bool]) -> None:
     warc = writer(tmp_path)
-    warc.write(capture())
-    warc.write(capture(), Revisit("identical-payload-digest", capture().url, NOW))
+    warc.add(capture())
+    warc.add(capture(), Revisit("identical-payload-digest", capture().url, NOW))
     not_modified = capture(response_head=b"HTTP/1.1 304 Not Modified\r\n\r\n", payload=b"")
-    warc.write(not_modified, Revisit("server-not-modified", capture().url, NOW))
+    warc.add(not_modified, Revisit("server-not-modified", capture().url, NOW))
     warc.sync()
     warc.keep()
     warc.close()
@@ -111,7 +111,7 @@ def test_both_readers_accept_revisits(tmp_path: Path, warcio_accepts: Callable[[
 
 def test_a_failed_connection_writes_nothing_not_even_a_file(tmp_path: Path) -> None:
     warc = writer(tmp_path)
-    assert warc.write(capture(response_head=b"", payload=b"")) is None
+    assert warc.add(capture(response_head=b"", payload=b"")) is None
     write(warc)
     warc.close()
     assert list(tmp_path.iterdir()) == []
@@ -159,8 +159,8 @@ def test_serial_numbers_go_on_after_a_restart(tmp_path: Path) -> None:
 
 def test_a_place_leads_to_the_record(tmp_path: Path) -> None:
     warc = writer(tmp_path)
-    warc.write(capture())
-    place = warc.write(capture(url="http://a.test/second"))
+    warc.add(capture())
+    place = warc.add(capture(url="http://a.test/second"))
     warc.sync()
     warc.keep()
     warc.close()
@@ -174,11 +174,11 @@ def test_a_group_that_is_rolled_back_leaves_no_trace(
     tmp_path: Path, warcio_accepts: Callable[[Path], bool]
 ) -> None:
     warc = writer(tmp_path)
-    warc.write(capture(payload=noise(2_000_000)))
+    warc.add(capture(payload=noise(2_000_000)))
     warc.rollback()
     assert [path.stat().st_size for path in tmp_path.iterdir()] == [0]
     write(warc, capture(url="http://a.test/1"))
-    warc.write(capture(payload=noise(2_000_000)))
+    warc.add(capture(payload=noise(2_000_000)))
     warc.rollback()
     write(warc, capture(url="http://a.test/2"))
     warc.close()
@@ -192,7 +192,7 @@ def test_a_group_that_is_rolled_back_leaves_no_trace(
 
 def test_a_file_whose_only_group_was_rolled_back_is_removed_at_the_end(tmp_path: Path) -> None:
     warc = writer(tmp_path)
-    warc.write(capture())
+    warc.add(capture())
     warc.rollback()
     warc.close()
     assert list(tmp_path.iterdir()) == []

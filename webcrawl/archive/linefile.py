@@ -1,0 +1,74 @@
+"""A store of a few lines of code: a file in the JOBDIR to which every entry adds lines."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from webcrawl.archive.disk import AppendFile, Disk
+from webcrawl.archive.errors import translated
+from webcrawl.archive.part import Part
+from webcrawl.archive.repair import cut_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from webcrawl.archive.capture import Entry
+
+
+class LineFile(Part):
+    """Derive from it, give the file a ``name``, and say which ``lines`` an entry makes.
+
+    A group is in the file whole or not at all. After a crash the file ends with a whole line; lines of requests that
+    were in flight may be there twice.
+    """
+
+    name: ClassVar[str]
+    """Of the file, relative to the JOBDIR."""
+
+    def __init__(self, directory: Path, *, worker: str, settings: Mapping[str, Any]) -> None:
+        self.worker = worker
+        self.given = settings
+        self._path = directory / self.name
+        self._disk = Disk()
+        self._file: AppendFile | None = None
+
+    @abstractmethod
+    def lines(self, entry: Entry) -> Iterable[bytes]:
+        """What the file gets of a finished request: any number of lines, without their ends."""
+
+    @property
+    def size(self) -> int:
+        return 0 if self._file is None else self._file.size
+
+    def open(self) -> list[str]:
+        with translated(self._path):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            done = cut_lines(self._path, self._disk)
+        self._file = AppendFile(self._path, self._disk, new=False)
+        return done
+
+    def write(self, entries: Sequence[Entry]) -> None:
+        assert self._file is not None
+        self._file.write(b"".join(line + b"\n" for entry in entries for line in self.lines(entry)))
+
+    def sync(self) -> None:
+        if self._file is not None:
+            self._file.sync()
+
+    def keep(self) -> None:
+        if self._file is not None:
+            self._file.keep()
+
+    def rollback(self) -> None:
+        if self._file is not None:
+            self._file.rollback()
+
+    def close(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            try:
+                file.settle()
+            finally:
+                file.release()

@@ -1,0 +1,53 @@
+"""What the archive of a crawl is told, and each of its stores: plain values for another process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from webcrawl import __version__
+from webcrawl.archive import stores
+from webcrawl.archive.remote import RemoteArchive
+from webcrawl.configuration import SETTINGS, Configuration
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+    from webcrawl.jobdir import Jobdir
+
+_OURS = {item.name: item.field_name for item in SETTINGS}
+
+
+def archive_of(configuration: Configuration, jobdir: Jobdir, settings: BaseSettings) -> RemoteArchive:
+    """The archive of the crawl in ``jobdir``, not opened yet."""
+    info = {
+        "software": f"webcrawl/{__version__}",
+        "robots": "obey (RFC 9309)",
+        "http-header-user-agent": configuration.user_agent,
+    }
+    if configuration.crawler_contact:
+        info["operator"] = configuration.crawler_contact
+    return RemoteArchive(
+        jobdir.path,
+        held=jobdir.descriptors,
+        worker=configuration.worker_name,
+        warc=configuration.warc_enabled,
+        roll_bytes=configuration.warc_roll_bytes,
+        level=configuration.warc_compression_level,
+        log_roll_bytes=configuration.fetch_log_roll_bytes,
+        stores=[(path, store_settings(path, configuration, settings)) for path in configuration.stores],
+        info=info,
+    )
+
+
+def store_settings(path: str, configuration: Configuration, settings: BaseSettings) -> dict[str, Any]:
+    """The settings of the store with this import path: ours as they were read, others as they were given."""
+    named = stores.load(path).settings
+    values = {
+        name: getattr(configuration, _OURS[name]) if name in _OURS else settings.get(name) for name in named
+    }
+    return {name: _plain(value) for name, value in values.items()}
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value
