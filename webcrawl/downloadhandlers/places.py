@@ -41,7 +41,7 @@ class Places:
             return self._allowed(host, literal)
         try:
             found = await self._resolver.resolve(host)
-        except OSError:
+        except (OSError, ValueError):
             return None
         allowed = [address for one in found if (address := self._allowed(host, one["host"]))]
         if not allowed:
