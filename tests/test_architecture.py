@@ -29,6 +29,7 @@ MACHINE = {
     ),
     "reports": ("archive", "frontier.tally", "hosts", "urls"),
     "traps": ("urls", "scope", "errors", "frontier.records"),
+    "export": ("archive", "reports", "urls", "frontier.records", "frontier.backends.books"),
     "explanation": (
         "reports.units",
         "documents.listed",

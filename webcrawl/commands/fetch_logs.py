@@ -30,10 +30,23 @@ class FetchLogs:
         self.damaged = 0
         """Lines that are no JSON."""
 
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """All lines, one log after the other."""
+        for log in self.each():
+            yield from log
+
+    def each(self) -> list[Iterator[dict[str, Any]]]:
+        """The logs, to be read once."""
+        return [fetchlog.read(folder, self._on_damage) for folder in self.folders]
+
     def requests(self) -> Merged:
         """All requests, in the order of their starts."""
-        logs = [fetchlog.read(folder, self._on_damage) for folder in self.folders]
-        return Merged(logs, 2 * self._configuration.download_timeout + ORDER_SECONDS)
+        return Merged(self.each(), self.window_seconds)
+
+    @property
+    def window_seconds(self) -> float:
+        """How far out of order the lines of a log may be."""
+        return 2 * self._configuration.download_timeout + ORDER_SECONDS
 
     def _on_damage(self, sentence: str) -> None:
         self.damaged += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from webcrawl.frontier.backends.findings import Checked
 from webcrawl.frontier.backends.reach import Asked, Reach
 from webcrawl.frontier.backends.sighting import Activity, Sighting, Use
 from webcrawl.frontier.backends.sqlite import audit
+from webcrawl.frontier.backends.sqlite.books import SqliteBooks, books_of
 from webcrawl.frontier.backends.sqlite.reach import reach_of
 from webcrawl.frontier.backends.sqlite.sighting import sighting_of
 from webcrawl.frontier.backends.sqlite.standing import standing_of
@@ -74,6 +76,10 @@ class LocalCrawl:
 
     def check(self, progress: Callable[[int, int], None] | None) -> Checked:
         return audit.check(self._path)
+
+    def books(self) -> AbstractContextManager[SqliteBooks]:
+        """Its URLs, to be listed."""
+        return books_of(self._path)
 
     def reach(self, asked: Asked) -> Reach:
         """What of its queues an exclusion would hit."""

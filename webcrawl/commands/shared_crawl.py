@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from webcrawl.commands.shared_books import SharedBooks, shared_books
 from webcrawl.frontier.backend import Command
 from webcrawl.frontier.backends.redis.audit import Audit
 from webcrawl.frontier.backends.redis.clocks import uses_of
@@ -100,6 +101,12 @@ class SharedCrawl:
 
     def check(self, progress: Callable[[int, int], None] | None) -> Checked:
         return asyncio.run(self._audited(progress, Audit.check))
+
+    def books(self) -> AbstractContextManager[SharedBooks]:
+        """Its URLs, to be listed."""
+        control = Control(self._params, self._spider, self._lease_seconds)
+        self.place = control.server.address
+        return shared_books(control)
 
     def reach(self, asked: Asked) -> Reach:
         """What of its queues an exclusion would hit."""

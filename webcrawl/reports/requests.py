@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush, heapreplace
 from typing import TYPE_CHECKING, Any
 
+from webcrawl.reports.in_order import WAITING_MAX, InOrder
 from webcrawl.urls.politeness_key import host_of, origin_of
 
 if TYPE_CHECKING:
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
 
     from webcrawl.hosts.record import Pauses
 
-WAITING_MAX = 400_000
-"""Lines that wait for their turn at most, in some 200 MB."""
 _FOREVER = 1e11
 """Epoch seconds that no clock shows."""
 
@@ -103,13 +100,8 @@ def request_of(line: Mapping[str, Any]) -> Request | None:
     )
 
 
-class Merged:
-    """Requests of several logs in the order in which they started.
-
-    A log is in the order in which requests were settled, a while after each had ended. Lines wait here until all
-    logs have been read ``window_seconds`` beyond their start, but no more than ``waiting_max`` of them; one that
-    comes still later in its log is given at once, behind its time.
-    """
+class Merged(InOrder[Request]):
+    """Requests of several logs in the order in which they started."""
 
     def __init__(
         self,
@@ -118,47 +110,17 @@ class Merged:
         *,
         waiting_max: int = WAITING_MAX,
     ) -> None:
-        self._logs = [iter(log) for log in logs]
-        self._window = window_seconds
-        self._waiting_max = waiting_max
-        self._given_at = -math.inf
-        self.late = 0
-        """Requests that were given behind their time."""
+        super().__init__([self._requests(log) for log in logs], window_seconds, waiting_max=waiting_max)
         self.unreadable = 0
         """Lines that are no request."""
 
-    def __iter__(self) -> Iterator[Request]:
-        waiting: list[tuple[float, int, Request]] = []
-        order = itertools.count()
-        # The log that is farthest behind is read first, so that none is long waited for.
-        behind = [(-math.inf, number) for number in range(len(self._logs))]
-        heapify(behind)
-        while behind:
-            read_to, number = behind[0]
-            request = self._next(number)
-            if request is None:
-                heappop(behind)
-            else:
-                heappush(waiting, (request.start, next(order), request))
-                heapreplace(behind, (max(read_to, request.end), number))
-            complete_to = behind[0][0] - self._window if behind else math.inf
-            while waiting and (waiting[0][0] <= complete_to or len(waiting) > self._waiting_max):
-                yield self._given(heappop(waiting)[2])
-
-    def _next(self, number: int) -> Request | None:
-        for line in self._logs[number]:
+    def _requests(self, log: Iterable[Mapping[str, Any]]) -> Iterator[Request]:
+        for line in log:
             request = request_of(line)
             if request is not None:
-                return request
-            self.unreadable += 1
-        return None
-
-    def _given(self, request: Request) -> Request:
-        if request.start < self._given_at:
-            self.late += 1
-        else:
-            self._given_at = request.start
-        return request
+                yield request
+            else:
+                self.unreadable += 1
 
 
 def _clocks(value: object) -> Pauses:

@@ -1,0 +1,180 @@
+"""The fetch log as a Parquet file, a column a field; what has no column of its own is in ``more`` as JSON."""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+    from types import ModuleType
+
+ROWS = 50_000
+"""In a row group, and in memory: some 100 MB."""
+MORE = "more"
+
+
+class ParquetMissingError(Exception):
+    """The library is not installed; the message says how to come by it."""
+
+
+COLUMNS = {
+    "start": "timestamp",
+    "end": "timestamp",
+    "url": "string",
+    "key": "category",
+    "ip": "category",
+    "kind": "category",
+    "status": "int16",
+    "error": "category",
+    "mime": "category",
+    "bytes": "int64",
+    "location": "string",
+    "via": "string",
+    "depth": "int32",
+    "worker": "category",
+    "truncated": "category",
+    "attempt": "int32",
+    "noindex": "bool",
+    "nofollow": "bool",
+    "exclusions": "category",
+    "delay": "double",
+    "number": "int64",
+    "lost_at": "timestamp",
+    "clocks": "numbers",
+    "origin": "string",
+    "robots": "category",
+    "until": "timestamp",
+    "crawl_delay": "double",
+    "skipped": "bool",
+    "digest": "string",
+    "duplicate_of": "string",
+    "changed": "bool",
+    "language": "category",
+    "urls": "int64",
+    "broken": "string",
+    "lastmod": "timestamp",
+    "changefreq": "category",
+    "priority": "double",
+    MORE: "string",
+}
+"""Fields and what they hold: ``timestamp`` in microseconds UTC, ``category`` a string of few values, ``numbers`` a
+map from names to numbers. Every column may be null."""
+
+
+def write(lines: Iterable[Mapping[str, Any]], path: Path) -> int:
+    """Write ``path`` anew; how many rows it has. It appears whole or not at all.
+
+    :raises ParquetMissingError: :raises OSError: it cannot be written
+    """
+    arrow, parquet = _library()
+    schema = arrow.schema([(name, _type(arrow, kind)) for name, kind in COLUMNS.items()])
+    unfinished = path.with_name(path.name + ".part")
+    source, rows = iter(lines), 0
+    try:
+        with parquet.ParquetWriter(unfinished, schema, compression="zstd") as writer:
+            while some := list(islice(source, ROWS)):
+                writer.write_table(_table(arrow, schema, some))
+                rows += len(some)
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+    return rows
+
+
+def _library() -> tuple[ModuleType, ModuleType]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ParquetMissingError(
+            "Parquet needs pyarrow, which is not installed: pip install pyarrow, or give another form"
+        ) from error
+    return pyarrow, pyarrow.parquet
+
+
+def _type(arrow: Any, kind: str) -> Any:
+    types = {
+        "timestamp": arrow.timestamp("us", tz="UTC"),
+        "string": arrow.string(),
+        "category": arrow.string(),
+        "bool": arrow.bool_(),
+        "int16": arrow.int16(),
+        "int32": arrow.int32(),
+        "int64": arrow.int64(),
+        "double": arrow.float64(),
+        "numbers": arrow.map_(arrow.string(), arrow.float64()),
+    }
+    return types[kind]
+
+
+def _table(arrow: Any, schema: Any, lines: list[Mapping[str, Any]]) -> Any:
+    rows = [_row(line) for line in lines]
+    columns = [[row.get(name) for row in rows] for name in COLUMNS]
+    return arrow.table(
+        [arrow.array(column, type=field.type) for column, field in zip(columns, schema, strict=True)],
+        schema=schema,
+    )
+
+
+def _row(line: Mapping[str, Any]) -> dict[str, Any]:
+    """What a line has for each column; a value of another type than the column's is kept in ``more``."""
+    row, more = {}, {}
+    for name, value in line.items():
+        kind = COLUMNS.get(name) if name != MORE else None
+        if value is None:
+            continue
+        found = None if kind is None else _VALUES[kind](value)
+        if found is None:
+            more[name] = value
+        else:
+            row[name] = found
+    if more:
+        row[MORE] = json.dumps(more)
+    return row
+
+
+def _timestamp(value: object) -> int | None:
+    """Microseconds."""
+    good = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e11
+    return round(value * 1_000_000) if good else None  # type: ignore[operator]
+
+
+def _string(value: object) -> str | None:
+    # A lone surrogate, which JSON can have, is no text for anybody else.
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
+
+
+def _whole(bits: int) -> Callable[[object], int | None]:
+    def checked(value: object) -> int | None:
+        good = isinstance(value, int) and not isinstance(value, bool) and -(1 << bits) <= value < 1 << bits
+        return value if good else None  # type: ignore[return-value]
+
+    return checked
+
+
+def _double(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _numbers(value: object) -> list[tuple[str, float]] | None:
+    if not isinstance(value, dict):
+        return None
+    found = [(str(_string(name)), _double(number)) for name, number in value.items()]
+    return None if any(number is None for _, number in found) else found  # type: ignore[return-value]
+
+
+_VALUES: dict[str, Callable[[Any], Any]] = {
+    "timestamp": _timestamp,
+    "string": _string,
+    "category": _string,
+    "bool": lambda value: value if isinstance(value, bool) else None,
+    "int16": _whole(15),
+    "int32": _whole(31),
+    "int64": _whole(63),
+    "double": _double,
+    "numbers": _numbers,
+}

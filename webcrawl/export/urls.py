@@ -1,0 +1,163 @@
+"""Lists of URLs by the state they are in.
+
+Which state a URL is in say the frontier's books. They have the texts of queued URLs only, and of all others a
+fingerprint; the text of these is in the fetch log, where they were fetched or redirected to. Without books the last
+line of a URL says what became of it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.export.safe import one_line
+from webcrawl.frontier.records import State
+from webcrawl.reports.gathered import Gathered
+from webcrawl.urls.canonical import canonical_all
+from webcrawl.urls.fingerprint import fingerprint_all
+from webcrawl.urls.resolve import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from webcrawl.frontier.backends.books import Books, Known
+    from webcrawl.frontier.records import UrlEntry
+    from webcrawl.urls.canonical import CanonicalRules
+
+AT_ONCE = 500
+"""URLs of a key that the books are asked of in one turn."""
+_BETWEEN = "\0"
+"""Stands in no key and no URL."""
+
+Told = tuple[float, int, str, int, str]
+"""What the log says of a URL: end of its last request (less than nothing: it was only a redirect's target), status (0
+for none), error, depth, via."""
+
+
+@dataclass(frozen=True, slots=True)
+class UrlState:
+    """A URL with what is known of it; None is what is not."""
+
+    url: str
+    state: str
+    key: str
+    rule: str | None = None
+    """By what it was refused or why it failed."""
+    status: int | None = None
+    """Of the last response."""
+    ended_at: float | None = None
+    """When its last request had ended, epoch seconds."""
+    depth: int | None = None
+    via: str | None = None
+    level: int | None = None
+    """Of a queued one."""
+    attempts: int | None = None
+    """Fetches of a queued one that failed before."""
+
+
+class FetchedUrls:
+    """Every URL of the logs once, with what became of it."""
+
+    def __init__(self, rules: CanonicalRules, key_of: Callable[[str], str]) -> None:
+        """``rules``: those under which the crawl compares URLs. ``key_of`` gives the politeness key of one."""
+        self._rules = rules
+        self._key_of = key_of
+        self._told: Gathered[Told] = Gathered(max)
+
+    def add(self, line: Mapping[str, Any]) -> None:
+        """Take a line of the log; robots.txt files have no state, and are passed over."""
+        url, key = line.get("url"), line.get("key")
+        if not isinstance(url, str) or not isinstance(key, str) or line.get("kind") == "robots":
+            return
+        status, end, depth = line.get("status"), line.get("end"), line.get("depth")
+        told = (
+            float(end) if isinstance(end, int | float) else 0.0,
+            status if isinstance(status, int) else 0,
+            str(line.get("error") or ""),
+            depth if isinstance(depth, int) else 0,
+            str(line.get("via") or ""),
+        )
+        self._take(key, url, told)
+        location = line.get("location")
+        target = resolve(location, url) if isinstance(location, str) else None
+        if target is not None:
+            self._take(self._key_of(target), target, (-1.0, 0, "", told[3], url))
+
+    def states(self, books: Books | None) -> Iterator[UrlState]:
+        """Each in its state, key by key; those whose state is not known are left out."""
+        for key, urls in self._by_key():
+            known = self._known(books, key, [url for url, _ in urls])
+            for (url, told), record in zip(urls, known, strict=True):
+                if (found := _state(url, key, told, record)) is not None:
+                    yield found
+
+    def _take(self, key: str, url: str, told: Told) -> None:
+        self._told.add(f"{key}{_BETWEEN}{url}", told, len(told[4]))
+
+    def _by_key(self) -> Iterator[tuple[str, list[tuple[str, Told]]]]:
+        """A few hundred URLs of one key at a time."""
+        some: list[tuple[str, Told]] = []
+        last = ""
+        for place, told in self._told:
+            key, _, url = place.partition(_BETWEEN)
+            if some and (key != last or len(some) == AT_ONCE):
+                yield last, some
+                some = []
+            last = key
+            some.append((url, told))
+        if some:
+            yield last, some
+
+    def _known(self, books: Books | None, key: str, urls: list[str]) -> list[Known | None]:
+        if books is None or not books.states_kept:
+            return [None] * len(urls)
+        marks = fingerprint_all(canonical_all(urls, self._rules))
+        known = books.known(key, marks)
+        return [known.get(mark) for mark in marks]
+
+
+def queued(entries: Iterable[UrlEntry]) -> Iterator[UrlState]:
+    """What waits in the frontier."""
+    for entry in entries:
+        yield UrlState(
+            entry.url,
+            State.QUEUED.name.lower(),
+            entry.key,
+            depth=entry.depth,
+            via=entry.via,
+            level=entry.level,
+            attempts=entry.attempts,
+        )
+
+
+def as_text(states: Iterable[UrlState]) -> Iterator[str]:
+    """A URL a line, fit to be the seeds of a crawl."""
+    for found in states:
+        yield one_line(found.url) + "\n"
+
+
+def as_json(states: Iterable[UrlState]) -> Iterator[str]:
+    """An object a line, without what is not known."""
+    for found in states:
+        yield json.dumps({name: value for name, value in asdict(found).items() if value is not None}) + "\n"
+
+
+def _state(url: str, key: str, told: Told, known: Known | None) -> UrlState | None:
+    end, status, error, depth, via = told
+    if known is None and end < 0:
+        return None
+    if known is not None:
+        state, rule = known
+    else:
+        state, rule = (State.DONE, None) if status else (State.FAILED, error)
+    return UrlState(
+        url,
+        state.name.lower(),
+        key,
+        rule=rule or (error if state is State.FAILED else None) or None,
+        status=status or None,
+        ended_at=end if end >= 0 else None,
+        depth=depth,
+        via=via or None,
+    )
