@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 from tests.contract.driven_redis import DrivenRedis
 from tests.contract.samples import NOW
 from webcrawl.contents.memory import MemoryContents
-from webcrawl.contents.seen import NEW, Body, ContentSeen, Met, Original, digest, follows
+from webcrawl.contents.seen import (
+    NEW,
+    UNKNOWN,
+    Body,
+    ContentSeen,
+    Met,
+    Original,
+    digest,
+    follows,
+    payload_digest,
+)
 from webcrawl.contents.sqlite import SqliteContents
 from webcrawl.errors import JobdirDamaged, StorageFull
 
@@ -29,8 +39,8 @@ if TYPE_CHECKING:
 _names = (f"contents{number}" for number in itertools.count())
 
 
-def body(text: str, url: str, at: float = NOW) -> Body:
-    return Body(digest(text.encode()), hash(url), url, at)
+def body(text: str, url: str, at: float = NOW, payload: str = "identity") -> Body:
+    return Body(digest(text.encode()), hash(url), url, at, payload_digest((payload + text).encode()))
 
 
 class Contents:
@@ -43,6 +53,9 @@ class Contents:
 
     def meet(self, *bodies: Body) -> list[Met]:
         return self._runner.run(self.store.meet(bodies))
+
+    def keep(self, *bodies: Body) -> None:
+        self._runner.run(self.store.keep(bodies))
 
     def close(self) -> None:
         self._runner.run(self.store.close())
@@ -84,8 +97,28 @@ def test_the_first_is_the_original_of_all_others(opened: Opened) -> None:
     contents = opened()
     assert contents.meet(body("same", A, NOW + 0.1234567)) == [NEW]
     found = contents.meet(body("same", B, NOW + 9), body("other", C), body("same", C))
-    original = Original(A, round(NOW + 0.123, 3))
+    original = Original(A, NOW + 0.1234567)
     assert found == [Met(original), NEW, Met(original, changed=True)]
+
+
+def test_once_it_is_archived_its_record_is_named_to_all_with_the_same_payload(opened: Opened) -> None:
+    contents = opened()
+    contents.meet(body("same", A))
+    contents.keep(body("same", A))
+    place = Original(A, NOW)
+    packed = body("same", C, payload="gzip")
+    found = contents.meet(body("same", B, NOW + 9), packed, body("same", A, NOW + 10))
+    assert found == [Met(place, archived=place), Met(place), Met(None, changed=False, archived=place)]
+
+
+def test_what_was_not_archived_before_a_crash_is_the_first_again(opened: Opened) -> None:
+    contents = opened()
+    contents.meet(body("same", A))
+    again = body("same", A, NOW + 60)
+    assert contents.meet(again) == [Met(None, changed=False, first=True)]
+    contents.keep(again)
+    place = Original(A, NOW + 60)
+    assert contents.meet(body("same", B)) == [Met(place, archived=place)]
 
 
 def test_within_one_question_too(opened: Opened) -> None:
@@ -95,16 +128,16 @@ def test_within_one_question_too(opened: Opened) -> None:
 def test_a_page_that_is_fetched_again_has_changed_or_not(opened: Opened) -> None:
     contents = opened()
     contents.meet(body("one", A))
-    assert contents.meet(body("one", A)) == [Met(None, changed=False)]
-    assert contents.meet(body("two", A)) == [Met(None, changed=True)]
-    assert contents.meet(body("two", A)) == [Met(None, changed=False)]
+    assert contents.meet(body("one", A)) == [Met(None, changed=False, first=True)]
+    assert contents.meet(body("two", A)) == [Met(None, changed=True, first=True)]
+    assert contents.meet(body("two", A)) == [Met(None, changed=False, first=True)]
 
 
 def test_what_is_known_outlives_the_process(opened: Opened) -> None:
     opened().meet(body("same", A))
     assert opened().meet(body("same", B), body("same", A)) == [
         Met(Original(A, NOW)),
-        Met(None, changed=False),
+        Met(None, changed=False, first=True),
     ]
 
 
@@ -131,7 +164,11 @@ def test_sqlite_answers_as_memory_does(
         sqlite = Contents(runner, SqliteContents(tmp_path_factory.mktemp("contents")))
         for first in range(0, len(bodies), at_once):
             group = bodies[first : first + at_once]
-            assert sqlite.meet(*group) == memory.meet(*group)
+            found = memory.meet(*group)
+            assert sqlite.meet(*group) == found
+            firsts = [one for one, met in zip(group, found, strict=True) if met.first][:2]
+            for store in (memory, sqlite):
+                store.keep(*firsts)
         sqlite.close()
 
 
@@ -143,6 +180,9 @@ def test_a_file_that_is_no_database_is_named(tmp_path: Path, runner: asyncio.Run
 
 class Full(MemoryContents):
     async def meet(self, bodies: Sequence[Body]) -> list[Met]:
+        raise StorageFull("no room")
+
+    async def keep(self, bodies: Sequence[Body]) -> None:
         raise StorageFull("no room")
 
 
@@ -168,7 +208,8 @@ def test_many_ask_at_once_and_each_gets_its_answer(runner: asyncio.Runner) -> No
 def test_without_room_everything_is_new(runner: asyncio.Runner) -> None:
     async def test() -> None:
         seen = ContentSeen(Full())
-        assert await seen.meet(body("same", A)) == NEW
+        assert await seen.meet(body("same", A)) == UNKNOWN
+        seen.keep(body("same", A))
         await seen.close()
 
     runner.run(test())

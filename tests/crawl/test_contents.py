@@ -7,6 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 import pytest
+from warcio.archiveiterator import ArchiveIterator
 
 SAME = "<title>same</title><a href='leaf.html'>relative</a> <a href='/top.html'>absolute</a>"
 START = "".join(f"<a href='{path}'>x</a>" for path in ("/a?s=1", "/a?s=2", "/sub/a", "/changing"))
@@ -49,6 +50,18 @@ def site():
     site.server.server_close()
 
 
+def revisits(crawl):
+    """The pages of which the archive says that it has the same bytes under another URL."""
+    found = {}
+    for path in sorted((crawl.path / "warc").glob("*.warc.gz")):
+        with path.open("rb") as stream:
+            for record in ArchiveIterator(stream):
+                if record.rec_type == "revisit":
+                    headers = record.rec_headers
+                    found[headers["WARC-Target-URI"]] = headers["WARC-Refers-To-Target-URI"]
+    return found
+
+
 def lines_of(crawl):
     return {line["url"].partition("/")[2].partition("/")[2].partition("/")[2]: line for line in crawl.lines()}
 
@@ -73,6 +86,8 @@ def test_a_duplicate_is_recorded_and_not_processed(site, crawl, links, backend, 
     assert [url for url in items if url.removeprefix(site.url) in originals] == []
     assert site.url + first in items
     assert "same as others" in ended.stderr
+    assert {url for url, of in revisits(ended).items()} == {site.url + url for url in originals}
+    assert set(revisits(ended).values()) == {site.url + first}
 
 
 def test_a_page_that_is_fetched_again_has_changed_or_not(serve, site, crawl):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -92,3 +92,5 @@ class Entry:
     """All links of the page, followed or not; filled only if a store wants them."""
     fields: Mapping[str, Any] = field(default_factory=dict)
     """What processing found in the page, plain values by name; filled only if a store wants them."""
+    kept: Callable[[], None] | None = None
+    """Called once it is durable."""

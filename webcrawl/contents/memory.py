@@ -11,7 +11,8 @@ class MemoryContents:
     """A ``ContentStore`` that ends with its process."""
 
     def __init__(self) -> None:
-        self._originals: dict[bytes, Original] = {}
+        self._originals: dict[bytes, tuple[Body, bool]] = {}
+        """Digest to body, and whether the archive has it."""
         self._pages: dict[int, bytes] = {}
 
     async def open(self) -> None:
@@ -21,11 +22,22 @@ class MemoryContents:
         return [self._meet(body) for body in bodies]
 
     def _meet(self, body: Body) -> Met:
-        original = self._originals.setdefault(body.digest, Original(body.url, round(body.at, 3)))
         before = self._pages.get(body.page)
         self._pages[body.page] = body.digest
         changed = None if before is None else before != body.digest
-        return Met(None if original.url == body.url else original, changed)
+        original, kept = self._originals.setdefault(body.digest, (body, False))
+        if original.url == body.url and not kept:
+            self._originals[body.digest] = body, False
+            return Met(changed=changed, first=True)
+        place = Original(original.url, original.at)
+        return Met(
+            None if original.url == body.url else place,
+            changed,
+            place if kept and original.payload == body.payload else None,
+        )
+
+    async def keep(self, bodies: Sequence[Body]) -> None:
+        self._originals |= {body.digest: (body, True) for body in bodies}
 
     async def close(self) -> None:
         """Nothing to do."""

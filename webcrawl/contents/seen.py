@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from xxhash import xxh3_128_digest
+from xxhash import xxh3_64_digest, xxh3_128_digest
 
 from webcrawl.errors import StorageFull
 
@@ -24,7 +25,9 @@ class Body:
     page: int
     url: str
     at: float
-    """Epoch seconds when it was asked for."""
+    """Epoch seconds when its request was sent."""
+    payload: bytes = b""
+    """Eight bytes that stand for it as it was received, in its content coding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,7 @@ class Original:
 
     url: str
     at: float
-    """Epoch seconds when it was asked for there, to the millisecond."""
+    """Epoch seconds when its request was sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +47,14 @@ class Met:
     """Set when another URL had it first."""
     changed: bool | None = None
     """Whether it is another one than this URL had the last time; None when this is the first time."""
+    archived: Original | None = None
+    """Under which URL, this one perhaps, the same payload is in the archive."""
+    first: bool = False
+    """It is the original of those to come."""
 
 
-NEW = Met()
+NEW = Met(first=True)
+UNKNOWN = Met()
 
 
 class ContentStore(Protocol):
@@ -63,6 +71,10 @@ class ContentStore(Protocol):
         """
         ...
 
+    async def keep(self, bodies: Sequence[Body]) -> None:
+        """The archive has these, which were ``first``. :raises webcrawl.errors.StorageFull: that is not known then"""
+        ...
+
     async def close(self) -> None: ...
 
 
@@ -73,6 +85,7 @@ class ContentSeen:
     def __init__(self, store: ContentStore) -> None:
         self._store = store
         self._waiting: list[tuple[Body, asyncio.Future[Met]]] = []
+        self._kept: list[Body] = []
         self._task: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
@@ -83,34 +96,54 @@ class ContentSeen:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Met] = loop.create_future()
         self._waiting.append((body, answer))
-        if self._task is None:
-            self._task = loop.create_task(self._ask())
+        self._go_on()
         return await answer
+
+    def keep(self, body: Body) -> None:
+        """The archive has it, and it is the first."""
+        self._kept.append(body)
+        self._go_on()
 
     async def close(self) -> None:
         if self._task is not None:
             await self._task
         await self._store.close()
 
+    def _go_on(self) -> None:
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._serve())
+
+    async def _serve(self) -> None:
+        while self._waiting or self._kept:
+            kept, self._kept = self._kept, []
+            if kept:
+                # What is not known to be archived is archived once more.
+                with suppress(StorageFull):
+                    await self._store.keep(kept)
+            await self._ask()
+        self._task = None
+
     async def _ask(self) -> None:
-        while self._waiting:
+        if self._waiting:
             group, self._waiting = self._waiting[:AT_ONCE], self._waiting[AT_ONCE:]
             try:
                 found = await self._store.meet([body for body, _ in group])
             except StorageFull:
-                found = [NEW] * len(group)
+                found = [UNKNOWN] * len(group)
             except Exception as error:  # whoever asked must hear of it
                 for _, answer in group:
                     answer.set_exception(error)
-                continue
+                return
             for (_, answer), met in zip(group, found, strict=True):
                 if not answer.done():
                     answer.set_result(met)
-        self._task = None
 
 
 digest: Callable[[bytes], bytes] = xxh3_128_digest
 """Sixteen bytes that stand for a body: of 10^12 bodies no two have the same by chance but once in 10^14 crawls."""
+
+
+payload_digest: Callable[[bytes], bytes] = xxh3_64_digest
 
 
 def follows(choice: str, url: str, original: str) -> bool:

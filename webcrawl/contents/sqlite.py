@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
 from webcrawl.contents.seen import Body, Met, Original
 from webcrawl.errors import JobdirDamaged, StorageFull
 
 NAME = "contents.db"
 
+_T = TypeVar("_T")
+
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS originals (digest BLOB PRIMARY KEY, url TEXT NOT NULL, at REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS originals (
+    digest BLOB PRIMARY KEY, url TEXT NOT NULL, at REAL NOT NULL, payload BLOB NOT NULL, kept INTEGER NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS pages (page INTEGER PRIMARY KEY, digest BLOB NOT NULL);
 """
+_PUT = "INSERT OR REPLACE INTO originals VALUES (?, ?, ?, ?, ?)"
 _FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 
 
@@ -37,6 +43,9 @@ class SqliteContents:
 
     async def meet(self, bodies: Sequence[Body]) -> list[Met]:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._meet, bodies)
+
+    async def keep(self, bodies: Sequence[Body]) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._keep, bodies)
 
     async def close(self) -> None:
         await self._do(self._close)
@@ -63,12 +72,19 @@ class SqliteContents:
             self._connection = None
 
     def _meet(self, bodies: Sequence[Body]) -> list[Met]:
+        return self._in_one_step(lambda connection: [_met(connection, body) for body in bodies])
+
+    def _keep(self, bodies: Sequence[Body]) -> None:
+        rows = [(body.digest, body.url, body.at, body.payload, 1) for body in bodies]
+        self._in_one_step(lambda connection: connection.executemany(_PUT, rows))
+
+    def _in_one_step(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         connection = self._connection
         assert connection is not None
         try:
             connection.execute("BEGIN IMMEDIATE")
             try:
-                found = [_met(connection, body) for body in bodies]
+                done = work(connection)
                 connection.execute("COMMIT")
             except BaseException:
                 connection.execute("ROLLBACK")
@@ -77,17 +93,22 @@ class SqliteContents:
             if (error.sqlite_errorcode & 0xFF) in _FULL:
                 raise StorageFull(f"{self._path}: {error}") from error
             raise
-        return found
+        return done
 
 
 def _met(connection: sqlite3.Connection, body: Body) -> Met:
-    row = connection.execute("SELECT url, at FROM originals WHERE digest = ?", (body.digest,)).fetchone()
-    if row is None:
-        connection.execute(
-            "INSERT INTO originals VALUES (?, ?, ?)", (body.digest, body.url, round(body.at, 3))
-        )
     last = connection.execute("SELECT digest FROM pages WHERE page = ?", (body.page,)).fetchone()
     if last is None or last[0] != body.digest:
         connection.execute("INSERT OR REPLACE INTO pages VALUES (?, ?)", (body.page, body.digest))
-    original = None if row is None or row[0] == body.url else Original(row[0], row[1])
-    return Met(original, None if last is None else last[0] != body.digest)
+    changed = None if last is None else last[0] != body.digest
+    row = connection.execute(
+        "SELECT url, at, payload, kept FROM originals WHERE digest = ?", (body.digest,)
+    ).fetchone()
+    if row is None or (row[0] == body.url and not row[3]):
+        connection.execute(_PUT, (body.digest, body.url, body.at, body.payload, 0))
+        return Met(changed=changed, first=True)
+    url, at, payload, kept = row
+    place = Original(url, at)
+    return Met(
+        None if url == body.url else place, changed, place if kept and payload == body.payload else None
+    )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from webcrawl.contents.seen import Body, digest
+from webcrawl.archive.capture import Revisit
+from webcrawl.contents.seen import Body, digest, payload_digest
 from webcrawl.frontier.records import Kind
 from webcrawl.machine import machine_of
 from webcrawl.meta import fetch_meta
@@ -28,7 +30,9 @@ class ContentsMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._seen = machine_of(crawler).contents
+        machine = machine_of(crawler)
+        self._seen = machine.contents
+        self._archives = machine.archive is not None and machine.configuration.warc_enabled
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> ContentsMiddleware:
@@ -48,15 +52,21 @@ class ContentsMiddleware:
     async def _meet(
         self, seen: ContentSeen, flight: Flight, request: Request, response: Response
     ) -> Response:
-        entry = flight.lease.entry
-        body = Body(digest(response.body), entry.fingerprint, entry.url, flight.lease.leased_at)
+        entry, archived = flight.lease.entry, flight.outcome.entry
+        capture = None if archived is None else archived.capture
+        if archived is None or capture is None:
+            return response
+        payload = payload_digest(capture.payload)
+        body = Body(digest(response.body), entry.fingerprint, capture.url, capture.started_at, payload)
         met = await seen.meet(body)
-        line = None if flight.outcome.entry is None else flight.outcome.entry.record
         if met.original is not None:
             fetch_meta(request).original = met.original.url
             flight.scheduler.frontier.tally.duplicates += 1
-            if line is not None:
-                line.extra["duplicate_of"] = met.original.url
-        if met.changed is not None and line is not None:
-            line.extra["changed"] = met.changed
+            archived.record.extra["duplicate_of"] = met.original.url
+        if met.changed is not None:
+            archived.record.extra["changed"] = met.changed
+        if met.archived is not None:
+            archived.revisit = Revisit("identical-payload-digest", met.archived.url, met.archived.at)
+        elif met.first and self._archives:
+            archived.kept = partial(seen.keep, body)
         return response

@@ -40,6 +40,9 @@ class ArchiveThread:
 
     async def append(self, entries: Sequence[Entry]) -> None:
         await asyncio.get_running_loop().run_in_executor(self._thread, self._archive.append, entries)
+        for entry in entries:
+            if entry.kept is not None:
+                entry.kept()
 
     async def close(self) -> None:
         try:

@@ -10,7 +10,8 @@ from webcrawl.contents.seen import Body, Met, Original
 from webcrawl.frontier.backends.redis.names import ShardNames
 from webcrawl.frontier.backends.redis.server import Server
 
-_AT = struct.Struct("<d")
+_HEAD = struct.Struct("<d8sB")
+"""When it was sent, its payload, and whether the archive has it; behind it comes the URL."""
 
 
 class RedisContents:
@@ -35,9 +36,8 @@ class RedisContents:
             contents = shards[body.digest[0] % len(shards)].contents
             pages = shards[body.page % len(shards)].pages
             page = (body.page & (1 << 64) - 1).to_bytes(8, "big")
-            value = _AT.pack(round(body.at, 3)) + body.url.encode("utf-8", "surrogatepass")
             commands += (
-                ("HSETNX", contents, body.digest, value),
+                ("HSETNX", contents, body.digest, _value(body, kept=False)),
                 ("HGET", contents, body.digest),
                 ("HGET", pages, page),
                 ("HSET", pages, page, body.digest),
@@ -48,8 +48,21 @@ class RedisContents:
             for body, at in zip(bodies, range(0, len(answers), 4), strict=True)
         ]
 
+    async def keep(self, bodies: Sequence[Body]) -> None:
+        shards = self._shards()
+        await self._server.commands(
+            [
+                ("HSET", shards[body.digest[0] % len(shards)].contents, body.digest, _value(body, kept=True))
+                for body in bodies
+            ]
+        )
+
     async def close(self) -> None:
         """Nothing to do: the frontier closes the connection."""
+
+
+def _value(body: Body, *, kept: bool) -> bytes:
+    return _HEAD.pack(body.at, body.payload, kept) + body.url.encode("utf-8", "surrogatepass")
 
 
 def _met(body: Body, value: bytes | None, last: bytes | None) -> Met:
@@ -57,5 +70,10 @@ def _met(body: Body, value: bytes | None, last: bytes | None) -> Met:
     if value is None:
         # The server was emptied in between.
         return Met(None, changed)
-    url = value[_AT.size :].decode("utf-8", "surrogatepass")
-    return Met(None if url == body.url else Original(url, _AT.unpack_from(value)[0]), changed)
+    at, payload, kept = _HEAD.unpack_from(value)
+    url = value[_HEAD.size :].decode("utf-8", "surrogatepass")
+    if url == body.url and not kept:
+        return Met(changed=changed, first=True)
+    place = Original(url, at)
+    same = payload == body.payload.ljust(8, b"\0")
+    return Met(None if url == body.url else place, changed, place if kept and same else None)
