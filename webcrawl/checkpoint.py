@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 FRONTIER = "frontier.db"
 FETCH_LOG = "fetch.jsonl"
 WARC = "warc"
+INDEX = "index"
 _UNFINISHED = ".part"
 _OPEN = ".open"
 _PAGES = 5000
@@ -93,7 +94,7 @@ def _fill(source: Path, target: Path, progress: Callable[[int, int], None] | Non
             _copy_database(source / name, target / name, None)
             _count(copied, target / name, linked=False)
     _copy_archive(source, target, copied)
-    for folder in (target / WARC, target):
+    for folder in (target / WARC, target / INDEX, target):
         if folder.is_dir():
             _sync_folder(folder)
     return copied
@@ -151,6 +152,9 @@ def _archive_files(source: Path) -> Iterator[str]:
     names = {path.name for path in source.glob("fetch*.jsonl*") if not path.name.endswith(_UNFINISHED)}
     yield from (name for name in names if f"{name}.gz" not in names)
     yield from (f"{WARC}/{path.name}" for path in (source / WARC).glob("*.warc.gz*"))
+    # Of a file that is written the copy gets an index of its own, at its start.
+    closed = (path.name for path in (source / INDEX).glob("*.cdxj") if f"{_OPEN}-" not in path.name)
+    yield from (f"{INDEX}/{name}" for name in closed)
 
 
 def _grows(name: str) -> bool:
@@ -188,7 +192,8 @@ def _share(source: Path, target: Path, copied: Copied) -> None:
 
 
 def _count(copied: Copied, path: Path, *, linked: bool) -> None:
-    copied.names.add(f"{WARC}/{path.name}" if path.parent.name == WARC else path.name)
+    folder = path.parent.name
+    copied.names.add(f"{folder}/{path.name}" if folder in (WARC, INDEX) else path.name)
     if linked:
         copied.linked += 1
     else:

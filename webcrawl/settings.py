@@ -157,6 +157,8 @@ JOBDIR = None  # the crawl; the same one again resumes it. None: a fresh folder 
 WARC_ENABLED = True
 WARC_ROLL_BYTES = 1_000_000_000
 WARC_COMPRESSION_LEVEL = 2  # isal's, 0 to 3
+WARC_METADATA = True
+WARC_INDEX = True
 STORES: list[str] = []  # import paths of what else is kept of each request
 FETCH_LOG_ROLL_BYTES = 1_000_000_000
 

@@ -33,6 +33,8 @@ def archive_of(configuration: Configuration, jobdir: Jobdir, settings: BaseSetti
         worker=configuration.worker_name,
         warc=configuration.warc_enabled,
         roll_bytes=configuration.warc_roll_bytes,
+        metadata=configuration.warc_metadata,
+        index=configuration.warc_index,
         level=configuration.warc_compression_level,
         log_roll_bytes=configuration.fetch_log_roll_bytes,
         stores=[(path, store_settings(path, configuration, settings)) for path in configuration.stores],

@@ -40,6 +40,8 @@ class Capture:
     response_head: bytes
     payload: bytes
     truncated: Truncated | None = None
+    resource_type: str | None = None
+    """Set for what came by another protocol than HTTP, with a payload and no heads: its MIME type."""
 
 
 @dataclass(slots=True)

@@ -29,37 +29,45 @@ _LINE_BREAKS = re.compile(r"[\r\n]+\s*")
 
 def warcinfo_record(filename: str, at: float, info: Mapping[str, str]) -> bytes:
     """The first record of a file: who wrote it, with what and under which policy (section 6.2)."""
-    facts = {"format": "WARC File Format 1.1", "conformsTo": CONFORMS_TO, **info}
-    block = "".join(f"{name}: {_LINE_BREAKS.sub(' ', value)}\r\n" for name, value in facts.items()).encode()
-    head = (
-        "WARC/1.1\r\nWARC-Type: warcinfo\r\n"
-        f"WARC-Record-ID: {new_record_id()}\r\nWARC-Date: {warc_date(at)}\r\nWARC-Filename: {filename}\r\n"
-        f"WARC-Block-Digest: {digest(block)}\r\n"
-        f"Content-Type: application/warc-fields\r\nContent-Length: {len(block)}\r\n\r\n"
-    )
-    return b"".join((head.encode(), block, RECORD_END))
-
-
-def capture_records(capture: Capture, revisit: Revisit | None = None) -> list[bytes]:
-    """The response record (or the revisit record in its place) and the request record of one exchange.
-
-    The capture must have a response; without a request head there is no request record. The records name each
-    other, and all carry the time the request was sent.
-    """
-    response_id, request_id = new_record_id(), new_record_id()
-    shared = f"WARC-Date: {warc_date(capture.started_at)}\r\nWARC-Target-URI: {_uri(capture.url)}\r\n"
-    if capture.ip is not None:
-        shared += (
-            f"WARC-IP-Address: {capture.ip.partition('%')[0]}\r\n"  # a zone index is no part of an address
-        )
-    identity = f"WARC-Record-ID: {response_id}\r\n{shared}"
-    if not capture.request_head:
-        return [_answer(capture, identity, revisit)]
-    answer = _answer(capture, f"{identity}WARC-Concurrent-To: {request_id}\r\n", revisit)
     fields = (
-        f"WARC-Type: request\r\nWARC-Record-ID: {request_id}\r\n{shared}WARC-Concurrent-To: {response_id}\r\n"
+        f"WARC-Type: warcinfo\r\nWARC-Record-ID: {new_record_id()}\r\nWARC-Date: {warc_date(at)}\r\n"
+        f"WARC-Filename: {filename}\r\n"
     )
-    return [answer, _http_record(fields, "request", capture.request_head, capture.request_body)]
+    facts = {"format": "WARC File Format 1.1", "conformsTo": CONFORMS_TO, **info}
+    return _plain_record(fields, "application/warc-fields", _as_fields(facts))
+
+
+def capture_records(
+    capture: Capture, revisit: Revisit | None = None, facts: Mapping[str, object] | None = None
+) -> list[bytes]:
+    """What is written about one exchange, the answer first: a response record (or the revisit record in its place),
+    the request record, and a metadata record with ``facts``.
+
+    The capture must have a response, over HTTP or (``resource_type``) of another protocol, which makes a resource
+    record; without a request head there is no request record, without facts no metadata. The records name the answer,
+    and all carry the time the request was sent.
+    """
+    answer_id, request_id = new_record_id(), new_record_id()
+    about = f"WARC-Date: {warc_date(capture.started_at)}\r\nWARC-Target-URI: {uri(capture.url)}\r\n"
+    shared = about
+    if capture.ip is not None:
+        # A zone index is no part of an address.
+        shared += f"WARC-IP-Address: {capture.ip.partition('%')[0]}\r\n"
+    identity = f"WARC-Record-ID: {answer_id}\r\n{shared}"
+    concurrent = f"WARC-Concurrent-To: {answer_id}\r\n"
+    made = []
+    if capture.resource_type is not None:
+        made.append(_resource(capture, identity))
+    elif not capture.request_head:
+        made.append(_answer(capture, identity, revisit))
+    else:
+        made.append(_answer(capture, f"{identity}WARC-Concurrent-To: {request_id}\r\n", revisit))
+        fields = f"WARC-Type: request\r\nWARC-Record-ID: {request_id}\r\n{shared}{concurrent}"
+        made.append(_http_record(fields, "request", capture.request_head, capture.request_body))
+    if facts:
+        fields = f"WARC-Type: metadata\r\nWARC-Record-ID: {new_record_id()}\r\n{about}{concurrent}"
+        made.append(_plain_record(fields, "application/warc-fields", _as_fields(facts)))
+    return made
 
 
 def archived_head(head: bytes) -> bytes:
@@ -80,7 +88,12 @@ def digest(*parts: bytes) -> str:
     state = sha1(usedforsecurity=False)
     for part in parts:
         state.update(part)
-    return "sha1:" + b32encode(state.digest()).decode()
+    return labelled(state.digest())
+
+
+def labelled(sha1_digest: bytes) -> str:
+    """A digest as records have it."""
+    return "sha1:" + b32encode(sha1_digest).decode()
 
 
 NO_PAYLOAD = digest()
@@ -117,11 +130,35 @@ def _http_record(fields: str, message: str, head: bytes, payload: bytes) -> byte
     return b"".join((warc_head.encode(), head, payload, RECORD_END))
 
 
+def _resource(capture: Capture, identity: str) -> bytes:
+    """What came by another protocol than HTTP, as it came (section 6.5)."""
+    fields = f"WARC-Type: resource\r\n{identity}"
+    if capture.truncated is not None:
+        fields += f"WARC-Truncated: {capture.truncated}\r\n"
+    fields += f"WARC-Payload-Digest: {digest(capture.payload)}\r\n"
+    content_type = _LINE_BREAKS.sub(" ", capture.resource_type or "").strip() or "application/octet-stream"
+    return _plain_record(fields, content_type, capture.payload)
+
+
+def _plain_record(fields: str, content_type: str, block: bytes) -> bytes:
+    head = (
+        f"WARC/1.1\r\n{fields}WARC-Block-Digest: {digest(block)}\r\n"
+        f"Content-Type: {content_type}\r\nContent-Length: {len(block)}\r\n\r\n"
+    )
+    return b"".join((head.encode(errors="replace"), block, RECORD_END))
+
+
+def _as_fields(facts: Mapping[str, object]) -> bytes:
+    """A block of application/warc-fields."""
+    lines = (f"{name}: {_LINE_BREAKS.sub(' ', str(value))}\r\n" for name, value in facts.items())
+    return "".join(lines).encode(errors="replace")
+
+
 def _revisit(capture: Capture, identity: str, head: bytes, revisit: Revisit) -> bytes:
     """The head alone; for an identical payload its digest too, so that it is found where it was stored."""
     fields = (
         f"WARC/1.1\r\nWARC-Type: revisit\r\n{identity}WARC-Profile: {PROFILES}{revisit.profile}\r\n"
-        f"WARC-Refers-To-Target-URI: {_uri(revisit.target_uri)}\r\n"
+        f"WARC-Refers-To-Target-URI: {uri(revisit.target_uri)}\r\n"
         f"WARC-Refers-To-Date: {warc_date(revisit.date)}\r\n"
     )
     if revisit.record_id is not None:
@@ -145,7 +182,7 @@ def _is_plain(head: bytes) -> bool:
     return first is not None and first.end() == len(head) and head.endswith(RECORD_END)
 
 
-def _uri(url: str) -> str:
+def uri(url: str) -> str:
     """The URL of a request as a header value: without fragment, nothing in it that could end the line."""
     uri = url.partition("#")[0].encode(errors="replace").decode()
     return _NOT_IN_A_URI.sub(lambda found: f"%{ord(found.group()):02X}", uri)

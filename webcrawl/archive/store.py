@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from webcrawl.archive.disk import Disk
 from webcrawl.archive.errors import ArchiveError, translated
 from webcrawl.archive.fetchlog import FetchLog
+from webcrawl.archive.index import Index
 from webcrawl.archive.repair import WARC_FOLDER, RepairReport, repair
 from webcrawl.archive.warc import WarcWriter
 
@@ -49,31 +50,40 @@ class Archive:
         clock: Callable[[], float] = time.time,
         disk: Disk | None = None,
         compressor: Compressor | None = None,
+        metadata: bool = False,
+        index: bool = False,
         stores: Sequence[Part] = (),
     ) -> None:
         """``directory`` is the crawl's. ``info`` goes into every warcinfo: software, operator, robots, ...
 
         ``level`` is isal's (0 to 3). Without ``warc`` only the log is written. Both sizes are checked before
-        a group, so a file may pass them by one group. ``stores`` come behind the log, in their order.
+        a group, so a file may pass them by one group. ``metadata`` and ``index``:
+        whether each page has a metadata record, and the WARC files an index. ``stores`` come behind the log, in their
+        order.
         """
         self._directory = directory
         self._disk = disk or Disk()
         self._warc: WarcWriter | None = None
+        own: list[Part] = []
         if warc:
+            folder = directory / WARC_FOLDER
+            indexed = Index(directory, folder, self._disk) if index else None
             self._warc = WarcWriter(
-                directory / WARC_FOLDER,
+                folder,
                 worker=worker,
                 info=info,
                 roll_bytes=roll_bytes,
                 level=level,
                 clock=clock,
                 disk=self._disk,
+                metadata=metadata,
+                index=indexed,
             )
+            own += [self._warc] if indexed is None else [self._warc, indexed]
         self._log = FetchLog(
             directory, roll_bytes=log_roll_bytes, clock=clock, disk=self._disk, compressor=compressor
         )
-        own: tuple[Part, ...] = (self._log,) if self._warc is None else (self._warc, self._log)
-        self._parts = (*own, *stores)
+        self._parts: tuple[Part, ...] = (*own, self._log, *stores)
         self.bytes_written = 0
         """Bytes of the groups kept since the archive was opened, in all parts together."""
 

@@ -11,6 +11,7 @@ from isal import isal_zlib
 
 from webcrawl.archive.disk import AppendFile, Disk
 from webcrawl.archive.errors import translated
+from webcrawl.archive.metadata import facts_of
 from webcrawl.archive.part import Part
 from webcrawl.archive.records import capture_records, warcinfo_record
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webcrawl.archive.capture import Capture, Entry, Revisit
+    from webcrawl.archive.index import Index
 
 OPEN = ".open"
 """What the name of a file ends in while it is written."""
@@ -61,8 +63,14 @@ class WarcWriter(Part):
         prefix: str = "webcrawl",
         clock: Callable[[], float] = time.time,
         disk: Disk | None = None,
+        metadata: bool = False,
+        index: Index | None = None,
     ) -> None:
-        """``level`` is isal's, 0 to 3."""
+        """``level`` is isal's, 0 to 3. With ``metadata`` an entry has a record of what the log says of it. ``index``
+        hears of every answer that is added.
+        """
+        self._metadata = metadata
+        self._index = index
         self._folder = folder
         self._worker = _NOT_IN_A_NAME.sub("_", worker)
         self._info = info
@@ -88,23 +96,29 @@ class WarcWriter(Part):
         """Add the exchanges of all entries that have one. Raises ArchiveError; the owner then calls ``rollback``."""
         for entry in entries:
             if entry.capture is not None:
-                self.add(entry.capture, entry.revisit)
+                facts = facts_of(entry.record) if self._metadata else None
+                self.add(entry.capture, entry.revisit, facts)
 
-    def add(self, capture: Capture, revisit: Revisit | None = None) -> Place | None:
-        """Add an exchange to the open group: its response (or ``revisit`` in its stead) and its request.
+    def add(
+        self, capture: Capture, revisit: Revisit | None = None, facts: Mapping[str, object] | None = None
+    ) -> Place | None:
+        """Add an exchange to the open group: its response (or ``revisit`` in its stead), its request, and ``facts``.
 
         Returns where the first of them lies, None for a capture without a response: there is nothing to keep.
         Raises ArchiveError; the owner then calls ``rollback``.
         """
-        if not capture.response_head:
+        if not capture.response_head and capture.resource_type is None:
             return None
         file = self._ready_file()
         place_at = file.size
-        records = capture_records(capture, revisit)
+        records = capture_records(capture, revisit, facts)
         members = [isal_zlib.compress(record, self._level, GZIP_MEMBER) for record in records]
         for member in members:
             file.write(member)
-        return Place(file.path.name.removesuffix(OPEN), place_at, len(members[0]))
+        place = Place(file.path.name.removesuffix(OPEN), place_at, len(members[0]))
+        if self._index is not None and capture.method == "GET":
+            self._index.add(records[0], place)
+        return place
 
     def roll_if_full(self) -> None:
         """Close a file that has reached its size; between groups only.

@@ -28,6 +28,12 @@ class KeepingSettings:
     fetch_log_roll_bytes: int = setting(
         whole(1024, 1 << 50), 1_000_000_000, "bytes", "fetch.jsonl is set aside and compressed at this size"
     )
+    warc_metadata: bool = setting(
+        switch(), True, "", "whether each page has a metadata record: via, depth, links, robots.txt"
+    )
+    warc_index: bool = setting(
+        switch(), True, "", "whether a CDXJ index of the WARC files is kept, for replay"
+    )
     stores: tuple[str, ...] = setting(
         store_paths(),
         (),

@@ -83,6 +83,7 @@ class PageMiddleware:
         if (kept := flight.outcome.entry) is not None:
             if asked != in_header:
                 kept.record.extra |= asked.facts()
+            kept.record.extra["links"] = len(page.links)
             if self._keeps_links:
                 kept.links = page.links
         found: list[UrlEntry] = []

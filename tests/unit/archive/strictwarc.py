@@ -29,6 +29,8 @@ ALLOWED = {
     "warcinfo": {"WARC-Filename"},
     "response": ABOUT_A_URI | {"WARC-Truncated"},
     "request": ABOUT_A_URI,
+    "resource": ABOUT_A_URI | {"WARC-Truncated"},
+    "metadata": {"WARC-Target-URI", "WARC-Concurrent-To"},
     "revisit": ABOUT_A_URI
     | {"WARC-Truncated", "WARC-Profile"}
     | {"WARC-Refers-To", "WARC-Refers-To-Target-URI", "WARC-Refers-To-Date"},
@@ -38,6 +40,7 @@ CONTENT_TYPE = {
     "response": "application/http;msgtype=response",
     "request": "application/http;msgtype=request",
     "revisit": "application/http;msgtype=response",
+    "metadata": "application/warc-fields",
 }
 
 
@@ -115,20 +118,21 @@ def _check_fields(record: StrictRecord) -> None:
     fields = record.fields
     assert fields.keys() >= ALWAYS
     assert fields.keys() <= ALWAYS | ALLOWED[record.type]
-    assert fields["Content-Type"] == CONTENT_TYPE[record.type]
+    assert record.type == "resource" or fields["Content-Type"] == CONTENT_TYPE[record.type]
     assert RECORD_ID.fullmatch(fields["WARC-Record-ID"])
     assert DATE.fullmatch(fields["WARC-Date"])
     assert fields["WARC-Block-Digest"] == labelled(record.block)
     assert fields.get("WARC-Truncated") in {None, "length", "time", "disconnect", "unspecified"}
-    if record.type == "warcinfo":
+    if record.type in ("warcinfo", "metadata"):
         assert all(FIELD.fullmatch(line) for line in record.block.split(b"\r\n")[:-1])
         assert record.block.endswith(b"\r\n")
-    else:
+    if record.type != "warcinfo":
         assert URI.fullmatch(fields["WARC-Target-URI"]), fields["WARC-Target-URI"]
     if "WARC-IP-Address" in fields:
         ipaddress.ip_address(fields["WARC-IP-Address"])
     if "WARC-Payload-Digest" in fields and record.type != "revisit":
-        assert fields["WARC-Payload-Digest"] == labelled(record.payload)
+        payload = record.block if record.type == "resource" else record.payload
+        assert fields["WARC-Payload-Digest"] == labelled(payload)
 
 
 def _check_references(records: list[StrictRecord], repaired: bool) -> None:
@@ -139,7 +143,8 @@ def _check_references(records: list[StrictRecord], repaired: bool) -> None:
         other_id = record.fields.get("WARC-Concurrent-To")
         if other_id is not None and not (repaired and record is records[-1] and other_id not in known):
             other = known[other_id]
-            assert other.fields["WARC-Concurrent-To"] == record.fields["WARC-Record-ID"]
+            back = other.fields.get("WARC-Concurrent-To")
+            assert back == record.fields["WARC-Record-ID"] or record.type == "metadata"
             assert other.fields["WARC-Date"] == record.fields["WARC-Date"]
             assert other.url == record.url
 

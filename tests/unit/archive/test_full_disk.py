@@ -54,7 +54,7 @@ def attempts(target: Archive, number: int) -> Iterator[ArchiveError]:
     raise AssertionError("the group was never taken")
 
 
-SMALL: dict[str, Any] = {"roll_bytes": 6000, "log_roll_bytes": 1500}
+SMALL: dict[str, Any] = {"roll_bytes": 6000, "log_roll_bytes": 1500, "index": True}
 
 
 def run(directory: Path, disk: FaultyDisk) -> tuple[int, list[ArchiveError]]:

@@ -1,0 +1,224 @@
+"""The CDXJ index: current while files are written, whole when they are closed, made again after a crash."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from isal import igzip
+
+from tests.unit.archive.faultydisk import FaultyDisk
+from tests.unit.archive.groups import GROUP, GROUPS, archive, group, urls_of
+from tests.unit.archive.samples import NOW, RESPONSE_HEAD, capture, entry, record
+from webcrawl.archive import index as index_room
+from webcrawl.archive.capture import Entry, Revisit
+from webcrawl.archive.cdxj import line_of
+from webcrawl.archive.disk import Disk
+from webcrawl.archive.errors import StorageFull
+from webcrawl.archive.index import INDEX_FOLDER, Index, build, lines_of
+from webcrawl.archive.sortedlines import Sorter
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from webcrawl.archive.store import Archive
+
+
+def target(directory: Path, **changes: Any) -> Archive:
+    made = archive(directory, **({"index": True, "metadata": True} | changes))
+    made.open()
+    return made
+
+
+def lines(directory: Path) -> list[tuple[str, dict[str, str]]]:
+    """Key with time, and the rest, of all files of the index; each must be sorted."""
+    found = []
+    for path in sorted((directory / INDEX_FOLDER).iterdir()):
+        assert path.suffix == ".cdxj"
+        of_one = path.read_bytes().splitlines()
+        assert of_one == sorted(of_one)
+        for line in of_one:
+            key, at, rest = line.decode("ascii").split(" ", 2)
+            found.append((f"{key} {at}", json.loads(rest)))
+    return found
+
+
+def assert_all_found(directory: Path, urls: list[str]) -> None:
+    """Every line leads to the record of its URL, in a file that is there."""
+    found = [about for _, about in lines(directory)]
+    assert sorted(about["url"] for about in found) == sorted(urls)
+    for about in found:
+        with (directory / "warc" / about["filename"]).open("rb") as file:
+            file.seek(int(about["offset"]))
+            member = file.read(int(about["length"]))
+        head = igzip.decompress(member).decode("latin-1").partition("\r\n\r\n")[0]
+        assert f"\r\nWARC-Target-URI: {about['url']}\r\n" in head
+        assert f"\r\nWARC-Payload-Digest: sha1:{about['digest']}\r\n" in f"{head}\r\n"
+
+
+@pytest.fixture
+def every_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing waits in memory."""
+    monkeypatch.setattr(index_room, "LINES_MAX", 1)
+
+
+@pytest.mark.usefixtures("every_group")
+def test_what_a_crawl_has_fetched_is_found_while_it_goes_on(tmp_path: Path) -> None:
+    made = target(tmp_path)
+    for number in range(GROUPS):
+        made.append(group(number))
+        assert_all_found(tmp_path, urls_of(range(number)))
+    made.append([])
+    assert_all_found(tmp_path, urls_of(range(GROUPS)))
+    assert all(about["filename"].endswith(".open") for _, about in lines(tmp_path))
+    made.close()
+    assert_all_found(tmp_path, urls_of(range(GROUPS)))
+    [path] = (tmp_path / INDEX_FOLDER).iterdir()
+    assert path.name == next((tmp_path / "warc").iterdir()).name.removesuffix(".warc.gz") + ".cdxj"
+
+
+def test_there_is_one_file_for_each_warc_file(tmp_path: Path) -> None:
+    made = target(tmp_path, roll_bytes=3000)
+    for number in range(GROUPS):
+        made.append(group(number))
+    made.close()
+    names = {path.name.removesuffix(".warc.gz") for path in (tmp_path / "warc").iterdir()}
+    assert {path.stem for path in (tmp_path / INDEX_FOLDER).iterdir()} == names
+    assert len(names) > 1
+    assert_all_found(tmp_path, urls_of(range(GROUPS)))
+
+
+def test_lines_wait_no_longer_than_some_seconds(tmp_path: Path) -> None:
+    now = [100.0]
+    (tmp_path / "warc").mkdir()
+    made = Index(tmp_path, tmp_path / "warc", Disk(), clock=lambda: now[0])
+    writer = archive(tmp_path)._warc
+    assert writer is not None
+    writer._index = made
+    made.open()
+    writer.write(group(0))
+    writer.sync()
+    for part in (writer, made):
+        part.keep()
+    made.roll_if_full()
+    assert lines(tmp_path) == []
+    now[0] += index_room.SECONDS_MAX
+    made.roll_if_full()
+    assert len(lines(tmp_path)) == GROUP
+    writer.close()
+    made.close()
+
+
+@pytest.mark.usefixtures("every_group")
+def test_runs_stay_few_and_their_number_is_the_binary_one(tmp_path: Path) -> None:
+    made = target(tmp_path)
+    for number in range(12):
+        made.append([entry(number)])
+    made.append([])
+    assert len(list((tmp_path / INDEX_FOLDER).iterdir())) == 2  # twelve are eight and four
+    made.close()
+
+
+def test_a_group_that_was_taken_back_is_not_in_the_index(tmp_path: Path) -> None:
+    made = target(tmp_path)
+    made.append(group(0))
+    with pytest.raises(ValueError, match="either status or error"):
+        made.append([*group(1), Entry(record(status=None))])
+    made.append(group(2))
+    made.close()
+    assert_all_found(tmp_path, urls_of(range(1)) + urls_of(range(2, 3)))
+
+
+@pytest.mark.usefixtures("every_group")
+def test_an_index_for_which_there_is_no_room_stops_the_archive_and_loses_nothing(tmp_path: Path) -> None:
+    disk = FaultyDisk()
+    made = target(tmp_path, disk=disk)
+    made.append(group(0))
+    for ahead in (0, 1, 3):  # the file of the index cannot be opened, written, named
+        disk._failing = range(disk.calls + ahead, disk.calls + ahead + 1)
+        with pytest.raises(StorageFull):
+            made.append(group(1))
+    assert disk.failed == ["open", "write", "rename"]
+    made.append(group(1))
+    made.close()
+    assert_all_found(tmp_path, urls_of(range(2)))
+
+
+@pytest.mark.usefixtures("every_group")
+def test_after_a_crash_the_index_is_made_again(tmp_path: Path) -> None:
+    made = target(tmp_path)
+    for number in range(GROUPS):
+        made.append(group(number))
+    again = archive(tmp_path, index=True)
+    sentences = again.open().sentences
+    assert any(f"made again, {GROUPS * GROUP} lines" in sentence for sentence in sentences)
+    assert_all_found(tmp_path, urls_of(range(GROUPS)))
+    again.close()
+
+
+def test_an_archive_that_never_had_an_index_is_not_read_at_the_start(tmp_path: Path) -> None:
+    made = archive(tmp_path)
+    made.open()
+    made.append(group(0))
+    made.close()
+    again = target(tmp_path)
+    again.close()
+    assert lines(tmp_path) == []
+
+
+def test_what_is_made_again_is_what_was_written(tmp_path: Path) -> None:
+    made = target(tmp_path)
+    made.append(group(0))
+    made.append(of_every_kind())
+    made.close()
+    [warc], [index] = (list((tmp_path / name).iterdir()) for name in ("warc", INDEX_FOLDER))
+    written = index.read_bytes()
+    assert build(warc, index, Disk()) == len(written.splitlines())
+    assert index.read_bytes() == written
+    kinds = [about["mime"] for _, about in lines(tmp_path)]
+    assert sorted(kinds) == ["application/zip", *["text/html"] * (GROUP + 1), "warc/revisit", "warc/revisit"]
+
+
+def of_every_kind() -> list[Entry]:
+    """A revisit, a 304, another method, another protocol, a page without its request."""
+    same = Revisit("identical-payload-digest", "http://example.test/0", NOW)
+    old = Revisit("server-not-modified", "http://example.test/0", NOW)
+    not_modified = b"HTTP/1.1 304 Not Modified\r\n\r\n"
+    file = {"request_head": b"", "response_head": b"", "resource_type": "application/zip", "ip": None}
+    return [
+        Entry(record(), capture(url="http://example.test/same"), same),
+        Entry(record(status=304), capture(response_head=not_modified, payload=b""), old),
+        Entry(record(), capture(method="POST", request_head=b"POST / HTTP/1.1\r\n\r\n", request_body=b"a=b")),
+        Entry(record(url="ftp://example.test/a.zip"), capture(url="ftp://example.test/a.zip", **file)),
+        Entry(record(), capture(request_head=b"")),
+    ]
+
+
+def test_a_key_has_no_space_and_a_line_is_ascii() -> None:
+    fields = {
+        "warc-type": "response",
+        "warc-target-uri": "data:a b\u00e9",
+        "warc-date": "2026-01-02T03:04:05.678901Z",
+    }
+    line = line_of(fields, RESPONSE_HEAD, "x.warc.gz", 7, 9)
+    assert line is not None
+    assert line.startswith(b"data:a%20b%E9 20260102030405 {")
+    assert line.isascii()
+
+
+def test_more_lines_than_fit_are_sorted(tmp_path: Path) -> None:
+    given = [b"%d\n" % (number * 7919 % 5003) for number in range(5003)]
+    with Sorter(chunk_bytes=64) as sorter:
+        for line in given:
+            sorter.add(line)
+        assert list(sorter.sorted()) == sorted(given)
+
+
+def test_lines_of_a_file_come_in_the_order_of_its_records(tmp_path: Path) -> None:
+    made = target(tmp_path)
+    made.append(group(0))
+    made.close()
+    [warc] = (tmp_path / "warc").iterdir()
+    offsets = [json.loads(line.split(b" ", 2)[2])["offset"] for line in lines_of(warc, warc.name)]
+    assert offsets == sorted(offsets, key=int)

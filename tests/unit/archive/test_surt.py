@@ -1,0 +1,31 @@
+"""Keys of the index: ``surt.json`` has those that pywb 2.10 looks up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webcrawl.archive.surt import surt_key
+
+CASES = json.loads((Path(__file__).parents[2] / "data/archive/surt.json").read_text(encoding="utf-8"))
+
+
+def test_keys_are_those_that_a_replay_looks_up() -> None:
+    assert [(url, surt_key(url)) for url, _ in CASES] == [tuple(case) for case in CASES]
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=40))
+def test_no_url_is_too_strange(text: str) -> None:
+    key = surt_key(f"http://a.test/{text}")
+    assert key.startswith("test,a)/")
+    assert key.isascii()
+    assert key == key.lower()
+
+
+@pytest.mark.parametrize("url", ["dns:a.test", "urn:uuid:1", "data:text/plain,Hi", ""])
+def test_what_has_no_host_is_its_own_key(url: str) -> None:
+    assert surt_key(url) == url

@@ -1,0 +1,75 @@
+"""Lines in order, more of them than memory holds: sorted in pieces, merged from files."""
+
+from __future__ import annotations
+
+import heapq
+import tempfile
+from contextlib import ExitStack, contextmanager
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+CHUNK_BYTES = 64 << 20
+"""Lines that are sorted at once, in bytes of their text; some three times as much in memory."""
+_FAN_IN = 64
+"""Files that are merged at a time."""
+_BUFFER = 1 << 16
+
+
+@contextmanager
+def merged(paths: Sequence[Path], *more: Iterable[bytes]) -> Iterator[Iterator[bytes]]:
+    """The lines of sorted files, and of further sorted lines, in one order. Raises OSError."""
+    with ExitStack() as stack:
+        files = [stack.enter_context(path.open("rb", buffering=_BUFFER)) for path in paths]
+        yield heapq.merge(*files, *more)
+
+
+class Sorter:
+    """Takes lines in any order and gives them back sorted. Use it as a context: its files end with it."""
+
+    def __init__(self, chunk_bytes: int = CHUNK_BYTES) -> None:
+        self._chunk_bytes = chunk_bytes
+        self._lines: list[bytes] = []
+        self._bytes = 0
+        self._stack = ExitStack()
+        self._files: list[IO[bytes]] = []
+
+    def __enter__(self) -> Sorter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def add(self, line: bytes) -> None:
+        """A line with its end. Raises OSError when there is no room for a file of many."""
+        self._lines.append(line)
+        self._bytes += len(line)
+        if self._bytes >= self._chunk_bytes:
+            self._lines.sort()
+            self._spill(self._lines)
+            self._lines, self._bytes = [], 0
+            if len(self._files) >= _FAN_IN:
+                self._fold()
+
+    def sorted(self) -> Iterator[bytes]:
+        """All lines in order; once, when all have been added."""
+        self._lines.sort()
+        for file in self._files:
+            file.seek(0)
+        return heapq.merge(*self._files, self._lines)
+
+    def _spill(self, lines: Iterable[bytes]) -> None:
+        file = self._stack.enter_context(tempfile.TemporaryFile(buffering=_BUFFER))  # noqa: SIM115
+        file.writelines(lines)
+        self._files.append(file)
+
+    def _fold(self) -> None:
+        """Make one file of all."""
+        files, self._files = self._files, []
+        for file in files:
+            file.seek(0)
+        self._spill(heapq.merge(*files))
+        for file in files:
+            file.close()
