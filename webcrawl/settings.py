@@ -168,6 +168,7 @@ LOG_FORMATTER = "webcrawl.logs.QuietLogFormatter"
 LOG_VERSIONS: list[str] = []
 STATS_DUMP = False
 STATISTICS_INTERVAL_SECONDS = 10
+PROGRESS_LOG_SECONDS = 60  # between two lines of progress.jsonl
 PROGRESS_DISPLAY = "auto"  # auto, on, off
 ERRORS_UNANTICIPATED_MAX = 20
 ERRORS_WINDOW_SECONDS = 60
@@ -180,6 +181,7 @@ EXTENSIONS = {
     "webcrawl.extensions.errors.Errors": 10,
     "webcrawl.extensions.statistics.Statistics": 20,
     "webcrawl.extensions.progress.Progress": 30,
+    "webcrawl.extensions.progress_log.ProgressLog": 35,
     "webcrawl.extensions.summary.Summary": 40,
     # The first two execute what they are sent, the third is replaced, the fourth keeps a pickle in the JOBDIR.
     "scrapy.extensions.telnet.TelnetConsole": None,

@@ -32,6 +32,7 @@ _WITHOUT_A_CRAWL: dict[str, Any] = {
     "WARC_ENABLED": False,
     "PROGRESS_DISPLAY": "off",
     "STATISTICS_INTERVAL_SECONDS": 0,
+    "PROGRESS_LOG_SECONDS": 0,
 }
 _MIDDLEWARES = {
     # Before everything else that looks at a request, and in place of the one that lets only leases pass.

@@ -31,6 +31,12 @@ class ShowingSettings:
     statistics_interval_seconds: float = setting(
         real(0, DAY, zero="never"), 10.0, "seconds", "how often a line of figures is logged"
     )
+    progress_log_seconds: float = setting(
+        real(0, DAY, zero="never"),
+        60.0,
+        "seconds",
+        "how often progress.jsonl is told how the crawl stands and what it has taken",
+    )
     progress_display: str = setting(
         choice("auto", "on", "off"), "auto", "", "the live display; auto shows it in a terminal"
     )

@@ -1,0 +1,98 @@
+"""Writes ``progress.jsonl`` into the JOBDIR, for the report; see ``reports/progress_log.py``."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+
+from webcrawl.configuration import Configuration
+from webcrawl.extensions.gauge import Countable, directory_of, frontier_of
+from webcrawl.extensions.processor_time import cpu_seconds
+from webcrawl.reports import progress_log
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+
+class ProgressLog:
+    """A line every ``PROGRESS_LOG_SECONDS``, and one when the spider closes.
+
+    What cannot be written is told once and left out: it is no part of what a crawl has to keep.
+    """
+
+    def __init__(self, crawler: Crawler, configuration: Configuration) -> None:
+        self._crawler = crawler
+        self._configuration = configuration
+        self._began_at = round(time.time(), 3)
+        self._cpu_before = cpu_seconds()
+        self._path: Path | None = None
+        self._frontier: Countable | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._complained = False
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        configuration = Configuration.from_settings(crawler.settings)
+        if not configuration.progress_log_seconds:
+            raise NotConfigured
+        extension = cls(crawler, configuration)
+        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
+        return extension
+
+    def spider_opened(self) -> None:
+        self._frontier = frontier_of(self._crawler)
+        directory = directory_of(self._crawler) if self._frontier is not None else None
+        if directory is not None:
+            self._path = directory / progress_log.NAME
+            self._task = asyncio.get_running_loop().create_task(self._tell_on())
+
+    async def spider_closed(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.to_thread(self._write, self._line())
+
+    async def _tell_on(self) -> None:
+        while True:
+            await asyncio.sleep(self._configuration.progress_log_seconds)
+            # A disk that hangs must not keep the loop waiting.
+            await asyncio.to_thread(self._write, self._line())
+
+    def _line(self) -> dict[str, Any]:
+        frontier = self._frontier
+        assert frontier is not None
+        tally, stands = frontier.tally, frontier.snapshot()
+        line = {
+            "at": round(time.time(), 3),
+            "worker": self._configuration.worker_name,
+            "run": self._began_at,
+            "pages": tally.pages,
+            "bytes": tally.bytes,
+            "cpu_seconds": round(cpu_seconds() - self._cpu_before, 3),
+            "queued": stands.queued,
+            "hosts": stands.known_hosts,
+            "active": stands.active_hosts,
+            "ready": stands.ready_hosts,
+            "open": stands.in_flight,
+        }
+        return line if stands.workers is None else line | {"workers": stands.workers}
+
+    def _write(self, line: dict[str, Any]) -> None:
+        assert self._path is not None
+        try:
+            if self._path.parent.is_dir():
+                progress_log.append(self._path, line)
+        except OSError as error:
+            if not self._complained:
+                logger.warning("No line in %s: %s", self._path.name, error)
+            self._complained = True

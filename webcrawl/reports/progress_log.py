@@ -1,0 +1,123 @@
+"""``progress.jsonl``: now and then a line on how the crawl stands and what it has taken, which no fetch tells.
+
+A line has ``at`` (epoch seconds), ``worker``, ``run`` (when its process began), of this process until then ``pages``,
+``bytes`` and ``cpu_seconds`` (its own and that of the processes it has started), and of the frontier ``queued``,
+``hosts`` (known), ``active``, ``ready``, ``open``; on a shared crawl ``workers``, and then ``queued`` and ``hosts``
+are the whole crawl's.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+NAME = "progress.jsonl"
+POINTS = 400
+"""A course has between half of these and all."""
+
+
+def append(path: Path, line: Mapping[str, Any]) -> None:
+    """Add a line. One that a crash cut off stays as it is, and costs no other. :raises OSError: there is no room"""
+    with path.open("a+b") as file:
+        end = file.seek(0, 2)
+        if end:
+            file.seek(end - 1)
+        whole = not end or file.read(1) == b"\n"
+        file.write((b"" if whole else b"\n") + json.dumps(line).encode("ascii") + b"\n")
+
+
+def read(directory: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a folder that can be read; none where there is no such file. :raises OSError: it cannot be read"""
+    try:
+        file = (directory / NAME).open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        for text in file:
+            try:
+                line = json.loads(text)
+            except ValueError:
+                continue
+            if isinstance(line, dict):
+                yield line
+
+
+class Point(NamedTuple):
+    """How the frontier stood."""
+
+    at: float
+    queued: int
+    hosts: int
+    active: int
+
+
+class Run(NamedTuple):
+    """What a process had taken when it was last heard of."""
+
+    at: float
+    pages: int
+    bytes: int
+    cpu_seconds: float
+
+
+@dataclass(slots=True)
+class Course:
+    """How a crawl went, over all its runs and workers."""
+
+    runs: dict[tuple[str, float], Run] = field(default_factory=dict)
+    _points: dict[int, Point] = field(default_factory=dict)
+    _step: int = 1
+
+    def add(self, line: Mapping[str, Any]) -> None:
+        """Take a line; one that lacks something is passed over."""
+        numbers = [_number(line.get(name)) for name in ("at", "run", "pages", "bytes", "cpu_seconds")]
+        stand = [_number(line.get(name)) for name in ("queued", "hosts", "active")]
+        if None in numbers or None in stand:
+            return
+        at, run, pages, size, cpu = (number or 0.0 for number in numbers)
+        key, told = (str(line.get("worker")), run), Run(at, int(pages), int(size), cpu)
+        self.runs[key] = max(self.runs.get(key, told), told)
+        self._place(Point(at, *(int(number or 0) for number in stand)))
+
+    def points(self) -> list[Point]:
+        """In the order of time: of each stretch the last one."""
+        return [self._points[number] for number in sorted(self._points)]
+
+    @property
+    def cpu_seconds(self) -> float:
+        return sum(run.cpu_seconds for run in self.runs.values())
+
+    @property
+    def pages(self) -> int:
+        """Of those processes whose CPU time is known."""
+        return sum(run.pages for run in self.runs.values())
+
+    def _place(self, point: Point) -> None:
+        self._hold(point)
+        while len(self._points) > POINTS:
+            self._step *= 2
+            points, self._points = self._points, {}
+            for one in points.values():
+                self._hold(one)
+
+    def _hold(self, point: Point) -> None:
+        number = int(point.at) // self._step
+        self._points[number] = max(self._points.get(number, point), point)
+
+
+def course_of(lines: Iterable[Mapping[str, Any]]) -> Course:
+    """The course of a crawl, from the files of all its workers."""
+    course = Course()
+    for line in lines:
+        course.add(line)
+    return course
+
+
+def _number(value: object) -> float | None:
+    good = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e18
+    return float(value) if good else None  # type: ignore[arg-type]

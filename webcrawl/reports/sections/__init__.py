@@ -1,0 +1,1 @@
+"""The report, section by section: each makes HTML of figures, and nothing where there are none."""

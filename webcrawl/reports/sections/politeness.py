@@ -1,0 +1,107 @@
+"""How long the crawl waited, how long it had to, and how much longer it did."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from webcrawl.reports import units
+from webcrawl.reports.drawing import axes, plots, tables
+
+if TYPE_CHECKING:
+    from webcrawl.reports.digest import Digest
+    from webcrawl.reports.gaps import Gaps
+    from webcrawl.reports.histogram import Histogram
+
+_LEAST_SECONDS = 0.0007
+"""Where nothing is drawn on an axis that has no nought."""
+
+
+def kept(figures: Digest) -> str:
+    """Each gap against what was owed."""
+    gaps = figures.gaps
+    if not gaps.measured:
+        return ""
+    return tables.section("Politeness", tables.facts(_facts(gaps)), _grid(gaps))
+
+
+def unused(figures: Digest) -> str:
+    """How long keys could have been asked, and were not."""
+    gaps = figures.gaps
+    if not gaps.measured:
+        return ""
+    part = 100 * gaps.unused_seconds / gaps.waited_seconds if gaps.waited_seconds else 0.0
+    rows = [
+        (
+            "time in which a host might have been asked again",
+            f"{units.duration(gaps.unused_seconds)} ({part:.1f} %)",
+        ),
+        ("requests for which there was room in it", units.count(round(gaps.would_fit))),
+    ]
+    told = (
+        "Gaps by how much longer they were than owed. The hosts may have had no URL to ask for: no log tells"
+    )
+    return tables.section("Politeness left unused", tables.facts(rows), _histogram(gaps.unused, told))
+
+
+def _facts(gaps: Gaps) -> list[tuple[str, str]]:
+    rows = [
+        ("gaps between two requests to a politeness key", units.count(gaps.measured)),
+        ("of them shorter than owed (by more than 10 ms)", units.count(gaps.short)),
+        ("owed together", units.duration(gaps.owed_seconds)),
+        ("waited together", units.duration(gaps.waited_seconds)),
+    ]
+    if gaps.unknown:
+        rows.append(("gaps of which the log does not tell what was owed", units.count(gaps.unknown)))
+    if gaps.forgotten:
+        rows.append(("gaps that are not counted, for lack of memory, at most", units.count(gaps.forgotten)))
+    return rows
+
+
+def _grid(gaps: Gaps) -> str:
+    edges = [*gaps.lengths.edges, gaps.lengths.edges[-1] * 2]
+    low = [max(edge, _LEAST_SECONDS) for edge in edges]
+    most = math.log1p(max(gaps.grid.values()))
+    cells = [
+        (low[owed], low[owed + 1], low[gap], low[gap + 1], math.log1p(count) / most)
+        for (owed, gap), count in gaps.grid.items()
+    ]
+    across = axes.logarithmic(0.001, max(max(cell[1] for cell in cells), 1.0), _seconds)
+    up = axes.logarithmic(0.001, max(max(cell[3] for cell in cells), 1.0), _seconds)
+    told = (
+        "Each gap by the delay that was owed and by its own length: the darker the more. What is on the dashed line "
+        "was as long as owed, what is above it longer; below it nothing may be"
+    )
+    frame = plots.Frame(told, across, up, "delay owed, logarithmic", "gap")
+    rows = [
+        (_range(edges, owed), _range(edges, gap), tables.whole(count))
+        for (owed, gap), count in sorted(gaps.grid.items())
+    ]
+    caption = f"{told}. A step is a quarter of a power of ten; what is at the edge was a millisecond or less"
+    return tables.figure(plots.heat(frame, cells), caption, ("delay owed", "gap", "number"), rows)
+
+
+def _histogram(counted: Histogram, told: str) -> str:
+    edges = [*counted.edges, counted.edges[-1] * 2]
+    span = counted.span()
+    bars = [
+        (max(edges[n], _LEAST_SECONDS), max(edges[n + 1], _LEAST_SECONDS), float(counted.counts[n]))
+        for n in span
+    ]
+    across = axes.logarithmic(0.001, max(edges[span[-1] + 1], 1.0), _seconds)
+    up = axes.linear(max(bar[2] for bar in bars), tables.whole)
+    low, high = counted.part_below(0.5)
+    caption = f"{told}. Half of them were below {_seconds(low)} to {_seconds(high)}"
+    frame = plots.Frame(caption, across, up, "longer than owed, logarithmic", "gaps")
+    rows = [(_range(edges, n), tables.whole(counted.counts[n])) for n in span]
+    return tables.figure(plots.columns(frame, bars), caption, ("longer by", "gaps"), rows)
+
+
+def _range(edges: list[float], number: int) -> str:
+    return f"{_seconds(edges[number])} to {_seconds(edges[number + 1])}"
+
+
+def _seconds(seconds: float) -> str:
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.3g} ms"
+    return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:,.0f} s"
