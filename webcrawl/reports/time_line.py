@@ -29,9 +29,9 @@ class TimeLine:
             while max(self._bins) - min(self._bins) >= self._bins_max:
                 self._double()
             number = int(at) // self.step_seconds
-        self._bins[number] = tuple(
-            [one + other for one, other in zip(self._bins[number], amounts, strict=True)]
-        )
+        sums = self._bins[number]
+        for place, amount in enumerate(amounts):
+            sums[place] += amount
 
     def bins(self) -> list[Sums]:
         """All stretches from the first to the last, empty ones in between included."""
