@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ SHOWN_WEIGHT = 5
 """How many groups of words a file counts for that was not shown before."""
 ENOUGH = 400
 """New groups of words after which the rest of a page is not looked at."""
+_WORD = re.compile(r"[\w#.,]*[\w#]")
 TELLING = 3
 """Characters of a word that says something by itself."""
 
@@ -46,12 +48,11 @@ class Sketch:
                 # All of it was said in one go before.
                 total += max(stretch.count(" ") - 1, 1)
                 continue
-            # What has several numbers in it is some token: all of those are alike.
-            found = [word if word.count("#") < 2 else "*" for word in stretch.split()]
+            found = _WORD.findall(stretch) or [stretch]
             groups = set(map(hash, zip(found, found[1:], found[2:], strict=False))) or {hash(tuple(found))}
             total += len(groups)
             new += self._add(groups)
-            words += self._add(hash(word) for word in set(found) if len(word) >= TELLING and word.isalpha())
+            words += self._add(hash(word) for word in set(found) if len(word) >= TELLING)
             if new >= ENOUGH:
                 break
         new += SHOWN_WEIGHT * self._add(map(hash, wording.shown))

@@ -74,10 +74,15 @@ SESSION_NAMES = frozenset(
 
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _MIXED = r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])"
-_TOKEN = re.compile(rf"{_UUID}|(?=(?:\D*\d){{3}}){_MIXED}[A-Za-z0-9]{{16,}}|[0-9a-fA-F]{{24,}}")
+_TOKEN = re.compile(
+    rf"{_UUID}|(?=(?:\D*\d){{3}}){_MIXED}(?:[A-Za-z0-9]{{16,}}|[0-9a-fA-F]{{8,}})|[0-9a-fA-F]{{24,}}"
+)
 _SESSION_VALUE = re.compile(r"(?=[^0-9]*[0-9])[A-Za-z0-9_,.-]{6,}|[A-Za-z]{16,}")
 _LIKELY_VALUE = re.compile(rf"{_UUID}|{_MIXED}(?:[0-9a-fA-F]{{8,}}|[A-Za-z0-9]{{16,}})|[0-9a-fA-F]{{16,}}")
-_COOKIELESS = re.compile(r"\([A-Z]\([A-Za-z0-9_-]+\)\)")
+_NAMED = re.compile(
+    rf"\([A-Z]\([A-Za-z0-9_-]+\)\)|(?:s|sid|sess|session|sessionid)[-_=:,]{_MIXED}[A-Za-z0-9]{{6,}}",
+    re.IGNORECASE,
+)
 _NUMBER = re.compile(r"\d+")
 PATH_SESSION = "/*"
 """What a session in a segment of the path is called, among the names of parameters."""
@@ -186,7 +191,7 @@ def _fold(segment: str) -> str:
 
 def _is_session_segment(segment: str) -> bool:
     segment = segment.partition(";")[0]
-    return _TOKEN.fullmatch(segment) is not None or _COOKIELESS.fullmatch(segment) is not None
+    return _TOKEN.fullmatch(segment) is not None or _NAMED.fullmatch(segment) is not None
 
 
 def _read_path_parameters(segment: str, sessions: list[str]) -> None:

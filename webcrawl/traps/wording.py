@@ -11,7 +11,8 @@ LOOKED_AT = 1 << 16
 
 _TAG = re.compile(r"<[^<>]*>")
 _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
-_DECIMAL = re.compile(r"[0-9]+[.,][0-9]+")
+_TELLING = re.compile(r"[0-9]+[.,][0-9]+|(?!(?:19|20)[0-9]{6}$|[12][0-9]{9}$)[0-9]{6,}")
+"""What a count, a date or the number of a page is not: measurements, prices, and long numbers."""
 _SHOWN = re.compile(
     r"<(?:img|video|audio|source|iframe|embed|object)\s[^<>]{0,2000}?(?:src|data)\s{0,5}=\s{0,5}[\"']?([^\"'\s<>?#;]{1,500})"
 )
@@ -24,8 +25,8 @@ _SIGNATURE = 32
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """``stretches``: of text, in lower case, each once, and never empty; whole numbers and dates are
-    all alike. ``shown``: files of images and the like, without their queries.
+    """``stretches``: of text, in lower case, each once, and never empty; short whole numbers
+    and dates are all alike. ``shown``: files of images and the like, without their queries.
     """
 
     stretches: tuple[str, ...]
@@ -63,10 +64,7 @@ def wording_of(body: bytes, encoding: str) -> Wording:
 
 def _folded(match: re.Match[str]) -> str:
     number = match[0]
-    if number.isdigit() or not _DECIMAL.fullmatch(number) or _DAY_AND_MONTH.fullmatch(number):
-        return "#"
-    # A measurement or a price says something that a count, a date or the number of a page does not.
-    return number
+    return number if _TELLING.fullmatch(number) and not _DAY_AND_MONTH.fullmatch(number) else "#"
 
 
 def _without(text: str, begin: str, end: str) -> str:
