@@ -13,11 +13,11 @@ from webcrawl.errors import JobdirUnusable, StorageAway
 from webcrawl.frontier.records import State, UrlEntry
 from webcrawl.scope.rule import Candidate
 from webcrawl.trapping import Trapping
-from webcrawl.traps.judge import Evidence
 from webcrawl.traps.lookout import Lookout
 from webcrawl.traps.stores.memory import MemoryTraps
 from webcrawl.traps.stores.redis import RedisTraps
 from webcrawl.traps.stores.sqlite import SqliteTraps
+from webcrawl.traps.strands import Evidence
 from webcrawl.urls.fingerprint import fingerprint
 
 if TYPE_CHECKING:

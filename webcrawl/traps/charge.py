@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from webcrawl.traps.dates import Dated, dated, stem_of
+from webcrawl.traps.dates import Dated, dated, names_a_date, stem_of
 from webcrawl.traps.kinship import extends, follows
-from webcrawl.traps.pattern import DEEP, REPEATED, Shape, shape_of
+from webcrawl.traps.pattern import DEEP, REPEATED, Shape, is_paging_name, shape_of
 
 POINTS = 60
 REPEATS = 10.0
@@ -26,7 +26,7 @@ DAY = 3.0
 """Twenty days, or dates found elsewhere: days without anything are many."""
 ONE_PARAMETER = 3.0
 NUMBERED = 2.0
-"""Thirty pages that are numbered in the path."""
+"""Thirty pages that are numbered, in the path or as those of a list."""
 WITHOUT_ISSUE = 0.0
 """Pages that lead to no further page of their kind come to an end by themselves."""
 
@@ -56,13 +56,13 @@ def points_of(page: Barren) -> float:
         return REPEATS if page.pattern.endswith(REPEATED) else DEEPENS
     is_child = via is not None and follows(shape, via)
     when = dated(shape)
-    if when is not Dated.NO:
+    if when is not Dated.NO and names_a_date(shape):
         is_child = is_child or (via is not None and stem_of(via) == stem_of(shape))
         return PERIOD if is_child and page.breeds and when is Dated.PERIOD else DAY
-    if not is_child:
+    if not is_child or not page.breeds:
         return WITHOUT_ISSUE
+    if all(map(is_paging_name, shape.parameters)):
+        return NUMBERED
     if len(shape.parameters) > 1 or any("," in value for value in shape.parameters.values()):
-        return COMBINES if page.breeds else COMBINES / 2
-    if not page.breeds:
-        return WITHOUT_ISSUE
-    return ONE_PARAMETER if shape.parameters else NUMBERED
+        return COMBINES
+    return ONE_PARAMETER

@@ -26,6 +26,7 @@ _DAY = re.compile(r"0?[1-9]|[12]\d|3[01]")
 _MOMENT = re.compile(r"[12]\d{9}(?:\d{3})?")
 """Seconds or milliseconds since 1970, from 2001 on."""
 _CALENDAR = re.compile(r"calend|kalend|agenda|almanac|\bcal\b", re.IGNORECASE)
+_NUMBERS_ALONE = re.compile(r"[#\W_]*(?:\.\w+)?")
 _PERIODS = re.compile(
     r"^(?:.*[-_])?(?:month|monat|mois|mes|year|jahr|annee|week|woche|mm|yyyy|yr)$", re.IGNORECASE
 )
@@ -61,6 +62,14 @@ def _of_value(value: str) -> Dated:
     if iso is not None and (len(value) <= 10 or not value[10].isdigit()):
         return Dated.DAY if iso[1] else Dated.PERIOD
     return Dated.DAY if _MOMENT.fullmatch(value) else Dated.NO
+
+
+def names_a_date(shape: Shape) -> bool:
+    """Whether the URL of a page about a time says nothing beyond the time, as that of an article of a day does."""
+    if shape.parameters:
+        return True
+    last = next((segment for segment in reversed(shape.path.split("/")) if segment), "")
+    return _NUMBERS_ALONE.fullmatch(last) is not None
 
 
 def stem_of(shape: Shape) -> str:

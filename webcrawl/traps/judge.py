@@ -11,13 +11,14 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum, auto
 
 from webcrawl.traps.charge import CHAIN_LEAST, POINTS, Barren, points_of
 from webcrawl.traps.kinship import Kin, extends, kin_of
 from webcrawl.traps.novelty import Sketch
 from webcrawl.traps.pattern import DEEP, REPEATED, Shape, shape_of
+from webcrawl.traps.strands import Evidence, PathRecord
 from webcrawl.traps.wording import Wording
 
 _NUMBERS = re.compile(r"\d+")
@@ -33,90 +34,10 @@ STRIDE_OF_LEADING = 3
 PATHS_MAX = 20_000
 SKETCHES_MAX = 256
 """Of so many paths the sketch is kept; 16 MB."""
-SAMPLES = 5
-VALUES_MAX = 64
-STRANDS_MAX = 128
-VALUES_LEAST, SETS_LEAST = 3, 4
-"""A parameter is to blame when it took so many values, or stood beside so many different others."""
-WARMED_UP = 8
-"""The first pages that are looked at say much that is new because nothing is known yet."""
-GAPS = 3
-"""A pattern that brought something new now and then may be barren for so many times its usual gap."""
-DULL_FROM = 4
-"""After so many pages that said nothing new, what leads to their kind leads nowhere."""
 NEW_WORDS = 2
 """A page with so many words that are new is not barren."""
 DEEP_SEGMENTS = 4
 USUAL_PAGES = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """A pattern that is a trap, and why."""
-
-    pattern: str
-    why: str
-    looked: int
-    samples: tuple[str, ...]
-
-
-@dataclass(slots=True)
-class Strand:
-    """The pages of a path that have a certain parameter, or those without any."""
-
-    looked: int = 0
-    told: int = 0
-    """Those that said something new."""
-    fruitful: int = 0
-    """Those, and those that led on."""
-    run: int = 0
-    """Barren ones in a row."""
-    points: float = 0.0
-    values: set[int] = field(default_factory=set)
-    sets: set[int] = field(default_factory=set)
-    samples: list[str] = field(default_factory=list)
-
-    def rest(self) -> None:
-        """Begin to count anew."""
-        self.run, self.points = 0, 0.0
-        self.values.clear()
-        self.sets.clear()
-        self.samples.clear()
-
-    @property
-    def varies(self) -> bool:
-        """Whether the parameter took several values, or stood beside several others."""
-        return len(self.values) >= VALUES_LEAST or len(self.sets) >= SETS_LEAST
-
-    @property
-    def is_patient(self) -> bool:
-        """Whether the run is not longer than what was usual before."""
-        return self.fruitful > 1 and self.run * self.fruitful < GAPS * (self.looked - self.run)
-
-
-@dataclass(slots=True)
-class _Path:
-    """What is known of the pages of one path."""
-
-    pages: int = 0
-    look_at: int = 0
-    looked: int = 0
-    told: int = 0
-    """Pages that said something new, when it was known already what is usual."""
-    streak: int = 0
-    strands: dict[str, Strand] = field(default_factory=dict)
-    traps: int = 0
-    """Patterns of this path that were found guilty."""
-
-    def strands_of(self, shape: Shape) -> dict[str, Strand]:
-        """Those that a page belongs to, by the names of its parameters; "" without any."""
-        names = list(shape.parameters) or [""]
-        known = self.strands
-        return {
-            name: known.setdefault(name, Strand())
-            for name in names
-            if name in known or len(known) < STRANDS_MAX
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +67,7 @@ class Judge:
         """
         self._quota = POINTS * pages / USUAL_PAGES
         self._new_share = new_share
-        self._paths: OrderedDict[str, _Path] = OrderedDict()
+        self._paths: OrderedDict[str, PathRecord] = OrderedDict()
         self._sketches: OrderedDict[str, Sketch] = OrderedDict()
         self._chains: OrderedDict[int, int] = OrderedDict()
 
@@ -167,21 +88,13 @@ class Judge:
         says_new = news.share >= self._new_share or news.words >= NEW_WORDS
         issue = _Issue.LEADS_ON if says_new else self._issue(shape, pattern, visit.found())
         barren = not says_new and issue is not _Issue.LEADS_ON
-        self._reckon_stride(path, barren, says_new)
-        path.looked += 1
-        path.told += says_new and path.looked > WARMED_UP
-        strands = path.strands_of(shape)
-        for strand in strands.values():
-            strand.looked += 1
-            strand.told += says_new
-            if not barren:
-                strand.fruitful += path.looked > WARMED_UP
-                strand.rest()
+        path.saw(shape, says_new=says_new, barren=barren)
+        self._reckon_stride(path, says_new)
         if not barren:
             return []
         page = Barren(shape, pattern, visit.via, issue is _Issue.BREEDS, self._chain(pattern, visit))
-        self._charge(page, visit.url, strands)
-        return self._verdicts(shape, pattern, path, strands)
+        path.charge(shape, points_of(page), visit.url)
+        return path.verdict(shape, pattern, self._quota)
 
     def _issue(self, shape: Shape, pattern: str, found: Iterator[str]) -> _Issue:
         """What becomes of the URLs that a page brought."""
@@ -205,19 +118,13 @@ class Judge:
         return _Issue.BREEDS if breeds else _Issue.NONE
 
     def _is_dull(self, shape: Shape) -> bool:
-        """Whether of the pages of a kind several were looked at, and none of them said anything new."""
         path = self._paths.get(shape.pattern)
-        if path is None:
-            return False
-        if path.looked >= WARMED_UP + DULL_FROM and not path.told:
-            return True
-        strands = [path.strands.get(name) for name in list(shape.parameters) or [""]]
-        return any(one is not None and one.looked >= DULL_FROM and not one.told for one in strands)
+        return path is not None and path.is_dull(shape)
 
-    def _path(self, pattern: str) -> _Path:
+    def _path(self, pattern: str) -> PathRecord:
         path = self._paths.get(pattern)
         if path is None:
-            path = self._paths[pattern] = _Path()
+            path = self._paths[pattern] = PathRecord()
             if len(self._paths) > PATHS_MAX:
                 gone, _ = self._paths.popitem(last=False)
                 self._sketches.pop(gone, None)
@@ -232,16 +139,15 @@ class Judge:
             self._sketches.popitem(last=False)
         return sketch
 
-    def _is_worth_a_look(self, path: _Path, shape: Shape, pattern: str, via: str | None) -> bool:
+    def _is_worth_a_look(self, path: PathRecord, shape: Shape, pattern: str, via: str | None) -> bool:
         """Not as long as its pages count for nothing anyway, and the later the more of them would be needed."""
-        if any(strand.points for strand in path.strands.values()):
+        if path.is_suspect:
             return True
         most = points_of(Barren(shape, pattern, via, True, CHAIN_LEAST))
         return most > 0 and path.pages * LOOKED_FROM * most >= self._quota
 
     @staticmethod
-    def _reckon_stride(path: _Path, barren: bool, says_new: bool) -> None:
-        path.streak = 0 if barren else path.streak + 1
+    def _reckon_stride(path: PathRecord, says_new: bool) -> None:
         stride = STRIDES[min(path.streak // PATIENT_AFTER, len(STRIDES) - 1)]
         path.look_at = path.pages + (stride if says_new else min(stride, STRIDE_OF_LEADING))
 
@@ -253,59 +159,6 @@ class Judge:
         if len(self._chains) > PATHS_MAX:
             self._chains.popitem(last=False)
         return chain
-
-    @staticmethod
-    def _charge(page: Barren, url: str, strands: dict[str, Strand]) -> None:
-        points = points_of(page)
-        parameters = page.shape.parameters
-        names = hash(frozenset(parameters))
-        for name, strand in strands.items():
-            strand.run += 1
-            strand.points += points
-            if len(strand.values) < VALUES_MAX:
-                strand.values.add(hash(parameters.get(name)))
-                strand.sets.add(names)
-            if len(strand.samples) < SAMPLES:
-                strand.samples.append(url)
-
-    def _verdicts(
-        self, shape: Shape, pattern: str, path: _Path, strands: dict[str, Strand]
-    ) -> list[Evidence]:
-        # The more of a path is in quarantine, the less is needed for the rest of it.
-        quota = self._quota / min(1 + path.traps, 3)
-        guilty = {
-            name: one
-            for name, one in strands.items()
-            if self._is_guilty(one, quota) and (not name or one.varies)
-        }
-        if not guilty:
-            return []
-        # What varies most explains the others; those have to be found guilty without it.
-        most = max(len(one.values) for one in guilty.values())
-        blamed = {name: one for name, one in guilty.items() if len(one.values) == most}
-        # But of combinations it is all that combine.
-        half = self._quota / 2
-        blamed |= {
-            name: one
-            for name, one in path.strands.items()
-            if name and len(one.sets) >= SETS_LEAST and self._is_guilty(one, half)
-        }
-        found = [
-            _evidence(shape.of_parameter(name) if name else pattern, one) for name, one in blamed.items()
-        ]
-        path.traps += len(found)
-        for strand in path.strands.values():
-            strand.rest()
-        return found
-
-    @staticmethod
-    def _is_guilty(strand: Strand, quota: float) -> bool:
-        return strand.points >= quota and not strand.is_patient
-
-
-def _evidence(pattern: str, strand: Strand) -> Evidence:
-    why = f"{strand.run} pages in a row brought nothing new"
-    return Evidence(pattern, why, strand.looked, tuple(strand.samples))
 
 
 def _judged_as(shape: Shape, visit: Visit) -> str | None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webcrawl.frontier.records import UrlEntry
-    from webcrawl.traps.judge import Evidence
+    from webcrawl.traps.strands import Evidence
     from webcrawl.traps.wording import Wording
 
 logger = logging.getLogger(__name__)

@@ -72,6 +72,27 @@ SESSION_NAMES = frozenset(
 )
 """Parameters by which servers tell visitors apart who send no cookies."""
 
+_PAGING_NAMES = frozenset(
+    [
+        "page",
+        "paged",
+        "pg",
+        "p",
+        "pageno",
+        "pagenum",
+        "page_no",
+        "page_num",
+        "seite",
+        "pagina",
+        "start",
+        "offset",
+        "from",
+        "first",
+        "skip",
+        "cursor",
+        "after",
+    ]
+)
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _MIXED = r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])"
 _TOKEN = re.compile(
@@ -223,6 +244,11 @@ def looks_like_session(name: str, value: str) -> bool:
     if is_session_name(name):
         return _SESSION_VALUE.fullmatch(value) is not None
     return len(value) >= 8 and _LIKELY_VALUE.fullmatch(value) is not None
+
+
+def is_paging_name(name: str) -> bool:
+    """Whether a parameter of such a name turns the pages of a list."""
+    return name.lower() in _PAGING_NAMES
 
 
 def is_session_name(name: str) -> bool:

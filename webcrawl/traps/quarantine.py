@@ -10,7 +10,7 @@ from webcrawl.traps.pattern import DEEP, REPEATED, Shape, is_session_name, shape
 from webcrawl.urls.fingerprint import fingerprint
 
 if TYPE_CHECKING:
-    from webcrawl.traps.judge import Evidence
+    from webcrawl.traps.strands import Evidence
 
 SAMPLE_LENGTH = 500
 

@@ -6,8 +6,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from webcrawl.traps.judge import SAMPLES, Evidence
 from webcrawl.traps.pattern import Shape, is_session_name
+from webcrawl.traps.strands import SAMPLES, Evidence
 from webcrawl.traps.wording import Wording, alike, same
 
 BASES_MAX = 100_000

@@ -42,6 +42,7 @@ def values(n):
         "n5": n % 5,
         "name": MONTHS[n % 6],
         "word": word(n),
+        "token": "".join(f"{one:08x}" for one in numbers(f"token {n}", 5)),
         "text": " ".join(word(one % 300) for one in numbers(f"text {n}", 40)),
         "event": "" if n % 3 else " ".join(word(one) for one in numbers(f"event {n}", 6)),
         "path": "".join(path),

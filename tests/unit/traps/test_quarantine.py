@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from webcrawl.scope.rule import Candidate
-from webcrawl.traps.judge import Evidence
 from webcrawl.traps.quarantine import Quarantine, Trap, Withheld, id_of, in_words
 from webcrawl.traps.rule import TrapRule
+from webcrawl.traps.strands import Evidence
 
 
 def held(*patterns, **more):
