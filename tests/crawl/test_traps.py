@@ -122,3 +122,14 @@ def test_a_trap_that_is_released_is_queued_again_and_never_judged_again(web, end
     assert set(new) == {url for url in new if "/more/page/" in url}
     ended.assert_sound()
     assert [one["released_at"] is None for one in traps(ended) if one["id"] == trap["id"]] == [False]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("order", ["breadth_first", "random"])
+def test_many_sites_of_traps_end_and_nothing_real_is_missed(serve, crawl, order):
+    many = serve(kind="labyrinth", hosts=20)
+    settings = {**SETTINGS, "CONCURRENT_REQUESTS": 64, "POLITENESS_KEY": "host", "FRONTIER_ORDER": order}
+    crawl(many.seeds, within=600, **settings).assert_ended_well().assert_sound()
+    hits = asked_for(many)
+    assert many.site.truth() <= set(hits)
+    assert sum(count for url, count in hits.items() if is_trap(url)) <= 20 * LIMIT * len(TRAPS)

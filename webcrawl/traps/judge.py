@@ -29,7 +29,7 @@ PATIENT_AFTER = 4
 STRIDES = (1, 3, 5, 9, 17)
 """After so many pages in a row that brought something new, every third is looked at, then every fifth and so on. Odd,
 so that of two kinds that take turns both are looked at."""
-STRIDE_OF_LEADING = 3
+STRIDE_OF_LEADING = 5
 """Likewise where they said nothing new, and only led on."""
 PATHS_MAX = 20_000
 SKETCHES_MAX = 256
