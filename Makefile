@@ -24,7 +24,7 @@ crawl: $(VENV)/.crawl
 	@SEEDS="$(SEEDS)" JOBDIR="$(JOBDIR)" CONTACT="$(CONTACT)" $(BIN)/python -m tests.demo $(ARGS)
 
 test: lint types redis
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	$(BIN)/python -m pytest -q -n 3 --dist loadfile
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check webcrawl tests

@@ -198,13 +198,16 @@ class Twins(RuleBasedStateMachine):
             self.held[one.key, place_of(one)] = one
 
 
-@pytest.mark.parametrize("kind", ["exact", "bloom"])
-def test_both_backends_answer_the_same_to_the_same(kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "examples"),
+    [("exact", 30), ("bloom", 15), pytest.param("exact", 500, marks=pytest.mark.soak)],
+)
+def test_both_backends_answer_the_same_to_the_same(kind: str, examples: int) -> None:
     machine = type(f"Twins_{kind}", (Twins,), {"kind": kind})
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=50,
+            max_examples=examples,
             stateful_step_count=30,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow],

@@ -425,7 +425,15 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("small_steps")
 @pytest.mark.parametrize(
-    ("kind", "examples"), [("memory", 100), ("memory-bloom", 20), ("sqlite", 60), ("sqlite-bloom", 20)]
+    ("kind", "examples"),
+    [
+        ("memory", 50),
+        ("memory-bloom", 15),
+        ("sqlite", 30),
+        ("sqlite-bloom", 15),
+        pytest.param("memory", 1000, marks=pytest.mark.soak),
+        pytest.param("sqlite", 500, marks=pytest.mark.soak),
+    ],
 )
 def test_no_host_is_wronged_and_no_url_is_lost(kind: str, examples: int) -> None:
     run_state_machine_as_test(
