@@ -17,7 +17,10 @@ from webcrawl.documents.links import (
 HREF_MAX = 8_192
 """Characters of a link; a longer one is dropped."""
 
-ALWAYS = frozenset({"title", "base", "meta"})
+METAS_MAX = 200
+"""Meta elements, and translations, that are kept of a page."""
+
+ALWAYS = frozenset({"title", "base", "meta", "html"})
 
 
 Found = tuple[str, str, str, str]
@@ -44,6 +47,14 @@ class Findings:
     title: str | None = None
     robots: list[str] = field(default_factory=list)
     """The contents of meta elements that speak to all robots or to us, as they stand there."""
+    metas: list[tuple[str, str]] = field(default_factory=list)
+    """Name (or ``property``) in lower case and content of each meta element that has both, in the page's order."""
+    language: str | None = None
+    """``lang`` of the page."""
+    canonical: str | None = None
+    """``href`` of the first ``<link rel=canonical>``."""
+    translations: list[tuple[str, str]] = field(default_factory=list)
+    """``hreflang`` and ``href`` of each ``<link rel=alternate>`` that has both."""
 
     def element(self, name: str, values: Mapping[str, str | None], text: Callable[[], str]) -> None:
         """Take in an element; ``text`` gives what is written inside it."""
@@ -57,6 +68,8 @@ class Findings:
             self._link_element(values)
         elif name == "meta":
             self._meta(values)
+        elif name == "html":
+            self.language = self.language or values.get("lang") or values.get("xml:lang")
         else:
             self._bearer(name, values, text)
 
@@ -78,12 +91,21 @@ class Findings:
         name = values.get("name")
         if name and (name := name.strip().lower()) and name in ("robots", self.agent):
             self.robots.append(content)
+        elif (name := name or values.get("property")) and len(self.metas) < METAS_MAX:
+            self.metas.append((name.strip().lower(), content))
 
     def _link_element(self, values: Mapping[str, str | None]) -> None:
         rel = " ".join((values.get("rel") or "").lower().split())
         kind = type_of_link_element(rel, (values.get("type") or "").lower())
+        href = values.get("href")
         if kind in self.types:
-            self.add(values.get("href"), kind, rel=rel)
+            self.add(href, kind, rel=rel)
+        if not href or len(href) > HREF_MAX:
+            return
+        if kind == "canonical":
+            self.canonical = self.canonical or href
+        elif kind == "alternate" and len(self.translations) < METAS_MAX and values.get("hreflang"):
+            self.translations.append((values["hreflang"] or "", href))
 
     def _bearer(self, name: str, values: Mapping[str, str | None], text: Callable[[], str]) -> None:
         rel = (values.get("rel") or "").lower()

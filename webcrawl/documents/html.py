@@ -32,8 +32,9 @@ class Document:
     against. ``encoding`` is the Python codec that the bytes were decoded with. ``links`` are in the order of the
     page, each pair of URL and type once: with the first text that is not empty, and with a word of ``links.NOFOLLOW``
     in ``rel`` only when all links of the pair have one. ``links_dropped`` counts links that were too long or over
-    the limit. ``robots`` is what meta elements say to all robots or to us, for ``robots_tags.of_meta``. ``error``
-    says why the page was not read to its end.
+    the limit. ``robots`` is what meta elements say to all robots or to us, for ``robots_tags.of_meta``. ``metas``,
+    ``language``, ``canonical`` and ``translations`` are as ``findings.Findings`` has them: as they stand there, not
+    resolved, not cleaned. ``error`` says why the page was not read to its end.
     """
 
     title: str
@@ -42,6 +43,10 @@ class Document:
     links: list[Link] = field(default_factory=list)
     links_dropped: int = 0
     robots: list[str] = field(default_factory=list)
+    metas: list[tuple[str, str]] = field(default_factory=list)
+    language: str | None = None
+    canonical: str | None = None
+    translations: list[tuple[str, str]] = field(default_factory=list)
     error: str | None = None
 
 
@@ -107,6 +112,8 @@ class Extraction:
         document.base = resolve(findings.base or "", url) or url
         document.links_dropped = findings.dropped
         document.robots = findings.robots
+        document.metas, document.translations = findings.metas, findings.translations
+        document.language, document.canonical = findings.language, findings.canonical
         for start in range(0, len(findings.found), _BATCH):
             self._resolve(findings.found[start : start + _BATCH])
             yield

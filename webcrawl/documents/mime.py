@@ -69,3 +69,27 @@ def unwanted(mime: str | None, wanted: Sequence[str]) -> bool:
     An unknown type is not unwanted: the body has to decide.
     """
     return mime is not None and not any(fnmatchcase(mime, pattern) for pattern in wanted)
+
+
+# What the first bytes tell of a body whose server does not know better (MIME sniffing standard, section 6, and the
+# formats' own rules).
+_MAGIC = (
+    (b"%PDF-", "application/pdf"),
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+
+
+def document_type(mime: str | None, body: bytes) -> str | None:
+    """Return the type as which a body is to be read: what the server says, unless that says nothing.
+
+    As in ``is_html``; a body without a type, or with one that servers also send for want of a better one, is HTML,
+    a PDF or an image when it begins like one.
+    """
+    if is_html(mime, body):
+        return mime if mime in HTML_TYPES else "text/html"
+    if mime is not None and mime not in _UNKNOWN:
+        return mime
+    return next((known for magic, known in _MAGIC if body.startswith(magic)), mime)

@@ -1,0 +1,62 @@
+"""The main text of an HTML page: what is left without navigation, headers, footers and advertisements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from webcrawl.processing.markdown import markdown_of
+
+if TYPE_CHECKING:
+    from webcrawl.processing.content import Content
+
+HTML = ("text/html", "application/xhtml+xml")
+
+_MARK = "text"
+
+
+class MainText:
+    """The main text as plain text: a line for each block."""
+
+    mime_types = HTML
+    fields: ClassVar[dict[str, str]] = {"text": "text"}
+
+    def __init__(self) -> None:
+        # Imported where it is used: by the processes of the pool.
+        import resiliparse.extract.html2text  # noqa: F401
+
+    def process(self, content: Content) -> Mapping[str, Any]:
+        return {"text": main_text(content)}
+
+
+class Markdown:
+    """The same as Markdown: headings, lists, links and preformatted text are kept."""
+
+    mime_types = HTML
+    fields: ClassVar[dict[str, str]] = {"markdown": "text"}
+
+    def __init__(self) -> None:
+        import resiliparse.extract.html2text  # noqa: F401
+
+    def process(self, content: Content) -> Mapping[str, Any]:
+        reduced = _extracted(content, preserve_formatting="minimal_html", links=True)
+        return {"markdown": markdown_of(reduced, content.url)}
+
+
+def main_text(content: Content) -> str:
+    """The main text of an HTML page, extracted once for all modules that want it."""
+    if _MARK not in content.shared:
+        content.shared[_MARK] = _extracted(content, preserve_formatting=True)
+    text: str = content.shared[_MARK]
+    return text
+
+
+def _extracted(content: Content, **how: Any) -> str:
+    from resiliparse.extract.html2text import extract_plain_text
+    from resiliparse.parse.html import HTMLTree
+
+    tree = content.shared.get("tree")
+    if tree is None:
+        tree = content.shared["tree"] = HTMLTree.parse(content.text)
+    text: str = extract_plain_text(tree, main_content=True, alt_texts=False, **how)
+    return text

@@ -1,0 +1,204 @@
+"""Processes that modules run in: started when a page needs one, replaced when a page has ended one.
+
+Each is given one page at a time. A page that finds all of them busy waits and keeps its place among the requests that
+are open, so no more of them are held than CONCURRENT_REQUESTS.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import marshal
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from webcrawl.processing.content import Row
+from webcrawl.processing.run import Answer
+from webcrawl.processing.worker import LENGTH, MEMORY, frame
+
+START_SECONDS = 60.0
+"""How long a process may take to import its modules."""
+
+GRACE_SECONDS = 5.0
+"""How much longer than its own alarm clock a process is waited for: one that was stopped does not hear it."""
+
+
+GONE_SECONDS = 1.0
+"""How long a process may take from the end of its socket to its own."""
+
+
+class ProcessingBroken(Exception):  # noqa: N818 - what is so, as the other errors of the crawl
+    """The processes for modules cannot be started, for a reason that has nothing to do with a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolOptions:
+    """What each process is told."""
+
+    modules: tuple[str, ...]
+    """Import paths of all modules; the pool speaks of them by their numbers."""
+    processes: int
+    seconds: float
+    """For one module on one page."""
+    memory_bytes: int
+    """For one page, beyond what a process takes without any; 0 for no limit."""
+    links_max: int
+
+
+class Pool:
+    """For one event loop. Nothing is started before the first page."""
+
+    def __init__(self, options: PoolOptions) -> None:
+        self._options = options
+        # Those that have run already come first, so that no more are started than are needed at a time.
+        self._idle: asyncio.LifoQueue[_Worker | None] = asyncio.LifoQueue()
+        for _ in range(options.processes):
+            self._idle.put_nowait(None)
+        self._workers: set[_Worker] = set()
+        self.replaced = 0
+        """Processes that pages have ended."""
+
+    async def process(self, row: Row, numbers: Sequence[int]) -> list[Answer]:
+        """What these modules give of a page, in their order; of a page that ends its process the last answer says so,
+        and the modules after it have none.
+
+        :raises ProcessingBroken: no process can be started
+        """
+        worker = await self._idle.get()
+        try:
+            if worker is None:
+                worker = await self._started()
+            answers = await worker.ask(row, numbers, self._options.seconds + GRACE_SECONDS)
+            if worker.lost is not None:
+                answers.append(Answer({}, [], worker.lost))
+                self.replaced += 1
+        except BaseException:
+            # Cancelled in the middle of an answer: nobody could tell where the next one begins.
+            if worker is not None:
+                worker.kill()
+                worker.lost = "cancelled"
+            raise
+        finally:
+            if worker is not None and worker.lost is not None:
+                self._workers.discard(worker)
+                worker = None
+            self._idle.put_nowait(worker)
+        return answers
+
+    def close(self) -> None:
+        """End all processes, whatever they are at."""
+        for worker in self._workers:
+            worker.kill()
+        self._workers.clear()
+
+    async def _started(self) -> _Worker:
+        options = self._options
+        told = {
+            "modules": list(options.modules),
+            "seconds": options.seconds,
+            "memory_bytes": options.memory_bytes,
+            "links_max": options.links_max,
+        }
+        worker = await _Worker.start()
+        self._workers.add(worker)
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                answer = await worker.exchange(told)
+        except (OSError, EOFError, TimeoutError) as error:
+            answer = ("broken", f"{type(error).__name__}, {await worker.how_it_ended()}")
+        if answer[0] != "ready":
+            worker.kill()
+            self._workers.discard(worker)
+            raise ProcessingBroken(f"a process for PROCESSING_MODULES does not start: {answer[1]}")
+        return worker
+
+
+class _Worker:
+    """A process and the socket to it."""
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        self._process = process
+        self._reader = reader
+        self._writer = writer
+        self.lost: str | None = None
+        """Why it is not there any more."""
+
+    @classmethod
+    async def start(cls) -> _Worker:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = await asyncio.to_thread(_popen, theirs)
+        ours.setblocking(False)
+        reader, writer = await asyncio.open_connection(sock=ours)
+        return cls(process, reader, writer)
+
+    async def ask(self, row: Row, numbers: Sequence[int], seconds: float) -> list[Answer]:
+        """The answers of the modules, or of those that were done when it was ``lost``."""
+        answers: list[Answer] = []
+        try:
+            async with asyncio.timeout(seconds * len(numbers)):
+                answers.append(Answer(*await self.exchange((list(numbers), row))))
+                for _ in numbers[1:]:
+                    answers.append(Answer(*await self._received()))  # noqa: PERF401 - those that came are kept
+        except (OSError, EOFError, TimeoutError):
+            self.lost = await self.how_it_ended()
+        return answers
+
+    async def exchange(self, value: Any) -> Any:
+        """Send a value and wait for the next one."""
+        self._writer.write(frame(value))
+        await self._writer.drain()
+        return await self._received()
+
+    async def _received(self) -> Any:
+        [length] = LENGTH.unpack(await self._reader.readexactly(LENGTH.size))
+        return marshal.loads(await self._reader.readexactly(length))
+
+    async def how_it_ended(self) -> str:
+        """See to its end, and say in words how it came to it."""
+        with suppress(subprocess.TimeoutExpired):
+            # It is gone a moment after its socket.
+            await asyncio.to_thread(self._process.wait, GONE_SECONDS)
+        hung = self._process.poll() is None
+        status = self.kill()
+        if hung or status == -signal.SIGALRM:
+            return "took too long"
+        return "took too much memory" if status == MEMORY else f"ended its process (status {status})"
+
+    def kill(self) -> int:
+        """End it now; its exit status."""
+        with suppress(OSError, RuntimeError):
+            self._writer.close()
+        if self._process.poll() is None:
+            self._process.kill()
+        return self._process.wait()
+
+
+def _popen(connected: socket.socket) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "webcrawl.processing.worker"],
+        stdin=connected.fileno(),
+        # What a module prints belongs nowhere: warnings about strangers' pages among them.
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path)),
+            # Each would start a thread per CPU, with memory for each, to multiply small matrices.
+            "OPENBLAS_NUM_THREADS": "1",
+            "OMP_NUM_THREADS": "1",
+        },
+        # A key that interrupts the crawl must not interrupt the pages it still has to finish.
+        process_group=0,
+    )

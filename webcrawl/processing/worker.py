@@ -1,0 +1,118 @@
+"""The process that runs modules: ``python -m webcrawl.processing.worker``, started by ``pool.Pool``.
+
+It is given one page at a time and answers for each module that is asked for. Whatever a page does to it ends with it:
+a page that takes too long is ended by an alarm clock that needs no cooperation of the interpreter, one that wants too
+much memory does not get it. It ends when its socket does.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import resource
+import signal
+import socket
+import struct
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.processing.content import Content
+from webcrawl.processing.module import load
+from webcrawl.processing.run import run, why
+
+if TYPE_CHECKING:
+    from io import BufferedRWPair
+
+    _Stream = BufferedRWPair[Any, Any]
+
+LENGTH = struct.Struct("<Q")
+"""A frame is its length and a value in marshal's form."""
+
+
+def frame(value: Any) -> bytes:
+    """A value as it goes over the socket."""
+    data = marshal.dumps(value)
+    return LENGTH.pack(len(data)) + data
+
+
+def serve(stream: _Stream) -> None:
+    """Answer until the other end is gone.
+
+    ::
+
+        crawl                                 worker
+        {modules, seconds, links_max, ...} ->
+                                           <- ("ready",) or ("broken", why)
+        (numbers of modules, row)          ->
+                                           <- an Answer for each, one after the other as they are done
+    """
+    options = _received(stream)
+    try:
+        loaded = [load(path) for path in options["modules"]]
+        modules = {number: each.type() for number, each in enumerate(loaded) if not each.in_place}
+    except Exception as error:
+        _send(stream, ("broken", why(error)))
+        return
+    _limit_memory(options["memory_bytes"])
+    _send(stream, ("ready",))
+    while True:
+        numbers, row = _received(stream)
+        content = Content(*row)
+        for number in numbers:
+            signal.setitimer(signal.ITIMER_REAL, options["seconds"])
+            answer = run(modules[number], loaded[number].fields, content, options["links_max"])
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            _send(stream, tuple(answer))
+
+
+def _received(stream: _Stream) -> Any:
+    """:raises EOFError: the crawl is gone"""
+    head = stream.read(LENGTH.size)
+    if len(head) < LENGTH.size:
+        raise EOFError
+    [length] = LENGTH.unpack(head)
+    data = stream.read(length)
+    if len(data) < length:
+        raise EOFError
+    return marshal.loads(data)
+
+
+def _send(stream: _Stream, value: Any) -> None:
+    stream.write(frame(value))
+    stream.flush()
+
+
+def _limit_memory(beyond: int) -> None:
+    """Let this process take so many bytes beyond what it has taken to be ready."""
+    if not beyond:
+        return
+    with suppress(OSError, ValueError):
+        taken = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (taken + beyond, taken + beyond))
+
+
+def main() -> None:
+    """Serve whoever is at the other end of standard input, which is a socket."""
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # Those are for the crawl, which ends us when it has ended.
+        signal.signal(each, signal.SIG_IGN)
+    # Nobody catches it: the alarm ends the process, whatever it is in.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    with socket.socket(fileno=os.dup(0)) as connected, connected.makefile("rwb") as stream:
+        try:
+            serve(stream)
+        except (BrokenPipeError, ConnectionResetError, EOFError):
+            pass
+        except MemoryError:
+            # What a library left half done, nobody knows: another process takes this one's place.
+            os._exit(MEMORY)
+    sys.exit(0)
+
+
+MEMORY = 86
+"""The exit status of a worker that was out of memory."""
+
+if __name__ == "__main__":
+    main()
