@@ -15,6 +15,7 @@ MACHINE = {
     "scope": ("urls",),
     "hosts": ("urls",),
     "documents": ("urls",),
+    "processing": ("urls", "documents"),
     "archive": ("errors",),
     "contents": ("errors",),
     "frontier": (

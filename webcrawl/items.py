@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator, KeysView, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, cast
+
+from itemadapter import ItemAdapter
+from itemadapter.adapter import AdapterInterface
+
+from webcrawl.processing.fields import Kind
 
 if TYPE_CHECKING:
+    from webcrawl.documents.html import Document
     from webcrawl.documents.links import Link
+    from webcrawl.processing.fields import Value
 
 
 @dataclass(slots=True)
 class Page:
-    """One fetched HTML page. Its ``links`` go to the frontier as they are, without a Request each.
+    """One fetched page. Its ``links`` go to the frontier as they are, without a Request each.
 
     A spider of one's own yields a Page for the same fast path, and ordinary Requests beside it where a link
-    needs a callback, headers or a priority.
+    needs a callback, headers or a priority. What it leaves out of ``mime`` and ``body_bytes`` is taken from the
+    response; ``fields`` and ``schema`` are filled by processing.
     """
 
     url: str
@@ -35,3 +46,88 @@ class Page:
     duplicate_of: str | None = None
     """The URL whose page had the same bytes before. Such a page is not processed: it reaches no item pipeline and no
     feed, and is given only for the sake of its links."""
+    mime: str | None = None
+    """The type as which it was read, ``documents.mime.document_type``."""
+    body_bytes: int | None = None
+    """Bytes of the body, with its content coding taken off."""
+    fields: dict[str, Value] = field(default_factory=dict)
+    """What processing found, by name; only what there is."""
+    schema: Mapping[str, Kind] = field(default_factory=dict, repr=False)
+    """All fields that processing may find in this crawl, in order."""
+    document: Document | None = field(default=None, repr=False, compare=False)
+    """What the parser found, for the modules that run in place; gone once they have run."""
+
+
+COLUMNS: Mapping[str, Kind] = {
+    "url": Kind.LINE,
+    "status": Kind.WHOLE,
+    "mime": Kind.LINE,
+    "body_bytes": Kind.WHOLE,
+    "title": Kind.LINE,
+    "depth": Kind.WHOLE,
+    "via": Kind.LINE,
+    "encoding": Kind.LINE,
+    "truncated": Kind.FLAG,
+    "nofollow": Kind.FLAG,
+    "error": Kind.LINE,
+    "links_count": Kind.WHOLE,
+}
+"""The columns that every page has in a feed, in order; those of its ``schema`` come behind them."""
+
+ON_DEMAND = frozenset({"links", "noindex", "duplicate_of"})
+"""What a feed has of a page only if it is asked for by name (FEED_EXPORT_FIELDS)."""
+
+
+class PageAdapter(AdapterInterface):
+    """A Page as pipelines and feeds see it: flat, with its fields beside what every page has."""
+
+    item: Page
+
+    @classmethod
+    def is_item_class(cls, item_class: type) -> bool:
+        return issubclass(item_class, Page)
+
+    @classmethod
+    def get_field_names_from_class(cls, item_class: type) -> list[str]:
+        return list(COLUMNS)
+
+    def get_field_meta(self, field_name: str) -> MappingProxyType[str, Any]:
+        """``kind`` of the field, where it has one."""
+        kind = COLUMNS.get(field_name) or self.item.schema.get(field_name)
+        return MappingProxyType({"kind": kind} if kind is not None else {})
+
+    def field_names(self) -> KeysView[str]:
+        return {**COLUMNS, **self.item.schema}.keys()
+
+    def __getitem__(self, name: str) -> Any:
+        if name == "links_count":
+            return len(self.item.links)
+        if name in COLUMNS or name in ON_DEMAND:
+            return getattr(self.item, name)
+        if name in self.item.schema:
+            return self.item.fields.get(name)
+        return self.item.fields[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name == "links_count":
+            raise KeyError(f"{name} is counted")
+        if name in COLUMNS or name in ON_DEMAND:
+            setattr(self.item, name, value)
+        else:
+            self.item.fields[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        if name in COLUMNS or name in ON_DEMAND:
+            raise KeyError(f"every page has {name}")
+        del self.item.fields[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from COLUMNS
+        yield from self.item.fields
+
+    def __len__(self) -> int:
+        return len(COLUMNS) + len(self.item.fields)
+
+
+# The way that the library offers for items of one's own; before dataclasses, of which Page is one.
+cast("deque[type[AdapterInterface]]", ItemAdapter.ADAPTER_CLASSES).appendleft(PageAdapter)

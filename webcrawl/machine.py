@@ -38,6 +38,7 @@ from webcrawl.hosts.health import Health
 from webcrawl.hosts.robots import Absence
 from webcrawl.hosts.robots_rules import RulesCache
 from webcrawl.jobdir import Jobdir
+from webcrawl.page_processing import chain_of
 from webcrawl.scope.allow import AllowRule
 from webcrawl.scope.contact import ContactRule
 from webcrawl.scope.depth import DepthRule
@@ -57,6 +58,8 @@ from webcrawl.urls.politeness_key import PolitenessKey
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+
+    from webcrawl.processing.chain import Chain
 
 ROBOTS_PARSED = 5_000
 """Origins whose rules are kept parsed, in some 60 MB; a miss costs the 0.3 ms of parsing anew."""
@@ -97,6 +100,8 @@ class Machine:
     clocks: ClockStore | None = None
     """Where those clocks are kept that keys share with keys of other processes; None where there are none such."""
     contents: ContentSeen | None = None
+    processing: Chain | None = None
+    """The modules that find fields in pages; None where there are none."""
 
 
 def machine_of(crawler: Crawler) -> Machine:
@@ -138,6 +143,7 @@ def _build(crawler: Crawler) -> Machine:
         trapping,
         backend.clocks if isinstance(backend, SharedBackend) else None,
         _contents(configuration, backend, directory),
+        chain_of(configuration),
     )
 
 

@@ -151,6 +151,10 @@ SPIDER_MIDDLEWARES = {
 CONCURRENT_ITEMS = 2  # Scrapy starts so many tasks for every response
 CONTENT_SEEN = True  # bytes that another URL had before are noticed, and not processed again
 CONTENT_SEEN_LINKS = "elsewhere"  # elsewhere, never, always
+PROCESSING_MODULES = ["webcrawl.processing.head.Head"]  # import paths of what finds fields in pages
+PROCESSING_PROCESSES = 2  # at most, for modules that are heavy
+PROCESSING_TIMEOUT = 10.0  # seconds for one module on one page
+PROCESSING_MEMORY_BYTES = 512 * 1024 * 1024  # of such a process for one page; 0: no limit
 
 # What is kept ----------------------------------------------------------------------------------------------------
 JOBDIR = None  # the crawl; the same one again resumes it. None: a fresh folder under crawls/
@@ -161,6 +165,10 @@ WARC_METADATA = True
 WARC_INDEX = True
 STORES: list[str] = []  # import paths of what else is kept of each request
 FETCH_LOG_ROLL_BYTES = 1_000_000_000
+FEED_EXPORTERS = {
+    "csv": "webcrawl.exporters.flat_csv.FlatCsvExporter",
+    "parquet": "webcrawl.exporters.parquet.ParquetExporter",
+}
 
 # What a person sees ----------------------------------------------------------------------------------------------
 LOG_LEVEL = "INFO"

@@ -24,13 +24,14 @@ from webcrawl.commands.starting import REFUSALS, RefusableCrawler, reasons
 from webcrawl.errors import Problem
 from webcrawl.extensions.errors import REASON as UNANTICIPATED
 from webcrawl.logs import hush_inventory, log_level
+from webcrawl.page_processing import BROKEN
 
 if TYPE_CHECKING:
     import argparse
 
     from scrapy import Spider
 
-WRONG = frozenset({UNANTICIPATED, "storage_lost", "start_error", "memusage_exceeded"})
+WRONG = frozenset({UNANTICIPATED, BROKEN, "storage_lost", "start_error", "memusage_exceeded"})
 """Close reasons of crawls that ended through errors."""
 
 logger = logging.getLogger(__name__)

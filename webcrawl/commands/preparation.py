@@ -20,6 +20,7 @@ from webcrawl.configuration import Configuration, check
 from webcrawl.configuration.vocabulary import nearest
 from webcrawl.errors import Problem
 from webcrawl.extensions.summary import RESUME_COMMAND
+from webcrawl.feeds import wrong_feeds
 
 if TYPE_CHECKING:
     import argparse
@@ -81,6 +82,7 @@ def problems(
     given = list(dict.fromkeys(item.partition("=")[0] for item in opts.set))
     found = check(merged, given, {*known, *(spider.custom_settings or ())})
     found += _log_file(merged)
+    found += wrong_feeds(merged)
     wrong = {problem.name for problem in found}
     # With a wrong setting the arguments are still checked, against the default of what is wrong.
     for name in wrong:

@@ -17,6 +17,7 @@ from webcrawl.configuration.fetching import FetchingSettings
 from webcrawl.configuration.frontier import FrontierSettings
 from webcrawl.configuration.keeping import KeepingSettings
 from webcrawl.configuration.politeness import PolitenessSettings
+from webcrawl.configuration.processing import ProcessingSettings
 from webcrawl.configuration.scope import ScopeSettings
 from webcrawl.configuration.setting import Setting
 from webcrawl.configuration.showing import ShowingSettings, own_name
@@ -36,7 +37,13 @@ __all__ = ["SETTINGS", "Configuration", "Setting", "check", "contact_problem"]
 # A dataclass has the fields of its last base first: the order of the table.
 @dataclass(frozen=True, kw_only=True)
 class Configuration(
-    ShowingSettings, KeepingSettings, FetchingSettings, ScopeSettings, PolitenessSettings, FrontierSettings
+    ShowingSettings,
+    KeepingSettings,
+    ProcessingSettings,
+    FetchingSettings,
+    ScopeSettings,
+    PolitenessSettings,
+    FrontierSettings,
 ):
     """The settings of a crawl as typed values. Without arguments: the defaults."""
 

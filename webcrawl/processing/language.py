@@ -26,7 +26,7 @@ class Language:
     def __init__(self) -> None:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-        self._identifier = LanguageIdentifier.from_model(MODEL_FILE, norm_probs=True)
+        self._identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
     def process(self, content: Content) -> Mapping[str, Any]:
         if content.mime in HTML:

@@ -30,11 +30,14 @@ class _Writer(HTMLParser):
         self._lists: list[int | None] = []
         """The open lists: the number of the last entry, None for those with bullets."""
         self._link: str | None = None
+        self._bracket = 0
+        """Where in ``written`` the open link begins."""
         self._preformatted = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in _BLOCKS and not self._lists:
-            self.written.append("\n\n")
+        if tag in _BLOCKS:
+            self._leave_link()
+            self.written.append("" if self._lists else "\n\n")
         if tag[0] == "h" and tag[1:].isdigit():
             self.written.append("#" * int(tag[1:]) + " ")
         elif tag == "br":
@@ -47,8 +50,11 @@ class _Writer(HTMLParser):
         elif tag == "li":
             self._entry()
         elif tag == "a" and self._link is None:
-            self._link = resolve(dict(attrs).get("href") or "", self._url)
-            self.written.append("[" if self._link else "")
+            if href := dict(attrs).get("href"):
+                self._link = resolve(href, self._url)
+            if self._link:
+                self._bracket = len(self.written)
+                self.written.append("[")
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "pre":
@@ -80,6 +86,12 @@ class _Writer(HTMLParser):
         if not self.written or self.written[-1].endswith("\n"):
             text = _AT_START.sub(r"\1\\\2", text)
         self.written.append(text)
+
+    def _leave_link(self) -> None:
+        """A link around blocks is none in Markdown: its text stays."""
+        if self._link:
+            self.written[self._bracket] = ""
+            self._link = None
 
     def _entry(self) -> None:
         if not self._lists:

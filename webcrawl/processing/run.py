@@ -52,7 +52,10 @@ def _answer(given: Mapping[str, Any], declared: Mapping[str, Kind], links_max: i
     for name, value in given.items():
         kind = Kind.LINE if name == TITLE else declared.get(name)
         if name == LINKS:
-            links = _links(value or (), links_max)
+            try:
+                links = _links(value or (), links_max)
+            except (TypeError, ValueError) as error:
+                problem = f"links are URLs, or pairs of URL and text: {why(error)}"
         elif kind is None:
             problem = f"the field {name} is not declared"
         else:

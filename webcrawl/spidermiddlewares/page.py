@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.http import Request
 
+from webcrawl.documents.mime import HTML_TYPES
 from webcrawl.documents.robots_tags import RobotsTags
 from webcrawl.items import Page
 from webcrawl.machine import machine_of
 from webcrawl.meta import detach, fetch_meta
+from webcrawl.page_processing import PageProcessing, tell, type_of
 from webcrawl.scheduler import flight_of
 from webcrawl.traps.wording import wording_of
 
@@ -44,6 +46,9 @@ class PageMiddleware:
         self._lookout = None if machine.trapping is None else machine.trapping.lookout
         self._avoided = frozenset(machine.configuration.nofollow_rels)
         self._keeps_links = machine.archive is not None and machine.archive.wants_links
+        self._keeps_fields = machine.archive is not None and machine.archive.wants_fields
+        chain = machine.processing
+        self._processing = None if chain is None else PageProcessing(crawler, chain)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> PageMiddleware:
@@ -54,7 +59,12 @@ class PageMiddleware:
     ) -> AsyncIterator[Any]:
         async for output in result:
             if isinstance(output, Page):
-                self._page(output, response)
+                in_header = self._complete(output, response)
+                if self._processing is not None:
+                    self._processing.begin(output)
+                    if self._processing.applies(output):
+                        await self._processing.process(output, response)
+                self._page(output, response, in_header)
                 if output.noindex or output.duplicate_of is not None:
                     continue
             elif isinstance(output, Request):
@@ -72,11 +82,18 @@ class PageMiddleware:
         for counted in ("redirect_times", "retry_times"):
             request.meta.pop(counted, None)
 
-    def _page(self, page: Page, response: Response) -> None:
+    def _complete(self, page: Page, response: Response) -> RobotsTags:
+        """Add to a page what its response says of it; what the header asks of us."""
         assert response.request is not None
         in_header = fetch_meta(response.request).robots_tags
-        in_page = RobotsTags(page.noindex, page.nofollow)
-        page.noindex, page.nofollow = asked = in_header | in_page
+        page.noindex, page.nofollow = in_header | RobotsTags(page.noindex, page.nofollow)
+        page.mime = page.mime or type_of(response)
+        if page.body_bytes is None:
+            page.body_bytes = len(response.body)
+        return in_header
+
+    def _page(self, page: Page, response: Response, in_header: RobotsTags) -> None:
+        asked = RobotsTags(page.noindex, page.nofollow)
         flight = flight_of(self._crawler, response.request)
         if flight is None:
             return
@@ -86,13 +103,14 @@ class PageMiddleware:
             kept.record.extra["links"] = len(page.links)
             if self._keeps_links:
                 kept.links = page.links
+            tell(page, kept, self._keeps_fields)
         found: list[UrlEntry] = []
         if not asked.nofollow:
             found = self._take(page, flight)
         elif page.links:
             rule = HEADER if in_header.nofollow else META
             flight.scheduler.frontier.tally.refused(rule, len(page.links))
-        if self._lookout is not None:
+        if self._lookout is not None and page.mime in HTML_TYPES:
             entry, encoding = flight.lease.entry, page.encoding or "utf-8"
             self._lookout.page(entry.url, entry.via, lambda: wording_of(response.body, encoding), found)
 

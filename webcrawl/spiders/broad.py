@@ -10,7 +10,7 @@ from scrapy.http import Response
 from webcrawl.contents.seen import follows
 from webcrawl.documents import robots_tags
 from webcrawl.documents.charset import encoding_of
-from webcrawl.documents.mime import is_html, mime_type
+from webcrawl.documents.mime import HTML_TYPES, document_type, mime_type
 from webcrawl.documents.offload import Extractor
 from webcrawl.items import Page
 from webcrawl.machine import machine_of
@@ -71,12 +71,17 @@ class BroadSpider(Spider):
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Page]:
         content_type = response.headers.get("Content-Type")
         declared = content_type.decode("latin-1") if content_type else None
-        if not 200 <= response.status < 300 or not is_html(mime_type(declared), response.body):
+        if not 200 <= response.status < 300:
             return
         assert response.request is not None
         facts = fetch_meta(response.request)
         machine = machine_of(self.crawler)
         configuration = machine.configuration
+        mime = document_type(mime_type(declared), response.body)
+        if mime not in HTML_TYPES:
+            if facts.original is None and machine.processing is not None and machine.processing.wants(mime):
+                yield self._other(response, mime, facts)
+            return
         if facts.original is not None and not follows(
             configuration.content_seen_links, response.url, facts.original
         ):
@@ -105,6 +110,21 @@ class BroadSpider(Spider):
             noindex=asked.noindex,
             nofollow=asked.nofollow,
             duplicate_of=facts.original,
+            mime=mime,
+            document=document,
+        )
+
+    @staticmethod
+    def _other(response: Response, mime: str | None, facts: FetchMeta) -> Page:
+        """A document that is no HTML; what there is to say of it, processing finds."""
+        return Page(
+            url=response.url,
+            status=response.status,
+            depth=facts.depth,
+            via=facts.via,
+            truncated="truncated" in response.flags,
+            error=facts.decode_error,
+            mime=mime,
         )
 
     @staticmethod

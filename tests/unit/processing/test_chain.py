@@ -1,0 +1,172 @@
+"""A page is given to the modules for its type, and whatever a module does costs that page what it has not given."""
+
+import asyncio
+import os
+
+import pytest
+
+from tests import processes
+from webcrawl.processing.chain import Chain
+from webcrawl.processing.content import Content
+from webcrawl.processing.module import load
+from webcrawl.processing.pool import ProcessingBroken
+
+HERE = "tests.unit.processing.hostile."
+LIMITS = {"processes": 1, "seconds": 1.0, "memory_bytes": 64 << 20, "links_max": 100}
+
+
+def chain_of(*names, **limits):
+    return Chain([load(HERE + name) for name in names], **{**LIMITS, **limits})
+
+
+def page(text, mime="text/plain"):
+    return Content("http://a.test/dir/page", 200, mime, None, {}, text.encode())
+
+
+def processed(chain, *texts, mime="text/plain"):
+    """What is found in pages with these texts, one after the other."""
+
+    async def all_of_them():
+        try:
+            return [await chain.process(page(text, mime)) for text in texts]
+        finally:
+            chain.close()
+
+    return asyncio.run(all_of_them())
+
+
+def test_only_modules_for_the_type_see_a_page():
+    chain = chain_of("Tells", "Does")
+    assert chain.wants("text/plain")
+    assert chain.wants("text/html")
+    assert not chain.wants("application/pdf")
+    assert not chain.wants(None)
+
+    (found,) = processed(chain, "x", mime="text/html")
+    assert found.fields.keys() == {"done", "process", "told"}
+
+
+def test_of_a_field_the_first_that_gives_it_counts_in_the_order_of_the_setting():
+    assert processed(chain_of("Tells", "Does"), "x")[0].fields["told"] == "x"
+    assert processed(chain_of("Does", "Tells"), "x")[0].fields["told"] == "too late"
+    assert list(chain_of("Does", "Tells", "After").schema) == ["done", "process", "told", "after"]
+
+
+def test_title_and_links_are_the_page_s():
+    found = processed(chain_of("Tells"), "x")[0]
+    assert found.title == "of a text"
+    assert found.fields == {"told": "x"}
+    assert [tuple(link) for link in found.links] == [
+        ("http://a.test/a", "tells", "again", ""),
+        ("http://a.test/dir/b?c", "tells", "the b", ""),
+    ]
+    assert found.problems == []
+
+
+def test_what_is_no_link_costs_the_links_alone():
+    found = processed(chain_of("Tells"), "odd")[0]
+    assert found.fields == {"told": "odd"}
+    assert [(name, why.partition(":")[0]) for name, why in found.problems] == [
+        ("tells", "links are URLs, or pairs of URL and text")
+    ]
+
+
+def test_without_a_module_that_needs_one_no_process_is_started():
+    before = processes.children_of(os.getpid())
+    chain = chain_of("Tells")
+    asyncio.run(chain.process(page("x")))
+    assert processes.children_of(os.getpid()) == before
+
+
+def test_processes_are_started_when_they_are_needed_and_end_with_the_chain():
+    before = set(processes.children_of(os.getpid()))
+
+    async def two_at_a_time():
+        chain = chain_of("Does", processes=3)
+        one_by_one = [await chain.process(page("x")) for _ in range(3)]
+        at_once = await asyncio.gather(*(chain.process(page("x")) for _ in range(2)))
+        started = set(processes.children_of(os.getpid())) - before
+        chain.close()
+        return one_by_one, at_once, started
+
+    one_by_one, at_once, started = asyncio.run(two_at_a_time())
+    assert len({found.fields["process"] for found in one_by_one}) == 1
+    assert {found.fields["process"] for found in (*one_by_one, *at_once)} == started
+    assert len(started) == 2
+    assert set(processes.children_of(os.getpid())) == before
+
+
+@pytest.mark.parametrize(
+    ("word", "why"),
+    [
+        ("hang", "took too long"),
+        ("sleep", "took too long"),
+        ("die", "ended its process (status -11)"),
+        ("exit", "ended its process (status 3)"),
+        ("grow", "took too much memory"),
+    ],
+)
+def test_a_page_that_ends_its_process_costs_its_fields_and_the_next_one_has_another(word, why):
+    chain = chain_of("Tells", "Does", "After")
+    before, found, after = processed(chain, "x", word, "y")
+
+    assert found.fields == {"told": word}
+    assert ("does", why) in found.problems
+    assert after.fields["done"] == "y"
+    assert after.fields["after"] is True
+    assert after.fields["process"] != before.fields["process"]
+    assert chain.replaced == 1
+
+
+@pytest.mark.parametrize(
+    ("word", "fields", "why"),
+    [
+        ("raise", {}, "KeyError: 'no\\nsuch\\x1b thing'"),
+        ("undeclared", {"done": "half"}, "the field other is not declared"),
+        (
+            "wrong",
+            {},
+            "the field process is no whole: ValueError: invalid literal for int() with base 10: 'nine'",
+        ),
+        ("nothing", {}, "AttributeError: 'NoneType' object has no attribute 'items'"),
+    ],
+)
+def test_what_a_module_does_wrong_is_told_in_a_line_and_its_process_goes_on(word, fields, why):
+    before, found, after = processed(chain_of("Does", "After"), "x", word, "y")
+
+    assert found.fields == {**fields, "after": True}
+    assert found.problems == [("does", why)]
+    assert after.fields["process"] == before.fields["process"]
+
+
+def test_a_page_that_is_given_up_costs_its_process():
+    async def given_up():
+        chain = chain_of("Does", seconds=100)
+        try:
+            before = await chain.process(page("x"))
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await chain.process(page("sleep"))
+            return before, await chain.process(page("y"))
+        finally:
+            chain.close()
+
+    before, after = asyncio.run(given_up())
+    assert after.fields["done"] == "y"
+    assert after.fields["process"] != before.fields["process"]
+
+
+def test_a_module_that_cannot_be_built_is_nothing_that_a_page_did():
+    with pytest.raises(ProcessingBroken, match="No module named 'heavy'"):
+        processed(chain_of("Unbuildable"), "x")
+
+
+def test_modules_that_differ_about_a_field_are_refused():
+    with pytest.raises(TypeError, match="Other has a field done of another kind"):
+        chain_of("Does", "Other")
+
+
+def test_a_large_page_comes_through_whole():
+    text = "word " * 400_000
+    (found,) = processed(chain_of("Does"), text, mime="text/html")
+    assert found.fields["done"] == text[:2_000]

@@ -1,0 +1,132 @@
+"""The processing of pages, wired: from a Page item and its response to fields, links, notes and figures."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+from scrapy.utils.defer import deferred_from_coro
+
+from webcrawl import anticipated
+from webcrawl.documents.mime import HTML_TYPES, document_type, mime_type
+from webcrawl.processing.chain import Chain
+from webcrawl.processing.content import Content
+from webcrawl.processing.module import load
+from webcrawl.processing.pool import ProcessingBroken
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from webcrawl.archive.capture import Entry
+    from webcrawl.configuration import Configuration
+    from webcrawl.items import Page
+
+WORD = "processing"
+"""Under which a page is in errors.log of which a module could not make what it should."""
+
+
+def chain_of(configuration: Configuration) -> Chain | None:
+    """The modules of the setting PROCESSING_MODULES; None where it is empty."""
+    if not configuration.processing_modules:
+        return None
+    return Chain(
+        [load(path) for path in configuration.processing_modules],
+        processes=configuration.processing_processes,
+        seconds=configuration.processing_timeout,
+        memory_bytes=configuration.processing_memory_bytes,
+        links_max=configuration.links_per_page_max,
+    )
+
+
+def type_of(response: Response) -> str | None:
+    """The MIME type as which a response is to be read."""
+    content_type = response.headers.get("Content-Type")
+    return document_type(mime_type(content_type.decode("latin-1") if content_type else None), response.body)
+
+
+BROKEN = "processing_broken"
+"""The close reason of a crawl whose modules cannot be started."""
+
+logger = logging.getLogger(__name__)
+
+
+class PageProcessing:
+    """Has the pages of one crawl processed, and ends with it."""
+
+    def __init__(self, crawler: Crawler, chain: Chain) -> None:
+        self._crawler = crawler
+        self._chain = chain
+        self._stopping = False
+        crawler.signals.connect(self._closed, signal=signals.spider_closed)
+
+    def applies(self, page: Page) -> bool:
+        """Whether there is anything to find. Of a page that is kept out of stores and feeds that is links alone, and
+        those of HTML are known.
+        """
+        if page.duplicate_of is not None or not self._chain.wants(page.mime):
+            return False
+        return not page.noindex or (page.mime not in HTML_TYPES and not page.nofollow)
+
+    def begin(self, page: Page) -> None:
+        """Tell a page which fields it may have, so that all of them have the same columns."""
+        page.schema = self._chain.schema
+
+    async def process(self, page: Page, response: Response) -> None:
+        """Fill in what modules find. What a module could not do is noted, and is no error of the crawl."""
+        try:
+            found = await self._chain.process(_content(page, response))
+        except ProcessingBroken as error:
+            # Nothing that a page does; the next pages would be without their fields as this one is.
+            self._stop(error)
+            return
+        page.document = None
+        page.links += found.links
+        if not page.noindex:
+            page.fields |= found.fields
+            page.title = page.title or found.title
+        for name, why in found.problems:
+            anticipated.note(WORD, page.url, via=page.via, detail=f"{name}: {why}")
+            page.error = page.error or f"{name}: {why}"
+            if self._crawler.stats is not None:
+                self._crawler.stats.inc_value(f"processing/failed/{name}")
+
+    def _stop(self, error: ProcessingBroken) -> None:
+        if self._stopping or self._crawler.engine is None or self._crawler.engine.spider is None:
+            return
+        self._stopping = True
+        logger.critical("The crawl stops: %s", error)
+        deferred_from_coro(self._crawler.engine.close_spider_async(reason=BROKEN))
+
+    def _closed(self) -> None:
+        if self._chain.replaced and self._crawler.stats is not None:
+            self._crawler.stats.set_value("processing/processes_replaced", self._chain.replaced)
+        self._chain.close()
+
+
+def tell(page: Page, entry: Entry, keeps_fields: bool) -> None:
+    """Have the log say which language a page is in, and give all that was found to the stores, if they want it."""
+    if page.noindex or page.duplicate_of is not None:
+        return
+    if language := page.fields.get("language"):
+        entry.record.extra["language"] = str(language)
+    if keeps_fields:
+        entry.fields = {"title": page.title, **page.fields} if page.title else page.fields
+
+
+def _content(page: Page, response: Response) -> Content:
+    headers = {
+        name.decode("latin-1").lower(): b", ".join(values).decode("latin-1")
+        for name, values in response.headers.items()
+    }
+    return Content(
+        page.url,
+        page.status,
+        page.mime or "",
+        page.encoding,
+        headers,
+        response.body,
+        page.truncated,
+        page.document,
+    )
