@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from webcrawl.archive.cdxj import line_of
 from webcrawl.archive.errors import translated
 from webcrawl.archive.part import Part
-from webcrawl.archive.reading import Damaged, parse_head, records
+from webcrawl.archive.reading import Damaged, Record, parse_head, records
 from webcrawl.archive.sortedlines import Sorter, merged
 
 if TYPE_CHECKING:
@@ -179,21 +179,40 @@ def build(warc: Path, target: Path, disk: Disk) -> int:
     return number
 
 
+class Lines:
+    """Makes the lines for the records of one WARC file, which it is told in their order. Whether an answer has a line
+    is known when its request has come, or something else in its place.
+    """
+
+    def __init__(self, filename: str) -> None:
+        self._filename = filename
+        self._waiting: bytes | None = None
+
+    def of(self, record: Record) -> bytes | None:
+        """The line that is certain now, if there is one."""
+        line = self._waiting
+        if record.type == "request":
+            self._waiting = None
+            return line if record.message_head.startswith(b"GET ") else None
+        self._waiting = line_of(
+            record.fields, record.message_head, self._filename, record.start, record.length
+        )
+        return line
+
+    def last(self) -> bytes | None:
+        """The line that is certain at the end of the file."""
+        return self._waiting
+
+
 def lines_of(warc: Path, filename: str) -> Iterator[bytes]:
     """The lines for a WARC file, in the order of its records. :raises Damaged: behind the last whole record"""
-    waiting: bytes | None = None
+    lines = Lines(filename)
     with warc.open("rb") as stream:
         for record in records(stream):
-            if record.type == "request":
-                if waiting is not None and record.message_head.startswith(b"GET "):
-                    yield waiting
-                waiting = None
-                continue
-            if waiting is not None:
-                yield waiting
-            waiting = line_of(record.fields, record.message_head, filename, record.start, record.length)
-        if waiting is not None:
-            yield waiting
+            if line := lines.of(record):
+                yield line
+        if line := lines.last():
+            yield line
 
 
 def write_lines(path: Path, lines: Iterable[bytes], disk: Disk, *, durable: bool = False) -> None:

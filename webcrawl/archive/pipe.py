@@ -79,7 +79,13 @@ def row_of(entry: Entry, *, links: bool = True, fields: bool = True) -> tuple[An
             capture.ip,
             capture.request_head,
         ),
-        *(capture.request_body, capture.response_head, capture.payload, capture.truncated),
+        *(
+            capture.request_body,
+            capture.response_head,
+            capture.payload,
+            capture.truncated,
+            capture.resource_type,
+        ),
     )
     return said, kept, earlier, rows, found
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import IgnoreRequest
 
-from webcrawl.archive.capture import Entry, FetchRecord
+from webcrawl.archive.capture import Capture, Entry, FetchRecord
 from webcrawl.archive.records import digest
 from webcrawl.documents import listed, robots_tags
 from webcrawl.documents.mime import mime_type
@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
 
-    from webcrawl.archive.capture import Capture
     from webcrawl.scheduler import Flight
+
+_NO_RESOURCE = ("http:", "https:", "data:")
+"""An exchange without a capture failed, and what is in the URL itself needs no keeping."""
 
 
 class OutcomeMiddleware:
@@ -57,6 +59,8 @@ class OutcomeMiddleware:
         if flight is None or flight.over:
             return response
         started, ended, capture = self._times(request, flight)
+        if capture is None and not request.url.startswith(_NO_RESOURCE):
+            capture = _resource(request, response, started, ended)
         header = response.headers.get("Retry-After") if response.status in BUSY_STATUSES else None
         mime = response.headers.get("Content-Type")
         ending = Ending(
@@ -138,6 +142,23 @@ class OutcomeMiddleware:
             # Where nothing could be sent, that of the list which let the URL come as far as it came.
             record.extra["exclusions"] = fetch_meta(request).sent_under or self._exclusions.version
         return record
+
+
+def _resource(request: Request, response: Response, started: float, ended: float) -> Capture:
+    """What one of Scrapy's own handlers brought, which keeps nothing of how it was asked for."""
+    mime = response.headers.get("Content-Type")
+    return Capture(
+        request.url,
+        "GET",
+        started,
+        ended,
+        ip=None,
+        request_head=b"",
+        request_body=b"",
+        response_head=b"",
+        payload=response.body,
+        resource_type=mime.decode("latin-1") if mime else "application/octet-stream",
+    )
 
 
 def _tell(record: FetchRecord, flight: Flight, ending: Ending) -> None:

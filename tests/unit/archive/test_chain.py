@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.unit.archive.groups import archive, archived, group, logged, urls_of
-from tests.unit.archive.samples import INFO, record
+from tests.unit.archive.samples import INFO, capture, record
 from webcrawl.archive.capture import Entry, Revisit
 from webcrawl.archive.errors import ArchiveError, StorageFull
 from webcrawl.archive.linefile import LineFile
@@ -191,6 +191,8 @@ def test_links_and_fields_and_what_was_there_before_arrive_at_the_other_end() ->
     fields = {"title": "t", "sizes": [1, 2.5, None, {"a": b"\0"}]}
     entry = Entry(record(), None, earlier, LINKS, fields)
     assert entry_of(row_of(entry)) == entry
+    other = Entry(record(), capture(response_head=b"", truncated="time", resource_type="application/zip"))
+    assert entry_of(row_of(other)) == other
     assert entry_of(row_of(entry, links=False, fields=False)) == Entry(record(), None, earlier)
 
 

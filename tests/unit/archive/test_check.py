@@ -1,0 +1,281 @@
+"""``scrapy archive check``: each fault that is planted is found, and nothing is found where none is."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from isal import igzip_lib
+
+from tests.unit.archive.groups import GROUP, archive, group
+from tests.unit.archive.samples import NOW, capture, entry, record
+from webcrawl.archive.capture import Entry, Revisit
+from webcrawl.archive.check import Check
+from webcrawl.archive.index import INDEX_FOLDER
+from webcrawl.archive.records import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Change = Callable[[list[bytes]], list[bytes]]
+
+TARGET = Revisit("identical-payload-digest", "http://example.test/0", NOW)
+"""The first page of the first group."""
+
+
+def revisiting(target: Revisit = TARGET) -> Entry:
+    url = "http://example.test/again"
+    return Entry(record(url=url, start=NOW + 50), capture(url=url, started_at=NOW + 50), target)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    """An archive of two groups and a revisit, closed."""
+    made = archive(tmp_path / "job", index=True, metadata=True)
+    made.open()
+    made.append(group(0))
+    made.append([*group(1), revisiting()])
+    made.close()
+    return tmp_path / "job"
+
+
+def check(*folders: Path, **more: Any) -> tuple[list[str], list[str]]:
+    """The faults and the remarks."""
+    judge = Check(folders, NOW + 3600, **more)
+    faults = [f"{fault.where}: {fault.what}" for fault in judge.faults()]
+    assert judge.totals.faults == len(faults)
+    return faults, judge.totals.remarks
+
+
+def warc_of(job: Path) -> Path:
+    [path] = (job / "warc").iterdir()
+    return path
+
+
+def index_of(job: Path) -> Path:
+    [path] = (job / INDEX_FOLDER).iterdir()
+    return path
+
+
+def members(path: Path) -> list[bytes]:
+    """The plain records of a file."""
+    data, found = path.read_bytes(), []
+    while data:
+        unpacker = zlib.decompressobj(31)
+        found.append(unpacker.decompress(data))
+        data = unpacker.unused_data
+    return found
+
+
+def rewrite(job: Path, change: Change) -> None:
+    """The file with other records, and an index that fits it."""
+    path = warc_of(job)
+    records = change(members(path))
+    packed = [igzip_lib.compress(each, 1, igzip_lib.COMP_GZIP) for each in records]
+    path.write_bytes(b"".join(packed))
+    index_of(job).unlink()
+    index_of_folder = job / INDEX_FOLDER
+    index_of_folder.rmdir()
+
+
+def replaced(old: bytes, new: bytes, of: bytes = b"WARC-Type: response") -> Change:
+    """In the first record that has ``of`` in its head."""
+
+    def change(records: list[bytes]) -> list[bytes]:
+        at = next(number for number, each in enumerate(records) if of in each)
+        assert old in records[at]
+        assert len(old) == len(new) or b"\r\n" in new + old
+        return [*records[:at], records[at].replace(old, new, 1), *records[at + 1 :]]
+
+    return change
+
+
+def without(number: int) -> Change:
+    return lambda records: records[:number] + records[number + 1 :]
+
+
+def test_nothing_is_wrong_with_what_a_crawl_wrote(job: Path) -> None:
+    judge = Check([job], NOW + 3600)
+    assert list(judge.faults()) == []
+    assert judge.totals.records == {
+        "warcinfo": 1, "response": 2 * GROUP, "revisit": 1, "request": 2 * GROUP + 1, "metadata": 2 * GROUP + 1,
+    }  # fmt: skip
+    assert (judge.totals.lines, judge.totals.indexed, judge.totals.files) == (7, 7, 1)
+    assert judge.totals.bytes == warc_of(job).stat().st_size
+    assert judge.totals.remarks == []
+
+
+def test_sorting_on_the_disk_finds_the_same(job: Path) -> None:
+    assert check(job, chunk_bytes=100) == ([], [])
+    rewrite(job, without(1))
+    assert check(job, chunk_bytes=100) == check(job)
+
+
+FIRST = b"\r\nWARC-Date: 2026-07-25T17:20:00.123456Z"
+PLANTED: dict[str, tuple[Change, str]] = {
+    "another block": (
+        replaced(b"HTTP/1.1 200 OK", b"HTTP/1.1 404 OK"),
+        "the record has another block than its digest says",
+    ),
+    "another payload": (
+        replaced(b"WARC-Payload-Digest: sha1:", b"WARC-Payload-Digest: sha1:A\r\nX-Was: "),
+        "the record has another payload than its digest says",
+    ),
+    "too long": (
+        replaced(b"\r\nContent-Length: ", b"\r\nContent-Length: 1\r\nX-Was: "),
+        "longer than its Content",
+    ),
+    "too short": (
+        replaced(b"\r\nContent-Length: ", b"\r\nContent-Length: 9"),
+        "shorter than its Content-Length",
+    ),
+    "no length": (replaced(b"\r\nContent-Length: ", b"\r\nContent-Length: x"), "has no Content-Length"),
+    "no record": (replaced(b"WARC/1.1", b"GARC/1.1"), "holds no WARC record"),
+    "no date": (replaced(b"\r\nWARC-Date: 2026-", b"\r\nWARC-Date: 2026/"), "has a WARC-Date that is none"),
+    "no such day": (
+        replaced(b"\r\nWARC-Date: 2026-07-25", b"\r\nWARC-Date: 2026-02-30"),
+        "a WARC-Date that is none",
+    ),
+    "a date to come": (
+        replaced(b"\r\nWARC-Date: 2026-", b"\r\nWARC-Date: 2099-"),
+        "has a WARC-Date in the future",
+    ),
+    "no url": (replaced(b"WARC-Target-URI", b"WARC-Garget-URI"), "has no WARC-Target-URI"),
+    "no id": (replaced(b"WARC-Record-ID: <urn", b"WARC-Record-ID: (urn"), "no URI in angle brackets"),
+    "a field twice": (replaced(FIRST, FIRST + FIRST), "has more than one warc-date"),
+    "no type": (replaced(b"WARC-Type: response", b"WARC-Type: answered"), "which the standard does not have"),
+    "no address": (
+        replaced(b"Address: 192.0.2.7", b"Address: 192.0.2.x"),
+        "has a WARC-IP-Address that is none",
+    ),
+    "no reason": (
+        replaced(FIRST, b"\r\nWARC-Truncated: bored" + FIRST),
+        "a WARC-Truncated that the standard",
+    ),
+    "no request": (without(2), "the record belongs to one that is not there"),
+    "no answer": (without(1), "the record belongs to one that is not there"),
+    "no warcinfo": (without(0), "is the first and no warcinfo"),
+    "a record twice": (lambda records: [*records[:3], records[1], *records[3:]], "of one shortly before"),
+    "other times": (
+        replaced(b"T17:20:00.123456Z", b"T17:20:00.123457Z", of=b"WARC-Type: request"),
+        "differs in date or URL",
+    ),
+    "no profile": (
+        replaced(b"/revisit/", b"/rivisit/", of=b"WARC-Type: revisit"),
+        "has no WARC-Profile that is known",
+    ),
+    "no target": (
+        replaced(b"To-Target-URI", b"To-Garget-URI", of=b"WARC-Type: revisit"),
+        "what it refers to",
+    ),
+}
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+def test_a_fault_in_a_record_is_found(job: Path, planted: str) -> None:
+    change, expected = PLANTED[planted]
+    rewrite(job, change)
+    faults, _ = check(job)
+    assert [fault for fault in faults if expected in fault and str(warc_of(job)) in fault], faults
+
+
+@pytest.mark.parametrize("at", [0, 30, 300, -20])
+def test_bytes_that_were_damaged_are_found_and_the_rest_is_read(job: Path, at: int) -> None:
+    path = warc_of(job)
+    data = bytearray(path.read_bytes())
+    for each in range(at, at + 4):
+        data[each] ^= 0x55
+    path.write_bytes(data)
+    faults, _ = check(job)
+    assert any(f"{path} byte" in fault and "no gzip member" in fault for fault in faults), faults
+    if at < 300:
+        assert not any("no record in the WARC" in fault for fault in faults)
+
+
+def test_a_file_that_is_cut_off_is_wrong_when_it_has_its_final_name(job: Path) -> None:
+    path = warc_of(job)
+    path.write_bytes(path.read_bytes()[:-5])
+    assert any("the file ends in the middle of a record" in fault for fault in check(job)[0])
+    path.rename(f"{path}.open")
+    assert not any("ends in the middle" in fault for fault in check(job)[0])
+
+
+def test_a_line_without_its_record_and_a_record_without_its_line_are_found(job: Path) -> None:
+    log = job / "fetch.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join([lines[0].replace(b"example.test/0", b"example.test/x"), *lines[1:]]))
+    faults, _ = check(job)
+    assert len(faults) == 2
+    assert "the request of http://example.test/x at 20260725172000123456 has no record" in faults[0]
+    assert "the record of http://example.test/0 has no line in the fetch log" in faults[1]
+
+
+def test_what_a_crash_leaves_is_no_fault(tmp_path: Path) -> None:
+    made = archive(tmp_path, index=True)
+    made.open()
+    made.append(group(0))
+    made._warc.write(group(1))  # type: ignore[union-attr]
+    made._warc._file.sync()  # type: ignore[union-attr]
+    again = archive(tmp_path, index=True)
+    again.open()
+    again.close()
+    faults, remarks = check(tmp_path)
+    assert faults == []
+    assert [remark for remark in remarks if "without a line in the fetch log: 3, as a crash" in remark]
+
+
+@pytest.mark.parametrize(
+    ("damaged", "expected"),
+    [(b'{"start":1}\n', "a line is not as it must be"), (b"nonsense\n", "is no JSON object")],
+)
+def test_a_line_that_is_none_is_found(job: Path, damaged: bytes, expected: str) -> None:
+    with (job / "fetch.jsonl").open("ab") as log:
+        log.write(damaged)
+    [fault] = check(job)[0]
+    assert expected in fault
+
+
+def test_a_revisit_of_nothing_is_found_and_one_of_another_workers_record_is_not(tmp_path: Path) -> None:
+    for worker, entries in (("a", [entry(0)]), ("b", [revisiting()])):
+        made = archive(tmp_path / worker, worker=worker)
+        made.open()
+        made.append(entries)
+        made.close()
+    assert check(tmp_path / "a", tmp_path / "b") == ([], [])
+    [fault] = check(tmp_path / "b")[0]
+    assert "refers to one of http://example.test/0 that is in none of these files" in fault
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda lines: lines[1:], "lacks the line test,example)/0 "),
+        (lambda lines: lines[:-1], "lacks the line"),
+        (lambda lines: [*lines, b"zz)/ 20260725172000 {}\n"], "has a line that no record has: zz)/"),
+        (lambda lines: [lines[1], lines[0], *lines[2:]], "is not sorted"),
+    ],
+)
+def test_an_index_that_is_not_that_of_its_file_is_found(job: Path, change: Change, expected: str) -> None:
+    path = index_of(job)
+    path.write_bytes(b"".join(change(path.read_bytes().splitlines(keepends=True))))
+    assert any(expected in fault for fault in check(job)[0])
+
+
+def test_an_index_that_is_missing_is_found(job: Path) -> None:
+    index_of(job).unlink()
+    [fault] = check(job)[0]
+    assert "is not there; scrapy archive index makes it again" in fault
+
+
+def test_files_that_were_moved_away_are_told_and_their_lines_are_not_missed(job: Path) -> None:
+    warc_of(job).unlink()
+    faults, remarks = check(job)
+    assert faults == []
+    assert len(remarks) == 1
+    assert "is not there: only its index was looked at" in remarks[0]
+
+
+def test_digests_are_those_of_the_writer(job: Path) -> None:
+    assert digest(b"a", b"b") == digest(b"ab")

@@ -1,0 +1,164 @@
+"""``scrapy archive check|index [JOBDIR...]``: whether what a crawl has kept is whole, and its index.
+
+0: done, and nothing is wrong. 1: ``check`` found what is. 2: an argument is wrong, or a file cannot be read or
+written; a line on standard error says why.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from webcrawl.archive.check import Check
+from webcrawl.archive.disk import Disk
+from webcrawl.archive.errors import ArchiveError
+from webcrawl.archive.index import INDEX_FOLDER, build, index_path, write_lines
+from webcrawl.archive.reading import Damaged
+from webcrawl.archive.repair import WARC_FOLDER
+from webcrawl.archive.sortedlines import merged
+from webcrawl.commands.answering import complain, refuse, refuse_strange_options, tell
+from webcrawl.configuration import Configuration, check
+from webcrawl.configuration.vocabulary import nearest
+from webcrawl.errors import Problem
+from webcrawl.reports import units
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+
+    from webcrawl.archive.check import Totals
+
+VERBS = ("check", "index")
+
+
+class Command(ScrapyCommand):
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as Scrapy declares it
+
+    def syntax(self) -> str:
+        return "<check|index> [JOBDIR ...] [options]"
+
+    def short_desc(self) -> str:
+        return "Verify WARC files, fetch log and index of a crawl; make the index again"
+
+    def long_desc(self) -> str:
+        return (
+            "check: every record with its digests, length and date, requests and answers, what revisits refer to, "
+            "the line of each record and the record of each line, the index. Give all workers' JOBDIRs together. "
+            "index: makes the CDXJ index of each closed WARC file that has none, or with --again of all; -o FILE "
+            "merges all indexes into one. Without JOBDIR the setting's is taken."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--json", action="store_true", help="check: one JSON object a line")
+        parser.add_argument("--again", action="store_true", help="index: also where there is one")
+        parser.add_argument("-o", metavar="FILE", dest="merged", help="index: all indexes in one file")
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        assert self.settings is not None
+        known = frozenset(self.settings)
+        super().process_options(args, opts)
+        refuse_strange_options("archive", args)
+        if not args:
+            raise UsageError
+        problems = list(_wrong_words(args[0], opts))
+        problems += check(self.settings, [item.partition("=")[0] for item in opts.set], known)
+        if problems:
+            refuse("archive", problems)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        assert self.settings is not None
+        verb, *given = args
+        jobdir = Configuration.from_settings(self.settings).jobdir
+        folders = list(dict.fromkeys(map(Path, given or ([str(jobdir)] if jobdir else []))))
+        if problems := list(_problems(folders)):
+            refuse("archive", problems)
+        try:
+            if verb == "check":
+                self.exitcode = carry_out(Check(folders, time.time()), as_json=opts.json)
+            else:
+                self.exitcode = make_indexes(folders, opts.again, opts.merged and Path(opts.merged))
+        except (ArchiveError, OSError) as error:
+            self.exitcode = complain("archive", [str(error)])
+
+
+def carry_out(judge: Check, *, as_json: bool) -> int:
+    """Print everything that is wrong when it is found, and what was looked at. Returns the exit status."""
+    for fault in judge.faults():
+        tell(
+            json.dumps(fault._asdict()) if as_json else f"{_printable(fault.where)}: {_printable(fault.what)}"
+        )
+    totals = judge.totals
+    if as_json:
+        tell(json.dumps({name: getattr(totals, name) for name in totals.__slots__}))
+    else:
+        tell("\n".join(_summary(totals)))
+    return 1 if totals.faults else 0
+
+
+def make_indexes(folders: Sequence[Path], again: bool, target: Path | None) -> int:
+    """Make what is missing, and merge all. Returns the exit status."""
+    failed: list[str] = []
+    for folder in folders:
+        indexes = folder / INDEX_FOLDER
+        indexes.mkdir(exist_ok=True)
+        for warc in sorted((folder / WARC_FOLDER).glob("*.warc.gz")):
+            path = index_path(indexes, warc.name)
+            if again or not path.exists():
+                try:
+                    number = build(warc, path, Disk())
+                    tell(f"{path}: {units.things(number, 'line')}")
+                except Damaged as damage:
+                    failed.append(f"{warc} has no index: {damage}; see scrapy archive check")
+    if target is not None:
+        paths = [path for folder in folders for path in sorted((folder / INDEX_FOLDER).glob("*.cdxj"))]
+        with merged(paths) as lines:
+            write_lines(target, lines, Disk(), durable=True)
+        tell(f"{target}: {units.things(len(paths), 'file')} of indexes merged")
+    return complain("archive", failed) if failed else 0
+
+
+def _summary(totals: Totals) -> Iterator[str]:
+    kinds = ", ".join(f"{units.count(number)} {kind}" for kind, number in sorted(totals.records.items()))
+    yield (
+        f"{units.things(totals.files, 'WARC file')}, {units.count(totals.bytes)} bytes: "
+        f"{units.things(totals.records.total(), 'record')}{f' ({kinds})' if kinds else ''}"
+    )
+    yield f"{units.things(totals.lines, 'line')} of the fetch log, {units.count(totals.indexed)} of the index"
+    for remark in totals.remarks:
+        yield f"  {_printable(remark)}"
+    yield f"{units.things(totals.faults, 'fault')}" if totals.faults else "Nothing is wrong."
+
+
+def _printable(text: str) -> str:
+    """What others have written does not steer the terminal."""
+    return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in text)
+
+
+def _wrong_words(verb: str, opts: argparse.Namespace) -> Iterator[Problem]:
+    if verb not in VERBS:
+        meant = nearest(verb, VERBS)
+        hint = f"; did you mean {meant}?" if meant else ""
+        yield Problem(verb, f"is no command of this one: {' or '.join(VERBS)}{hint}")
+        return
+    if opts.json and verb != "check":
+        yield Problem("--json", "goes with check")
+    if (opts.again or opts.merged) and verb != "index":
+        yield Problem("--again, -o", "go with index")
+
+
+def _problems(folders: Sequence[Path]) -> Iterator[Problem]:
+    if not folders:
+        yield Problem("", "which crawl? give the JOBDIRs of all its workers, or -s JOBDIR=DIR")
+    for folder in folders:
+        if not folder.is_dir():
+            yield Problem(str(folder), "is no folder")
+        elif not (folder / WARC_FOLDER).is_dir():
+            yield Problem(str(folder), f"holds no archive: it has no folder {WARC_FOLDER}")
