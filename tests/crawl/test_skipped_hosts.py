@@ -53,7 +53,7 @@ def test_it_is_named_in_the_log_the_summary_the_report_and_the_fetch_log(web, cr
         web.web.origin(2): (None, None),
     }
     report = (crawled.path / "report.html").read_text()
-    assert report.partition("<h2>Skipped hosts</h2>")[2].count(origin) == 1
+    assert report.partition(">Skipped hosts</h2>")[2].count(origin) == 1
 
 
 def test_explain_says_it_of_each_of_its_urls(web, crawled):

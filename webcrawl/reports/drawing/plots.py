@@ -138,7 +138,7 @@ def _key(names: Sequence[str]) -> str:
         y = HEIGHT + 4
         shapes.append(f'<line class="line s{number}" x1="{x:.0f}" y1="{y}" x2="{x + 26:.0f}" y2="{y}"/>')
         shapes.append(f'<text x="{x + 32:.0f}" y="{y + 4}">{safe(told)}</text>')
-        x += 50 + 7.2 * len(told)
+        x += 56 + 11 * len(told)
     return "".join(shapes)
 
 

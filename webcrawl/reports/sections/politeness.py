@@ -77,7 +77,11 @@ def _grid(gaps: Gaps) -> str:
         (_range(edges, owed), _range(edges, gap), tables.whole(count))
         for (owed, gap), count in sorted(gaps.grid.items())
     ]
-    caption = f"{told}. A step is a quarter of a power of ten; what is at the edge was a millisecond or less"
+    caption = (
+        f"{told}. A step is a quarter of a power of ten, so fields on the line hold what was "
+        "nearly as long as owed, shorter or longer: how many were shorter is said above. What is at the edge was a "
+        "millisecond or less"
+    )
     return tables.figure(plots.heat(frame, cells), caption, ("delay owed", "gap", "number"), rows)
 
 
