@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
+from contextlib import closing, suppress
 
 import pytest
 
@@ -21,6 +23,15 @@ def asked_for(web):
     return Counter(f"http://{hit.host}:{web.ports.http}{hit.path}" for hit in web.hits() if not hit.is_robots)
 
 
+def stored(path):
+    """How many patterns there are in a file that a crawl may be making at this moment."""
+    if not path.exists():
+        return 0
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as opened, suppress(sqlite3.Error):
+        return opened.execute("SELECT count(*) FROM traps").fetchone()[0]
+    return 0
+
+
 def listed(folder, *words, **where):
     return own_process(folder, "traps", *words, "--json", **where).told["traps"]
 
@@ -28,7 +39,7 @@ def listed(folder, *words, **where):
 def test_a_crawl_that_is_killed_knows_its_quarantine_when_it_goes_on(serve, start, crawl):
     web = serve(kind="labyrinth", hosts=1, sections=SECTIONS)
     killed = start(web.seeds, **{**SETTINGS, "POLITENESS_MIN_DELAY": 0.01})
-    killed.until(lambda: (killed.path / "traps.db").exists())
+    killed.until(lambda: stored(killed.path / "traps.db"))
     killed.kill()
     known = listed(killed.path.parent, JOBDIR=killed.path)
     ended = crawl(web.seeds, of=killed, **SETTINGS).assert_ended_well()
