@@ -35,6 +35,8 @@ def archive_of(configuration: Configuration, jobdir: Jobdir, settings: BaseSetti
         roll_bytes=configuration.warc_roll_bytes,
         metadata=configuration.warc_metadata,
         index=configuration.warc_index,
+        upload=configuration.warc_upload,
+        upload_keep=configuration.warc_upload_keep,
         level=configuration.warc_compression_level,
         log_roll_bytes=configuration.fetch_log_roll_bytes,
         stores=[(path, store_settings(path, configuration, settings)) for path in configuration.stores],

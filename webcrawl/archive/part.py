@@ -52,6 +52,7 @@ class Part(Protocol):
 
     def roll_if_full(self) -> None:
         """Begin a new file where one has reached its size; called between groups only."""
+        return
 
     @abstractmethod
     def write(self, entries: Sequence[Entry]) -> None:

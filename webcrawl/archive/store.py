@@ -10,6 +10,7 @@ from webcrawl.archive.errors import ArchiveError, translated
 from webcrawl.archive.fetchlog import FetchLog
 from webcrawl.archive.index import Index
 from webcrawl.archive.repair import WARC_FOLDER, RepairReport, repair
+from webcrawl.archive.upload import Upload
 from webcrawl.archive.warc import WarcWriter
 
 if TYPE_CHECKING:
@@ -52,14 +53,16 @@ class Archive:
         compressor: Compressor | None = None,
         metadata: bool = False,
         index: bool = False,
+        upload: str | None = None,
+        upload_keep: bool = True,
         stores: Sequence[Part] = (),
     ) -> None:
         """``directory`` is the crawl's. ``info`` goes into every warcinfo: software, operator, robots, ...
 
         ``level`` is isal's (0 to 3). Without ``warc`` only the log is written. Both sizes are checked before
-        a group, so a file may pass them by one group. ``metadata`` and ``index``:
-        whether each page has a metadata record, and the WARC files an index. ``stores`` come behind the log, in their
-        order.
+        a group, so a file may pass them by one group. ``metadata`` and ``index``: whether each page has a
+        metadata record, and the WARC files an index. ``upload``: a URL to which closed files are copied; they stay
+        here too with ``upload_keep``. ``stores`` come behind the log, in their order.
         """
         self._directory = directory
         self._disk = disk or Disk()
@@ -83,7 +86,10 @@ class Archive:
         self._log = FetchLog(
             directory, roll_bytes=log_roll_bytes, clock=clock, disk=self._disk, compressor=compressor
         )
-        self._parts: tuple[Part, ...] = (*own, self._log, *stores)
+        copies = (
+            [Upload(directory, directory / WARC_FOLDER, upload, keep=upload_keep)] if upload and warc else []
+        )
+        self._parts: tuple[Part, ...] = (*own, self._log, *stores, *copies)
         self.bytes_written = 0
         """Bytes of the groups kept since the archive was opened, in all parts together."""
 

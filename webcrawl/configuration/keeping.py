@@ -7,7 +7,7 @@ from pathlib import Path
 
 from webcrawl.configuration.readers import folder, real, switch, whole
 from webcrawl.configuration.setting import setting
-from webcrawl.configuration.stores import store_paths
+from webcrawl.configuration.stores import store_paths, upload_url
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +33,15 @@ class KeepingSettings:
     )
     warc_index: bool = setting(
         switch(), True, "", "whether a CDXJ index of the WARC files is kept, for replay"
+    )
+    warc_upload: str | None = setting(
+        upload_url(),
+        None,
+        "",
+        "URL to which closed WARC files and their indexes are copied, such as s3://bucket/crawl",
+    )
+    warc_upload_keep: bool = setting(
+        switch(), True, "", "whether they stay in the JOBDIR too, once the copy was compared"
     )
     stores: tuple[str, ...] = setting(
         store_paths(),

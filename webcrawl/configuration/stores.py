@@ -1,9 +1,12 @@
-"""Stores as a setting names them: each is imported, and looked at before a crawl begins."""
+"""Where else things are kept: what settings name is looked at before a crawl begins."""
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from webcrawl.archive import stores
-from webcrawl.configuration.readers import Reader, Refusal, as_list
+from webcrawl.archive.upload import remote_of
+from webcrawl.configuration.readers import EMPTY, Reader, Refusal, as_list
 
 
 def store_paths() -> Reader:
@@ -20,5 +23,23 @@ def store_paths() -> Reader:
             except (ImportError, TypeError) as error:
                 raise Refusal(f"must be {allowed} ({error})") from error
         return found
+
+    return Reader(allowed, read)
+
+
+def upload_url() -> Reader:
+    """The URL of a folder that fsspec can write to; None when empty."""
+    allowed = "a URL that fsspec knows, such as s3://BUCKET/FOLDER or file:///FOLDER"
+
+    def read(value: object) -> str | None:
+        if value in EMPTY:
+            return None
+        if not isinstance(value, str) or not urlsplit(value).scheme:
+            raise ValueError
+        try:
+            remote_of(value)
+        except (ImportError, ValueError, OSError) as error:
+            raise Refusal(f"must be {allowed} ({error})") from error
+        return value
 
     return Reader(allowed, read)
