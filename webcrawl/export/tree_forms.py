@@ -18,13 +18,17 @@ if TYPE_CHECKING:
 SHOWN_SITES = 1_000
 """On a page; a browser has to hold them all."""
 
+_HEAD = (
+    '<div class="head quiet"><b></b><i>pages</i><i class="wide">requests</i><i class="wide">failed</i>'
+    "<i>received</i></div>\n"
+)
 _STYLE = """
 :root{color-scheme:light dark;--ink:#1b1f24;--quiet:#5b6470;--paper:#fff;--rule:#d5dae0;--fill:#3b76b526}
 @media(prefers-color-scheme:dark){:root{--ink:#e6e8ea;--quiet:#a0a8b2;--paper:#15181c;--rule:#3a4048;--fill:#6aa5df33}}
 body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:70rem;margin:1.5rem auto;
 padding:0 1rem}h1{font-size:1.4rem}.quiet{color:var(--quiet)}
 details details,details>p{margin-left:1.3rem}summary{cursor:pointer}
-summary,details>p{display:flex;gap:.5rem;margin-top:0;margin-bottom:0;border-bottom:1px solid var(--rule);
+summary,details>p,.head{display:flex;gap:.5rem;margin-top:0;margin-bottom:0;border-bottom:1px solid var(--rule);
 font-variant-numeric:tabular-nums}
 summary::before{content:"\\25b8";width:1em}details[open]>summary::before{content:"\\25be"}
 details>p::before{content:"";width:1em}summary::-webkit-details-marker{display:none}
@@ -62,7 +66,8 @@ def as_html(tree: Tree, title: str) -> Iterator[str]:
     sites = tree.sites()
     first = list(islice(sites, SHOWN_SITES))
     left_out = sum(1 for _ in sites)
-    yield f"<p>{_told(tree, left_out)}</p>\n<details open><summary><b>all sites</b>{_cells(tree.totals)}</summary>\n"
+    yield f"<p>{_told(tree, left_out)}</p>\n{_HEAD}"
+    yield f"<details open><summary><b>all sites</b>{_cells(tree.totals)}</summary>\n"
     for site in first:
         yield _element(site, tree.totals[1]) + "\n"
     yield "</details></body></html>\n"
@@ -96,8 +101,8 @@ def _named(counts: Sums) -> dict[str, int]:
 
 def _told(tree: Tree, left_out: int) -> str:
     told = (
-        f"{units.things(tree.domains, 'registrable domain')}, the ones with the most pages first. The columns are "
-        "pages, requests, failed requests, bytes received. A bar is the share of pages of what is above."
+        f"{units.things(tree.domains, 'registrable domain')}, the ones with the most pages first. A bar is the "
+        "share of the pages of what is above."
     )
     if left_out:
         told += (

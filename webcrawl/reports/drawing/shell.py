@@ -35,7 +35,8 @@ details{margin:.2rem 0 1rem}summary{cursor:pointer}
 @media screen and (max-width:560px){svg text{font-size:18px}svg text.odd{display:none}
 td.bar{width:22%}td,th{padding-right:.6rem}body{padding:0 .7rem}}
 @media print{:root{--ink:#000;--quiet:#444;--paper:#fff;--fill:#3b76b5;--other:#b4480f;--third:#2c7a4b;--rule:#ccc}
-body{max-width:none;margin:0;font-size:11pt}section{break-inside:avoid-page}nav,details{display:none}
+body{max-width:none;margin:0;font-size:11pt}figure,tr{break-inside:avoid}
+h3,p.quiet{break-after:avoid}nav,details{display:none}
 .plot{overflow:visible}h2{break-after:avoid}}
 """
 
