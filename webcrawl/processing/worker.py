@@ -100,15 +100,14 @@ def main() -> None:
         signal.signal(each, signal.SIG_IGN)
     # Nobody catches it: the alarm ends the process, whatever it is in.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    with socket.socket(fileno=os.dup(0)) as connected, connected.makefile("rwb") as stream:
-        try:
+    try:
+        with socket.socket(fileno=os.dup(0)) as connected, connected.makefile("rwb") as stream:
             serve(stream)
-        except (BrokenPipeError, ConnectionResetError, EOFError):
-            pass
-        except MemoryError:
-            # What a library left half done, nobody knows: another process takes this one's place.
-            os._exit(MEMORY)
-    sys.exit(0)
+    except (BrokenPipeError, ConnectionResetError, EOFError):
+        sys.exit(0)
+    except MemoryError:
+        # What a library left half done, nobody knows: another process takes this one's place.
+        os._exit(MEMORY)
 
 
 MEMORY = 86

@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import signal
+import socket
 
 import pytest
 
@@ -9,7 +11,8 @@ from tests import processes
 from webcrawl.processing.chain import Chain
 from webcrawl.processing.content import Content
 from webcrawl.processing.module import load
-from webcrawl.processing.pool import ProcessingBroken
+from webcrawl.processing.pool import ProcessingBroken, _popen
+from webcrawl.processing.worker import frame
 
 HERE = "tests.unit.processing.hostile."
 LIMITS = {"processes": 1, "seconds": 1.0, "memory_bytes": 64 << 20, "links_max": 100}
@@ -154,6 +157,19 @@ def test_a_page_that_is_given_up_costs_its_process():
     before, after = asyncio.run(given_up())
     assert after.fields["done"] == "y"
     assert after.fields["process"] != before.fields["process"]
+
+
+@pytest.mark.parametrize("word", ["x", "hang"])
+def test_a_process_does_not_outlive_its_crawl(word):
+    """Killed, a crawl leaves nothing but a socket that ends."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = _popen(theirs)
+    with ours:
+        told = {"modules": [HERE + "Does"], "seconds": 0.5, "memory_bytes": 0, "links_max": 1}
+        ours.sendall(frame(told) + frame(([0], page(word).row())))
+        ours.recv(1)
+    assert process.wait(30) in (0, -signal.SIGALRM)
 
 
 def test_a_module_that_cannot_be_built_is_nothing_that_a_page_did():
