@@ -168,6 +168,8 @@ class Scheduler:
         machine = self._machine
         try:
             if machine.contents is not None:
+                # What is archived until then is told to it, and on Redis the frontier closes its connection.
+                await self.frontier.drain()
                 await machine.contents.close()
             await self.frontier.close()
         finally:

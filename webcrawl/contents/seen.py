@@ -87,6 +87,7 @@ class ContentSeen:
         self._waiting: list[tuple[Body, asyncio.Future[Met]]] = []
         self._kept: list[Body] = []
         self._task: asyncio.Task[None] | None = None
+        self._closed = False
 
     async def open(self) -> None:
         await self._store.open()
@@ -100,11 +101,13 @@ class ContentSeen:
         return await answer
 
     def keep(self, body: Body) -> None:
-        """The archive has it, and it is the first."""
-        self._kept.append(body)
-        self._go_on()
+        """The archive has it, and it is the first. What is told too late is archived once more."""
+        if not self._closed:
+            self._kept.append(body)
+            self._go_on()
 
     async def close(self) -> None:
+        self._closed = True
         if self._task is not None:
             await self._task
         await self._store.close()
