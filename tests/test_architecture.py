@@ -18,6 +18,7 @@ MACHINE = {
     "processing": ("urls", "documents"),
     "archive": ("errors",),
     "contents": ("errors",),
+    "linklog": ("urls", "archive", "export.parquet"),
     "frontier": (
         "urls",
         "scope",

@@ -28,8 +28,10 @@ FRONTIER = "frontier.db"
 FETCH_LOG = "fetch.jsonl"
 WARC = "warc"
 INDEX = "index"
+LINKS = "links"
 _UNFINISHED = ".part"
 _OPEN = ".open"
+_LINKS_INDEX = ".idx"
 _PAGES = 5000
 """Database pages copied between two reports of progress: about 20 MB."""
 _TRIES = 5
@@ -94,7 +96,7 @@ def _fill(source: Path, target: Path, progress: Callable[[int, int], None] | Non
             _copy_database(source / name, target / name, None)
             _count(copied, target / name, linked=False)
     _copy_archive(source, target, copied)
-    for folder in (target / WARC, target / INDEX, target):
+    for folder in (target / WARC, target / INDEX, target / LINKS, target):
         if folder.is_dir():
             _sync_folder(folder)
     return copied
@@ -146,8 +148,8 @@ def _copy_archive(source: Path, target: Path, copied: Copied) -> None:
 
 
 def _archive_files(source: Path) -> Iterator[str]:
-    """The names of fetch log parts and WARC files, relative to ``source``. A compressed part hides its
-    plain one.
+    """The names of fetch log parts, WARC files and segments of the link log, relative to ``source``. A compressed
+    part hides its plain one.
     """
     names = {path.name for path in source.glob("fetch*.jsonl*") if not path.name.endswith(_UNFINISHED)}
     yield from (name for name in names if f"{name}.gz" not in names)
@@ -155,10 +157,11 @@ def _archive_files(source: Path) -> Iterator[str]:
     # Of a file that is written the copy gets an index of its own, at its start.
     closed = (path.name for path in (source / INDEX).glob("*.cdxj") if f"{_OPEN}-" not in path.name)
     yield from (f"{INDEX}/{name}" for name in closed)
+    yield from (f"{LINKS}/{path.name}" for path in (source / LINKS).glob("links-*"))
 
 
 def _grows(name: str) -> bool:
-    return name == FETCH_LOG or name.endswith(_OPEN)
+    return name == FETCH_LOG or name.endswith((_OPEN, _LINKS_INDEX))
 
 
 def _copy_one(source: Path, target: Path, copied: Copied) -> None:
@@ -193,7 +196,7 @@ def _share(source: Path, target: Path, copied: Copied) -> None:
 
 def _count(copied: Copied, path: Path, *, linked: bool) -> None:
     folder = path.parent.name
-    copied.names.add(f"{folder}/{path.name}" if folder in (WARC, INDEX) else path.name)
+    copied.names.add(f"{folder}/{path.name}" if folder in (WARC, INDEX, LINKS) else path.name)
     if linked:
         copied.linked += 1
     else:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from webcrawl.jobdir import Jobdir
 
+LINK_LOG = "webcrawl.linklog.log.LinkLog"
+
 _OURS = {item.name: item.field_name for item in SETTINGS}
 
 
@@ -39,9 +41,15 @@ def archive_of(configuration: Configuration, jobdir: Jobdir, settings: BaseSetti
         upload_keep=configuration.warc_upload_keep,
         level=configuration.warc_compression_level,
         log_roll_bytes=configuration.fetch_log_roll_bytes,
-        stores=[(path, store_settings(path, configuration, settings)) for path in configuration.stores],
+        stores=[(path, store_settings(path, configuration, settings)) for path in _stores(configuration)],
         info=info,
     )
+
+
+def _stores(configuration: Configuration) -> list[str]:
+    """The import paths of all of them; one that is named by the operator too is there once."""
+    own = [LINK_LOG] if configuration.link_log_enabled else []
+    return list(dict.fromkeys([*own, *configuration.stores]))
 
 
 def store_settings(path: str, configuration: Configuration, settings: BaseSettings) -> dict[str, Any]:

@@ -21,6 +21,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.archive.capture import Capture, Entry, FetchRecord, Revisit
+from webcrawl.archive.linkcolumns import LinkColumns
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -66,7 +67,8 @@ def row_of(entry: Entry, *, links: bool = True, fields: bool = True) -> tuple[An
         *(record.mime, record.bytes, record.location, record.via, record.depth, record.worker, record.extra),
     )
     earlier = revisit and (revisit.profile, revisit.target_uri, revisit.date, revisit.record_id)
-    rows = tuple(map(tuple, entry.links)) if links and entry.links else ()
+    packed = LinkColumns.of(entry.links) if links and entry.links else None
+    rows = None if packed is None else (len(packed), packed.columns)
     found = dict(entry.fields) if fields else {}
     if capture is None:
         return said, None, earlier, rows, found
@@ -94,4 +96,5 @@ def entry_of(row: tuple[Any, ...]) -> Entry:
     """The entry that ``row_of`` was given."""
     said, kept, earlier, links, fields = row
     capture = None if kept is None else Capture(*kept)
-    return Entry(FetchRecord(*said), capture, None if earlier is None else Revisit(*earlier), links, fields)
+    rows = () if links is None else LinkColumns(*links)
+    return Entry(FetchRecord(*said), capture, None if earlier is None else Revisit(*earlier), rows, fields)

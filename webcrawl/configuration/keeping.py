@@ -43,6 +43,10 @@ class KeepingSettings:
     warc_upload_keep: bool = setting(
         switch(), True, "", "whether they stay in the JOBDIR too, once the copy was compared"
     )
+    link_log_enabled: bool = setting(switch(), True, "", "whether the links of all pages are kept")
+    link_log_roll_bytes: int = setting(
+        whole(1024, 1 << 50), 32_000_000, "bytes", "a segment of the link log is closed at this size"
+    )
     stores: tuple[str, ...] = setting(
         store_paths(),
         (),

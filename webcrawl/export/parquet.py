@@ -69,7 +69,7 @@ def write(lines: Iterable[Mapping[str, Any]], path: Path) -> int:
 
     :raises ParquetMissingError: :raises OSError: it cannot be written
     """
-    arrow, parquet = _library()
+    arrow, parquet = library()
     schema = arrow.schema([(name, _type(arrow, kind)) for name, kind in COLUMNS.items()])
     unfinished = path.with_name(path.name + ".part")
     source, rows = iter(lines), 0
@@ -85,7 +85,8 @@ def write(lines: Iterable[Mapping[str, Any]], path: Path) -> int:
     return rows
 
 
-def _library() -> tuple[ModuleType, ModuleType]:
+def library() -> tuple[ModuleType, ModuleType]:
+    """pyarrow and its Parquet module, which are an extra. :raises ParquetMissingError:"""
     try:
         import pyarrow
         import pyarrow.parquet

@@ -81,13 +81,17 @@ def canonical(url: str, rules: CanonicalRules = DEFAULT) -> str:
 
 def canonical_all(urls: Sequence[str], rules: CanonicalRules = DEFAULT) -> list[str]:
     """Return the comparable forms of resolved URLs, in their order."""
-    if rules.signs is not None:
-        # A look at all of them at once; a page's links often have neither escapes nor queries.
-        together = "".join(urls)
-        if not any(sign in together for sign in rules.signs):
-            return list(urls)
+    if rules.signs is not None and are_canonical("".join(urls), rules):
+        return list(urls)
     suspect = rules.suspect.search
     return [url if suspect(url) is None else _rewrite(url, rules) for url in urls]
+
+
+def are_canonical(together: str, rules: CanonicalRules = DEFAULT) -> bool:
+    """Whether it is plain to see that none of the URLs in a text would be changed. A look at all of them at once: a
+    page's links often have neither escapes nor queries.
+    """
+    return rules.signs is not None and not any(sign in together for sign in rules.signs)
 
 
 def _rewrite(url: str, rules: CanonicalRules) -> str:

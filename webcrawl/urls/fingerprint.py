@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from xxhash import xxh3_64_intdigest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 _SIGN = 1 << 63
 _WRAP = 1 << 64
@@ -36,3 +36,8 @@ def fingerprint_all(canonical_urls: Sequence[str]) -> list[int]:
     except UnicodeEncodeError:
         return [fingerprint(url) for url in canonical_urls]
     return [digest if digest < _SIGN else digest - _WRAP for digest in digests]
+
+
+def digest_all(encoded: Iterable[bytes]) -> list[int]:
+    """Return the fingerprints of comparable URLs in UTF-8 as unsigned numbers: the same 64 bits, for less."""
+    return list(map(xxh3_64_intdigest, encoded))

@@ -1,0 +1,103 @@
+"""Questions to link logs: the last line of a page counts, over all workers, with an index and without."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.unit.linklog.logged import keep, kept, page, store
+from webcrawl.archive.errors import ArchiveError
+from webcrawl.linklog import reading, segments
+from webcrawl.linklog.reading import LinkLogs
+from webcrawl.urls.canonical import canonical
+
+A, B, C = "http://a.test/", "http://b.test/", "http://c.test/"
+
+
+def pages_to(logs, url):
+    return sorted(one.page for one, _ in logs.into(url))
+
+
+def test_links_are_found_by_the_comparable_form_and_told_as_linked(tmp_path):
+    kept(tmp_path, [page(A, ["http://b.test/%7eanna?", ("http://b.test/~anna", "area", "Anna", "nofollow")])])
+    found = list(LinkLogs([tmp_path]).into("http://b.test/~anna"))
+    assert [(link.to, link.type, link.text, link.rel) for _, link in found] == [
+        ("http://b.test/%7eanna?", "a", "", ""),
+        ("http://b.test/~anna", "area", "Anna", "nofollow"),
+    ]
+    assert list(LinkLogs([tmp_path]).into("http://b.test/%7eanna?")) == []
+
+
+@pytest.mark.parametrize("at_a_time", [1_000_000, 1])
+def test_of_a_page_that_was_fetched_again_the_last_line_counts(tmp_path, monkeypatch, at_a_time):
+    monkeypatch.setattr(reading, "AT_A_TIME", at_a_time)
+    kept(tmp_path / "w1", [page(A, [B], 10.0), page(C, [A], 11.0)], [page(A, [C], 30.0)])
+    kept(tmp_path / "w2", [page(A, [B, C], 20.0), page(B, [B], 5.0)])
+    logs = LinkLogs([tmp_path / "w1", tmp_path / "w2"])
+    assert [link.to for link in logs.of(A).links] == [C]
+    assert pages_to(logs, B) == [B]
+    assert pages_to(logs, C) == [A]
+    assert sorted(each.page for each in logs.pages()) == [A, B, C]
+    assert logs.of("http://d.test/") is None
+
+
+def test_a_line_that_came_twice_counts_once(tmp_path):
+    kept(tmp_path, [page(A, [B])], [page(A, [B])])
+    assert pages_to(LinkLogs([tmp_path]), B) == [A]
+    assert len(list(LinkLogs([tmp_path]).pages())) == 1
+
+
+def test_a_log_that_is_still_written_is_read_as_far_as_it_is_kept(tmp_path):
+    log = store(tmp_path)
+    keep(log, page(A, [B]))
+    before = LinkLogs([tmp_path])
+    keep(log, page(C, [B]), page(A, [], 3e9))
+    assert pages_to(before, B) == [A]
+    assert pages_to(LinkLogs([tmp_path]), B) == [C]
+    after = LinkLogs([tmp_path])
+    log.close()
+    assert pages_to(before, B) == [A]
+    assert pages_to(after, B) == [C]
+
+
+@pytest.mark.parametrize("index", ["whole", "half", "none"])
+def test_answers_are_those_of_a_recount(tmp_path, index):
+    chance = random.Random(7)
+    urls = [
+        f"http://{host}.test/{'%7e' if number % 3 else '~'}{number}" for host in "abc" for number in range(20)
+    ]
+    groups = [
+        [page(chance.choice(urls), chance.sample(urls, chance.randrange(9)), at * 10.0 + n) for n in range(5)]
+        for at in range(20)
+    ]
+    kept(tmp_path, *groups)
+    for path in (tmp_path / segments.FOLDER).glob("*.idx"):
+        data = path.read_bytes()
+        path.write_bytes(data[: {"whole": len(data), "half": len(data) // 2, "none": 0}[index]])
+    last = {canonical(entry.record.url): entry for group in groups for entry in group}
+    logs = LinkLogs([tmp_path])
+    for url in map(canonical, urls):
+        expected = sorted(
+            entry.record.url for entry in last.values() for row in entry.links if canonical(row[0]) == url
+        )
+        assert pages_to(logs, url) == expected
+        page_of = logs.of(url)
+        assert (page_of and [link.to for link in page_of.links]) == (
+            [row[0] for row in last[url].links] if url in last else None
+        )
+
+
+def test_damage_is_named_with_its_place(tmp_path):
+    kept(tmp_path, [page(A, [B])])
+    (path,) = (tmp_path / segments.FOLDER).glob("*.gz")
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(data)
+    with pytest.raises(ArchiveError, match="the member at byte 0 is damaged"):
+        list(LinkLogs([tmp_path]).into(B))
+
+
+def test_a_folder_without_a_log_has_no_pages(tmp_path):
+    logs = LinkLogs([tmp_path])
+    assert (logs.segments, list(logs.pages()), list(logs.into(A)), logs.of(A)) == (0, [], [], None)
