@@ -19,6 +19,7 @@ MACHINE = {
     "archive": ("errors",),
     "contents": ("errors",),
     "linklog": ("urls", "archive", "export.parquet"),
+    "search": ("archive", "errors"),
     "frontier": (
         "urls",
         "scope",

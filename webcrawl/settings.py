@@ -173,6 +173,10 @@ FEED_EXPORTERS = {
     "csv": "webcrawl.exporters.flat_csv.FlatCsvExporter",
     "parquet": "webcrawl.exporters.parquet.ParquetExporter",
 }
+SEARCH_ENGINE = "webcrawl.search.engines.tantivy.Tantivy"  # of the store webcrawl.search.store.SearchIndex
+SEARCH_URL = None  # http://HOST:9200/INDEX for an engine that is a server
+SEARCH_STEMMER = "english"  # whose rules make one word of crawls and crawling; none
+SEARCH_INTERVAL_SECONDS = 10.0  # how often what was fetched is brought into the index
 
 # What a person sees ----------------------------------------------------------------------------------------------
 LOG_LEVEL = "INFO"

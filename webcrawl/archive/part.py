@@ -38,6 +38,8 @@ class Part(Protocol):
     """Whether ``Entry.links`` is needed. It is empty where nobody wants it."""
     wants_fields: ClassVar[bool] = False
     """Whether ``Entry.fields`` is needed. It is empty where nobody wants it."""
+    fields_needed: ClassVar[tuple[str, ...]] = ()
+    """Fields without which the store is of no use: a crawl that finds no such fields does not begin."""
     settings: ClassVar[tuple[str, ...]] = ()
     """Names of the settings whose values the store is given; they must be plain values."""
 

@@ -19,8 +19,10 @@ from webcrawl.configuration.keeping import KeepingSettings
 from webcrawl.configuration.politeness import PolitenessSettings
 from webcrawl.configuration.processing import ProcessingSettings
 from webcrawl.configuration.scope import ScopeSettings
+from webcrawl.configuration.search import SearchSettings, search_contradictions
 from webcrawl.configuration.setting import Setting
 from webcrawl.configuration.showing import ShowingSettings, own_name
+from webcrawl.configuration.stores import store_contradictions
 from webcrawl.configuration.vocabulary import unknown_names, wrong_types
 from webcrawl.contact import contact_problem
 from webcrawl.errors import ConfigurationError, Problem
@@ -38,6 +40,7 @@ __all__ = ["SETTINGS", "Configuration", "Setting", "check", "contact_problem"]
 @dataclass(frozen=True, kw_only=True)
 class Configuration(
     ShowingSettings,
+    SearchSettings,
     KeepingSettings,
     ProcessingSettings,
     FetchingSettings,
@@ -90,4 +93,6 @@ def check(settings: BaseSettings, given: Iterable[str] = (), known: Iterable[str
     broken = {problem.name for problem in wrong}
     read = {item.name: partial(item.read, settings) for item in SETTINGS if item.name not in broken}
     problems += contradictions(read)
+    problems += search_contradictions(read)
+    problems += store_contradictions(read)
     return problems

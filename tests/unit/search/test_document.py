@@ -1,0 +1,73 @@
+"""What a finished request changes in an index."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.search.samples import URL, entry
+from webcrawl.search.document import TEXT_MAX, Change, Document, change_of, sites_of
+
+
+def test_a_page_that_was_fetched_can_be_found():
+    assert change_of(entry()) == Change(URL, 2.0, Document("A title", "Some words.", "en"))
+    only_text = change_of(entry(title=None, text="x" * (TEXT_MAX + 1)))
+    assert only_text is not None
+    assert only_text.document == Document("", "x" * TEXT_MAX, "en")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"status": 404},
+        {"status": 410},
+        {"noindex": True},
+        {"duplicate_of": "http://a.test/"},
+        {"title": None, "text": None},
+    ],
+    ids=str,
+)
+def test_what_is_not_to_be_found_goes_if_it_was_in(said):
+    assert change_of(entry(**said)) == Change(URL, 2.0, None)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"status": 304},
+        {"status": 500},
+        {"status": 301},
+        {"status": None, "error": "timeout"},
+        {"kind": "robots"},
+        {"kind": "sitemap"},
+    ],
+    ids=str,
+)
+def test_what_says_nothing_of_a_page_changes_nothing(said):
+    assert change_of(entry(**said)) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "sites"),
+    [
+        ("https://www.Example.org:8080/x", ["www.example.org", "example.org", "org"]),
+        ("http://localhost/", ["localhost"]),
+        ("http://10.0.0.1/", ["10.0.0.1"]),
+        ("http://[::1]:80/", ["::1"]),
+        ("http://[broken/", []),
+        ("mailto:me", []),
+    ],
+)
+def test_a_page_is_of_its_host_and_of_all_that_this_is_below(url, sites):
+    assert sites_of(url) == sites
+
+
+@given(st.text(), st.text(), st.text(), st.floats(0, 1e10))
+def test_a_change_is_one_line_and_comes_back(url, title, text, at):
+    told = Change(url, at, Document(title, text, None))
+    line = told.line()
+    assert line.splitlines() == [line]
+    read = Change.of_line(line)
+    kept = [each.encode("utf-8", "replace").decode() for each in (url, title, text)]
+    assert (read.url, read.document, read.at) == (kept[0], Document(kept[1], kept[2], None), at)

@@ -1,0 +1,173 @@
+"""The store that makes pages findable: with its process, through crashes and with an engine that is away."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+from tests.search_server import SearchServer
+from tests.unit.search.samples import entry
+from webcrawl.archive.errors import ArchiveError
+from webcrawl.search import query
+from webcrawl.search.engine import Options
+from webcrawl.search.engines.tantivy import Tantivy
+from webcrawl.search.indexer import finish_left
+from webcrawl.search.journal import segments
+from webcrawl.search.store import FOLDER, SearchIndex
+
+TANTIVY = "webcrawl.search.engines.tantivy.Tantivy"
+OPENSEARCH = "webcrawl.search.engines.opensearch.OpenSearch"
+PATIENCE = 30.0
+
+
+def store(directory, **settings):
+    known = {
+        "SEARCH_ENGINE": TANTIVY,
+        "SEARCH_URL": None,
+        "SEARCH_STEMMER": "english",
+        "SEARCH_INTERVAL_SECONDS": 0.1,
+    }
+    return SearchIndex(directory, worker="w0", settings={**known, **settings})
+
+
+def keep(one, *entries):
+    one.roll_if_full()
+    one.write(entries)
+    one.sync()
+    one.keep()
+
+
+def found(directory, text="words"):
+    engine = Tantivy(directory / FOLDER, Options(stemmer="english"))
+    return sorted(hit.url for hit in engine.search(query.read(text), 100).hits)
+
+
+def eventually(true):
+    """Wait for what another process does."""
+    end = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_pages_are_found_while_the_crawl_runs_and_after_it(tmp_path):
+    one = store(tmp_path)
+    assert one.open() == []
+    keep(one, entry("http://a.test/1"), entry("http://a.test/2", noindex=True))
+    eventually(lambda: found(tmp_path) == ["http://a.test/1"])
+    one.write([entry("http://a.test/never")])
+    one.sync()
+    one.rollback()
+    keep(one, entry("http://a.test/3"), entry("http://a.test/1", status=404))
+    one.close()
+    assert found(tmp_path) == ["http://a.test/3"]
+    assert segments(tmp_path / FOLDER) == []
+
+    again = store(tmp_path)
+    assert again.open() == []
+    keep(again, entry("http://a.test/3", text="Other things"))
+    again.close()
+    assert found(tmp_path) == []
+    assert found(tmp_path, "thing") == ["http://a.test/3"]
+
+
+def test_after_a_crash_everything_that_was_kept_is_indexed(tmp_path):
+    one = store(tmp_path, SEARCH_INTERVAL_SECONDS=3600)
+    one.open()
+    # The first round is at once; what comes then waits for the next.
+    eventually(lambda: (tmp_path / FOLDER / "lock").exists())
+    keep(one, entry("http://a.test/1"), entry("http://a.test/2"))
+    process = one._indexer._process
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    with pytest.raises(ArchiveError, match="has ended with status -9"):
+        one.roll_if_full()
+    with pytest.raises(ArchiveError, match="has ended with status -9"):
+        one.close()
+
+    again = store(tmp_path)
+    assert again.open() == ["search: pages of the last run that were not yet indexed are indexed now."]
+    keep(again, entry("http://a.test/2"), entry("http://a.test/3"))
+    again.close()
+    assert found(tmp_path) == ["http://a.test/1", "http://a.test/2", "http://a.test/3"]
+
+
+def test_what_a_crawl_left_is_indexed_by_whoever_searches(tmp_path):
+    one = store(tmp_path, SEARCH_INTERVAL_SECONDS=3600)
+    one.open()
+    eventually(lambda: (tmp_path / FOLDER / "lock").exists())
+    keep(one, entry("http://a.test/1"))
+    engine = Tantivy(tmp_path / FOLDER, Options(stemmer="english"))
+    assert not finish_left(tmp_path / FOLDER, engine), "the crawl runs, it is not for others to do"
+    process = one._indexer._process
+    process.kill()
+    process.wait()
+    with pytest.raises(ArchiveError):
+        one.close()
+    assert finish_left(tmp_path / FOLDER, engine)
+    assert found(tmp_path) == ["http://a.test/1"]
+    assert segments(tmp_path / FOLDER) == []
+    assert not finish_left(tmp_path / FOLDER, engine)
+
+
+def test_an_index_is_not_gone_on_with_in_another_way(tmp_path):
+    one = store(tmp_path)
+    one.open()
+    one.close()
+    with pytest.raises(
+        ArchiveError, match=f"was written with SEARCH_ENGINE={TANTIVY} and SEARCH_STEMMER=english"
+    ):
+        store(tmp_path, SEARCH_STEMMER="german").open()
+
+
+def test_an_index_that_cannot_be_used_is_told_and_nothing_is_kept_after_it(tmp_path):
+    (tmp_path / FOLDER / "index").mkdir(parents=True)
+    (tmp_path / FOLDER / "index/meta.json").write_text("no index")
+    one = store(tmp_path)
+    one.open()
+    keep(one, entry())
+    one._indexer._process.wait()
+    with pytest.raises(ArchiveError, match="search/index: "):
+        one.roll_if_full()
+    with pytest.raises(ArchiveError, match="search/index: "):
+        one.close()
+
+
+def test_a_server_that_was_away_has_everything_in_the_end(tmp_path, capfd):
+    with SearchServer() as server:
+        server.failures += [503, 503, 429]
+        one = store(tmp_path, SEARCH_ENGINE=OPENSEARCH, SEARCH_URL=server.url.replace("//", "//me:w%40rd@"))
+        one.open()
+        for number in range(3):
+            keep(one, entry(f"http://a.test/{number}"))
+        one.close()
+        assert len(server.documents) == 3
+        assert server.authorizations == {"Basic bWU6d0ByZA=="}
+    assert segments(tmp_path / FOLDER) == []
+    assert "Pages wait to be indexed, nothing is lost: 127.0.0.1/pages answers with status 503" in (
+        capfd.readouterr().err
+    )
+
+
+def test_a_server_that_refuses_ends_it(tmp_path):
+    with SearchServer() as server:
+        server.failures += [401]
+        one = store(tmp_path, SEARCH_ENGINE=OPENSEARCH, SEARCH_URL=server.url)
+        one.open()
+        keep(one, entry())
+        with pytest.raises(ArchiveError, match="answers with status 401"):
+            one.close()
+    assert segments(tmp_path / FOLDER)
+
+
+def test_of_several_workers_the_last_fetch_counts(tmp_path):
+    with SearchServer() as server:
+        for worker, (end, text) in enumerate([(9.0, "late"), (2.0, "early")]):
+            one = store(tmp_path / str(worker), SEARCH_ENGINE=OPENSEARCH, SEARCH_URL=server.url)
+            one.open()
+            keep(one, entry(end=end, text=text))
+            one.close()
+        assert [page["text"] for page in server.documents.values()] == ["late"]

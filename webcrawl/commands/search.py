@@ -1,0 +1,179 @@
+"""``scrapy search WORDS [JOBDIR...]``: pages of a crawl by what they say, while it runs or stands still.
+
+0: done, also when nothing was found. 2: the query, an option or a setting is wrong, or there is no index; a line on
+standard error says why.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy.commands import ScrapyCommand
+
+from webcrawl.commands.answering import complain, refuse, refuse_strange_options, tell
+from webcrawl.configuration import Configuration, check
+from webcrawl.errors import CrawlError, Problem
+from webcrawl.reports.moments import second
+from webcrawl.search import engine, query
+from webcrawl.search.indexer import finish_left
+from webcrawl.search.marking import marking_of
+from webcrawl.search.merged import merged
+from webcrawl.search.store import FOLDER
+from webcrawl.urls.listfile import printable
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from webcrawl.search.engine import Engine, Found, Piece
+
+LIMIT = 10
+LIMIT_MOST = 1_000
+BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
+
+
+class Command(ScrapyCommand):
+    requires_project = True
+    requires_crawler_process = False
+
+    def syntax(self) -> str:
+        return '[options] "WORDS" [JOBDIR...]'
+
+    def short_desc(self) -> str:
+        return "Find pages of a crawl by words"
+
+    def long_desc(self) -> str:
+        return (
+            'Find pages by words of their titles and texts. All words must be there; "two words" in quotes stand '
+            "behind each other, -word must not be there, one OR two is a choice. The crawl kept an index if "
+            "webcrawl.search.store.SearchIndex is in STORES. Give the JOBDIRs of all its workers, or -s JOBDIR=DIR; "
+            "it may be running."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        add = parser.add_argument
+        add("--site", metavar="DOMAIN", help="only pages of this host and of those below it")
+        add("--language", metavar="CODE", help="only pages in this language: en, de, ...")
+        add("--limit", type=int, default=LIMIT, metavar="N", help="how many are shown (default: %(default)s)")
+        add("--json", action="store_true", help="one JSON object")
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        assert self.settings is not None
+        known = frozenset(self.settings)
+        super().process_options(args, opts)
+        refuse_strange_options("search", args[1:])
+        problems = list(_wrong(args, opts))
+        problems += check(self.settings, [item.partition("=")[0] for item in opts.set], known)
+        if problems:
+            refuse("search", problems)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        assert self.settings is not None
+        try:
+            asked = query.read(args[0], site=opts.site, language=opts.language)
+            engines = list(_engines(args[1:], Configuration.from_settings(self.settings)))
+            found = merged([_answer(one, asked, opts.limit) for one in engines], opts.limit)
+        except query.QueryError as error:
+            self.exitcode = complain("search", [Problem("", f"the query {error}")])
+        except CrawlError as error:
+            self.exitcode = complain("search", [error])
+        except KeyboardInterrupt:
+            sys.stderr.write("scrapy search: interrupted\n")
+            self.exitcode = 1
+        else:
+            tell(as_json(found) if opts.json else as_text(found, marked=sys.stdout.isatty()))
+            self.exitcode = 0
+
+
+def _wrong(args: Sequence[str], opts: argparse.Namespace) -> Iterator[Problem]:
+    if not args:
+        yield Problem("", 'what is searched for? scrapy search "two words"')
+    if not 1 <= opts.limit <= LIMIT_MOST:
+        yield Problem("--limit", f"must be a whole number from 1 to {LIMIT_MOST}, not {opts.limit}")
+
+
+def _answer(one: Engine, asked: query.Query, limit: int) -> Found:
+    try:
+        return one.search(asked, limit)
+    finally:
+        one.finish()
+
+
+def _engines(folders: Sequence[str], configuration: Configuration) -> Iterator[Engine]:
+    """An engine for the index of each worker; one where all have one. Raises CrawlError where there is no index."""
+    kind = engine.load(configuration.search_engine)
+    if kind.is_server:
+        yield kind(Path(), options_of(configuration, configuration.search_stemmer))
+        return
+    paths: list[Path | None] = [*map(Path, folders)] or [configuration.jobdir]
+    for path in paths:
+        if path is None:
+            raise CrawlError("which crawl? give the JOBDIRs of all its workers, or -s JOBDIR=DIR")
+        marking = marking_of(path / FOLDER)
+        if marking is None:
+            raise CrawlError(f"{path}: holds no search index; a crawl keeps one with {_STORE} in STORES")
+        if marking.engine != configuration.search_engine:
+            raise CrawlError(
+                f"{path}: was written with another engine; give -s SEARCH_ENGINE={marking.engine}"
+            )
+        one = kind(path / FOLDER, options_of(configuration, marking.stemmer))
+        finish_left(path / FOLDER, kind(path / FOLDER, options_of(configuration, marking.stemmer)))
+        yield one
+
+
+_STORE = "webcrawl.search.store.SearchIndex"
+
+
+def options_of(configuration: Configuration, stemmer: str) -> engine.Options:
+    return engine.Options(configuration.search_url or "", stemmer)
+
+
+def as_json(found: Found) -> str:
+    """``count`` and ``hits``, each with its snippet as pairs of text and whether it was searched for."""
+    hits = [
+        {
+            "url": hit.url,
+            "title": hit.title,
+            "language": hit.language,
+            "score": round(hit.score, 4),
+            "fetched": hit.at,
+            "snippet": hit.snippet,
+        }
+        for hit in found.hits
+    ]
+    return json.dumps({"count": found.count, "hits": hits})
+
+
+def as_text(found: Found, *, marked: bool) -> str:
+    """A block for each page: its title, its URL, when it was fetched, and the stretch of its text."""
+    if not found.hits:
+        return "Nothing was found."
+    blocks = []
+    for number, hit in enumerate(found.hits, start=1):
+        title = printable(_line(hit.title)) or "(no title)"
+        about = "  ".join([second(hit.at), *([printable(hit.language)] if hit.language else [])])
+        blocks.append(
+            f"{number}. {BOLD + title + PLAIN if marked else title}\n"
+            f"   {printable(hit.url, None)}\n   {about}\n   {_snippet(hit.snippet, marked=marked)}\n"
+        )
+    more = "" if found.count == len(found.hits) else f"; the best {len(found.hits)} are shown"
+    pages = "1 page" if found.count == 1 else f"{found.count:,} pages"
+    return "\n".join([*blocks, f"{pages}{more}"])
+
+
+def _snippet(pieces: Iterable[Piece], *, marked: bool) -> str:
+    """In one line, with nothing of the page's that could steer a terminal."""
+    shown = []
+    for text, wanted in pieces:
+        said = printable(_line(text), None)
+        shown.append(BOLD + said + PLAIN if marked and wanted else said)
+    return "".join(shown).strip()
+
+
+def _line(text: str) -> str:
+    """White space that people do not see becomes one space each."""
+    return "".join([" " if character.isspace() else character for character in text])

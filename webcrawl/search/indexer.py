@@ -1,0 +1,186 @@
+"""The process that feeds an index: ``python -m webcrawl.search.indexer``, started by the store.
+
+It reads what is kept of the journal, many changes at a time, and gives them to the engine. On standard input it is
+told its options, then how far the journal is kept, and at last that the crawl has ended; when that end comes without
+a word, it stops where it is, and the next run goes on from the journal.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import select
+import signal
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from webcrawl.errors import CrawlError
+from webcrawl.search.engine import Engine, EngineAway, Options, load
+from webcrawl.search.journal import JournalReader, Position, path_of, segments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webcrawl.search.document import Change
+
+BATCH_BYTES = 16_000_000
+"""Lines of the journal that are given to an engine at a time."""
+WAIT_FIRST, WAIT_MOST = 0.1, 30.0
+"""Seconds between two tries with an engine that is away, at first and at most."""
+END_PATIENCE = 10.0
+"""Seconds for which an engine that is away is tried again after the crawl has ended."""
+NICENESS = 10
+"""What is fetched now is more urgent than what is found a little later."""
+
+_LOCK = "lock"
+
+
+class Feed:
+    """Brings one journal into one index."""
+
+    def __init__(self, folder: Path, engine: Engine) -> None:
+        self._folder = folder
+        self._engine = engine
+        self._reader = JournalReader(folder)
+        self._wait = 0.0
+        self._open: list[Change] = []  # read, and not taken yet
+
+    def upto(self, position: Position, give_up_at: float | None = None) -> bool:
+        """Index everything before ``position``. False when the engine was still away at ``give_up_at`` (of
+        ``time.monotonic``), never by default. Raises EngineError.
+        """
+        while changes := self._open or self._reader.read(position, BATCH_BYTES):
+            self._open = changes
+            try:
+                self._engine.put(changes)
+            except EngineAway as error:
+                if not self._pause(error, give_up_at):
+                    return False
+            else:
+                self._open, self._wait = [], 0.0
+                self._reader.discard()
+        return True
+
+    def end(self) -> None:
+        """What was read is all there is: let go of it and of the index."""
+        self._engine.finish()
+        self._reader.discard(whole=True)
+
+    def _pause(self, error: EngineAway, give_up_at: float | None) -> bool:
+        if not self._wait:
+            sys.stderr.write(f"Pages wait to be indexed, nothing is lost: {error}\n")
+        self._wait = min(max(WAIT_FIRST, 2 * self._wait), WAIT_MOST)
+        if give_up_at is not None and time.monotonic() + self._wait > give_up_at:
+            return False
+        time.sleep(self._wait)
+        return True
+
+
+@dataclass(slots=True)
+class Told:
+    """What the store has said so far on standard input."""
+
+    handle: int
+    position: Position | None = None
+    ended: bool = False
+    gone: bool = False
+    """The other end is closed: nothing more will come."""
+    _rest: bytes = b""
+
+    def wait(self, seconds: float | None) -> None:
+        """Read what is there; wait for it, ``seconds`` at most."""
+        if self.gone or not select.select([self.handle], [], [], seconds)[0]:
+            return
+        data = os.read(self.handle, 65_536)
+        self.gone = not data
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            if line == b"end":
+                self.ended = True
+            else:
+                self.position = Position(*map(int, line.split()))
+
+
+@contextmanager
+def locked(folder: Path, *, wait: bool) -> Iterator[bool]:
+    """Be the only one that writes the index in ``folder``: whether we are. The lock goes with the process."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / _LOCK).open("w") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+
+
+def follow(told: Told, feed: Feed, interval: float) -> bool:
+    """Index until the crawl has ended: once in ``interval`` seconds what has come. Whether nothing is left."""
+    done: Position | None = None
+    due = time.monotonic()
+    while not (told.ended or told.gone):
+        waiting = told.position != done
+        told.wait(max(0.0, due - time.monotonic()) if waiting else None)
+        if told.position != done and time.monotonic() >= due and not told.ended:
+            assert told.position is not None
+            # An engine that is away must not keep us from hearing that the crawl has ended.
+            position = told.position
+            if feed.upto(position, time.monotonic() + interval):
+                done = position
+            due = time.monotonic() + interval
+    if not told.ended:
+        return False
+    left = told.position is not None and not feed.upto(told.position, time.monotonic() + END_PATIENCE)
+    if not left:
+        feed.end()
+    return not left
+
+
+def finish_left(folder: Path, engine: Engine) -> bool:
+    """Index what a crawl has left in the journal that does not run any more. Whether it was for us to do."""
+    left = segments(folder)
+    if not left:
+        return False
+    with locked(folder, wait=False) as ours:
+        if not ours:
+            return False
+        engine.begin()
+        feed = Feed(folder, engine)
+        if feed.upto(Position(left[-1], path_of(folder, left[-1]).stat().st_size), time.monotonic()):
+            feed.end()
+    return True
+
+
+def main() -> None:
+    """Serve one store. What cannot be done is one line on standard output, and the exit status 1."""
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # Those are for the crawl, which ends us when it has ended.
+        signal.signal(each, signal.SIG_IGN)
+    os.nice(NICENESS)
+    with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as told:
+        asked = json.loads(told.readline())
+    folder = Path(asked["folder"])
+    try:
+        with locked(folder, wait=True):
+            engine = load(asked["engine"])(folder, Options(asked["url"], asked["stemmer"]))
+            told_later = Told(sys.stdin.fileno())
+            if not follow(told_later, Feed(folder, engine), asked["interval"]) and told_later.ended:
+                sys.stderr.write("Pages are left to be indexed; the next start of the crawl does it.\n")
+    except CrawlError as error:
+        sys.exit(_say(str(error)))
+    except Exception as error:  # whoever started us must hear of it
+        sys.exit(_say(f"{type(error).__name__}: {error}"))
+
+
+def _say(why: str) -> int:
+    print(" ".join(why.split()), flush=True)
+    return 1
+
+
+if __name__ == "__main__":
+    main()

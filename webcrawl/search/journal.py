@@ -1,0 +1,159 @@
+"""Changes on their way to an index: files of lines in ``JOBDIR/search``, durable with their group, gone once indexed.
+
+::
+
+    journal-00000007.jsonl      read by the index; goes when it is indexed whole
+    journal-00000008.jsonl      written by the archive's process; read as far as it is kept
+
+A line is a change as ``document.Change`` has it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from webcrawl.archive.disk import AppendFile, Disk
+from webcrawl.archive.errors import translated
+from webcrawl.archive.repair import cut_lines
+from webcrawl.search.document import Change
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+SEGMENT_BYTES = 8_000_000
+"""A segment is closed at this size: so much at least is indexed again after a crash."""
+
+_SEGMENT = re.compile(r"journal-(\d{8,})\.jsonl")
+
+
+class Position(NamedTuple):
+    """How far a journal may be read: all of the segments before this one, and so many bytes of it."""
+
+    segment: int
+    size: int
+
+
+def segments(folder: Path) -> list[int]:
+    """The numbers of the segments in a folder, in order; none where there is no folder."""
+    if not folder.is_dir():
+        return []
+    return sorted(int(match[1]) for path in folder.iterdir() if (match := _SEGMENT.fullmatch(path.name)))
+
+
+def path_of(folder: Path, segment: int) -> Path:
+    return folder / f"journal-{segment:08}.jsonl"
+
+
+class Journal:
+    """The writing end. One thread; a group of lines is kept whole or not at all, as in ``AppendFile``."""
+
+    def __init__(self, folder: Path, disk: Disk | None = None) -> None:
+        self._folder = folder
+        self._disk = disk or Disk()
+        self._file: AppendFile | None = None
+        self._number = 0
+
+    @property
+    def size(self) -> int:
+        return 0 if self._file is None else self._file.size
+
+    def open(self) -> list[str]:
+        """Repair what a crash left and begin a segment behind it. Returns sentences about what was done."""
+        done: list[str] = []
+        with translated(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            left = segments(self._folder)
+            for number in left[-1:]:
+                done += cut_lines(path_of(self._folder, number), self._disk)
+        self._begin(left[-1] + 1 if left else 1)
+        return done
+
+    def roll_if_full(self) -> None:
+        """Begin the next segment where this one has its size; between groups only."""
+        if self._file is not None and self._file.kept >= SEGMENT_BYTES:
+            self._file.settle()
+            full = self._file
+            self._begin(self._number + 1)
+            full.release()
+
+    def write(self, lines: Sequence[bytes]) -> None:
+        """Add lines to the open group."""
+        assert self._file is not None
+        if lines:
+            self._file.write(b"".join(line + b"\n" for line in lines))
+
+    def sync(self) -> None:
+        if self._file is not None:
+            self._file.sync()
+
+    def keep(self) -> Position:
+        """The open group stays. How far the journal may be read now."""
+        assert self._file is not None
+        self._file.keep()
+        return Position(self._number, self._file.kept)
+
+    def rollback(self) -> None:
+        if self._file is not None:
+            self._file.rollback()
+
+    def close(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            try:
+                file.settle()
+            finally:
+                file.release()
+
+    def _begin(self, number: int) -> None:
+        self._file = AppendFile(path_of(self._folder, number), self._disk, new=True)
+        self._number = number
+
+
+class JournalReader:
+    """The reading end, from the first segment there is. One thread."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._at = Position(0, 0)
+        self.damaged = 0
+        """Lines that were no changes."""
+
+    def read(self, until: Position, bytes_max: int) -> list[Change]:
+        """The next changes, about ``bytes_max`` of them; empty when all before ``until`` were read."""
+        changes: list[Change] = []
+        for number in segments(self._folder):
+            if number < self._at.segment or number > until.segment:
+                continue
+            if number > self._at.segment:
+                self._at = Position(number, 0)
+            path = path_of(self._folder, number)
+            end = until.size if number == until.segment else path.stat().st_size
+            while self._at.size < end and bytes_max > 0:
+                bytes_max -= self._read(path, min(end - self._at.size, bytes_max), changes)
+            if bytes_max <= 0:
+                break
+        return changes
+
+    def discard(self, *, whole: bool = False) -> None:
+        """Remove the segments that were read to their end and are not written any more; with ``whole`` all that
+        were read.
+        """
+        for number in segments(self._folder):
+            if number < self._at.segment or (whole and number == self._at.segment):
+                path_of(self._folder, number).unlink()
+
+    def _read(self, path: Path, bytes_max: int, changes: list[Change]) -> int:
+        """Take in lines from where we stand, one at least. Returns their bytes."""
+        with path.open("rb") as stream:
+            stream.seek(self._at.size)
+            data = stream.read(bytes_max)
+            data += b"" if data.endswith(b"\n") else stream.readline()
+        for line in data.splitlines():
+            try:
+                changes.append(Change.of_line(line))
+            except (ValueError, TypeError):
+                self.damaged += 1
+        self._at = Position(self._at.segment, self._at.size + max(len(data), 1))
+        return max(len(data), 1)

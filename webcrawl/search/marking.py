@@ -1,0 +1,48 @@
+"""What an index says of itself: which engine wrote it, and how it reads words."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from webcrawl.archive.errors import ArchiveError, translated
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAME = "index.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Marking:
+    """An index is searched as it was written."""
+
+    engine: str
+    """Its import path."""
+    stemmer: str
+
+    def claim(self, folder: Path) -> None:
+        """Mark a new index. Raises ArchiveError where one is that was written otherwise."""
+        there = marking_of(folder)
+        if there is None:
+            with translated(folder):
+                unfinished = folder / f"{NAME}.part"
+                unfinished.write_text(json.dumps(asdict(self)), encoding="utf-8")
+                unfinished.replace(folder / NAME)
+        elif there != self:
+            was = f"SEARCH_ENGINE={there.engine} and SEARCH_STEMMER={there.stemmer}"
+            raise ArchiveError(folder, f"was written with {was}; go on with these, or remove the folder")
+
+
+def marking_of(folder: Path) -> Marking | None:
+    """What the index in a folder says; None where there is none. Raises ArchiveError."""
+    try:
+        found = json.loads((folder / NAME).read_text(encoding="utf-8"))
+        return Marking(str(found["engine"]), str(found["stemmer"]))
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ArchiveError(folder / NAME, f"is damaged: {error}") from error
+    except OSError as error:
+        raise ArchiveError(folder / NAME, error.strerror or str(error)) from error

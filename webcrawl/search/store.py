@@ -1,0 +1,143 @@
+"""The store of ``STORES`` that makes pages findable: a journal with each group, and a process that indexes it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from webcrawl.archive.errors import ArchiveError, translated
+from webcrawl.archive.part import Part
+from webcrawl.search.document import change_of
+from webcrawl.search.engine import load
+from webcrawl.search.journal import Journal, Position, segments
+from webcrawl.search.marking import Marking
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+    from typing import BinaryIO
+
+    from webcrawl.archive.capture import Entry
+
+FOLDER = "search"
+"""In the JOBDIR: the journal, and the index of an engine that has one of its own."""
+
+
+class SearchIndex(Part):
+    """What a page says can be found some seconds after it was fetched. See ``webcrawl.search``."""
+
+    wants_fields = True
+    fields_needed: ClassVar[tuple[str, ...]] = ("text",)
+    settings = ("SEARCH_ENGINE", "SEARCH_URL", "SEARCH_STEMMER", "SEARCH_INTERVAL_SECONDS")
+
+    def __init__(self, directory: Path, *, worker: str, settings: Mapping[str, Any]) -> None:
+        self._folder = directory / FOLDER
+        self._journal = Journal(self._folder)
+        self._asked = {
+            "folder": str(self._folder),
+            "engine": settings["SEARCH_ENGINE"],
+            "url": settings["SEARCH_URL"] or "",
+            "stemmer": settings["SEARCH_STEMMER"],
+            "interval": settings["SEARCH_INTERVAL_SECONDS"],
+        }
+        self._indexer: _Indexer | None = None
+
+    @property
+    def size(self) -> int:
+        return self._journal.size
+
+    def open(self) -> list[str]:
+        path, stemmer = self._asked["engine"], self._asked["stemmer"]
+        left = len(segments(self._folder))
+        done = self._journal.open()
+        if not load(path).is_server:
+            Marking(path, stemmer).claim(self._folder)
+        if left:
+            done.append(f"{FOLDER}: pages of the last run that were not yet indexed are indexed now.")
+        self._indexer = _Indexer(self._folder, self._asked)
+        self._indexer.tell(self._journal.keep())
+        return done
+
+    def roll_if_full(self) -> None:
+        if self._indexer is not None:
+            self._indexer.check()
+        self._journal.roll_if_full()
+
+    def write(self, entries: Sequence[Entry]) -> None:
+        changes = (change_of(entry) for entry in entries)
+        self._journal.write([change.line() for change in changes if change is not None])
+
+    def sync(self) -> None:
+        self._journal.sync()
+
+    def keep(self) -> None:
+        position = self._journal.keep()
+        if self._indexer is not None:
+            self._indexer.tell(position)
+
+    def rollback(self) -> None:
+        self._journal.rollback()
+
+    def close(self) -> None:
+        indexer, self._indexer = self._indexer, None
+        self._journal.close()
+        if indexer is not None:
+            indexer.end()
+
+
+class _Indexer:
+    """The process ``webcrawl.search.indexer``, told how far it may read."""
+
+    def __init__(self, folder: Path, asked: Mapping[str, Any]) -> None:
+        self._folder = folder
+        with translated(folder):
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "webcrawl.search.indexer"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
+                bufsize=0,
+            )
+            self._asked = cast("BinaryIO", self._process.stdin)
+            self._answers = cast("BinaryIO", self._process.stdout)
+            self._handle = self._asked.fileno()
+            os.write(self._handle, json.dumps(asked).encode() + b"\n")
+        os.set_blocking(self._handle, False)
+        self._told: Position | None = None
+        self._said = ""
+
+    def tell(self, position: Position) -> None:
+        """The journal is kept so far. Never waits: where the pipe is full, a later word says more."""
+        if position == self._told:
+            return
+        # One that has ended is noticed by check; what is kept is kept.
+        with suppress(BlockingIOError, BrokenPipeError):
+            os.write(self._handle, b"%d %d\n" % position)
+            self._told = position
+
+    def check(self) -> None:
+        """:raises ArchiveError: the process has ended"""
+        if self._process.poll() is not None:
+            raise self._failure()
+
+    def end(self) -> None:
+        """Let it index what there is, and wait for that. :raises ArchiveError: it could not"""
+        os.set_blocking(self._handle, True)
+        with suppress(BrokenPipeError):
+            os.write(self._handle, b"end\n")
+        self._asked.close()
+        self._process.wait()
+        failure = self._failure()
+        self._answers.close()
+        if self._process.returncode != 0:
+            raise failure
+
+    def _failure(self) -> ArchiveError:
+        """Why it has ended: its own words, or its status."""
+        self._said = self._said or self._answers.read().decode(errors="replace").strip()
+        ended = f"what indexes pages has ended with status {self._process.returncode}"
+        return ArchiveError(self._folder, self._said or ended)
