@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-ROWS = 50_000
+ROWS = 20_000
 """In a row group, and in memory: some 100 MB."""
 MORE = "more"
 
@@ -53,6 +53,7 @@ COLUMNS = {
     "duplicate_of": "string",
     "changed": "bool",
     "language": "category",
+    "links": "int64",
     "urls": "int64",
     "broken": "string",
     "lastmod": "timestamp",

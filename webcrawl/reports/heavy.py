@@ -28,8 +28,12 @@ class HeavyHitters(Generic[Thing]):
     def add(self, thing: Thing, amount: int = 1) -> None:
         """Count ``thing`` once more, or ``amount`` times."""
         self.total += amount
-        self._counts[thing] = self._counts.get(thing, 0) + amount
-        if len(self._counts) >= 2 * self._capacity:
+        counts = self._counts
+        if thing in counts:
+            counts[thing] += amount
+            return
+        counts[thing] = amount
+        if len(counts) >= 2 * self._capacity:
             self._forget()
 
     def most(self, number: int) -> list[tuple[Thing, int]]:
