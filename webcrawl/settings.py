@@ -38,6 +38,10 @@ CANONICAL_RULES = ["escapes", "empty_query"]  # differences between URLs that do
 HOST_RULES_FILE = None  # hosts that are one site under several names: startsWith, endsWith, synonym
 PAGES_PER_KEY_MAX = 0  # requests to one politeness key in all; 0: no limit
 LINKS_PER_PAGE_MAX = 5000
+LINK_TYPES = [  # where a link has to stand in a page to be taken; there are others, "img" for instance
+    *("a", "alternate", "amphtml", "area", "canonical"),
+    *("frame", "iframe", "next", "prev", "refresh"),
+]
 EXCLUSION_FILE = None  # domains or URL prefixes never visited, one a line, with comments
 EXCLUSION_CHECK_SECONDS = 300  # how often that file is looked at
 SITEMAPS_FOLLOW = True  # those that robots.txt names

@@ -36,7 +36,7 @@ ALL = ",".join(
 )
 INDEX = """<html lang=en><head><title>T\x1b[31m\u202ex</title><meta name=description content="Was es ist">
 </head><body><main><h1>Hallo</h1><p>Dies ist ein Text auf Deutsch, der lang genug ist, um erkannt zu werden.</p>
-<a href=a.txt>t</a><a href=feed.xml>f</a><a href=broken.pdf>b</a><a href=doc.pdf>p</a><a href=p.png>i</a>
+<a href=a.txt>t</a><a href=feed.xml>f</a><a href=broken.pdf>b</a><a href=doc.pdf>p</a><img src=p.png alt=i>
 <a href=hidden.pdf>h</a><a href=secret.html>s</a></main></body></html>"""
 TEXT = "This is a plain text in the English language, and it has two lines.\nThis is the other."
 RSS = "<rss><channel><title>F</title><item><link>/by-feed.html</link></item></channel></rss>"
@@ -135,6 +135,7 @@ def origin(folder):
 WIDE = {
     "MIME_TYPES_WANTED": "text/*,application/*,image/*",
     "EXTENSIONS_REFUSED": "zip",
+    "LINK_TYPES": "a,img",
     "RETRY_TIMES": 0,
     "PROCESSING_PROCESSES": 1,
 }
@@ -161,7 +162,7 @@ def test_documents_of_all_kinds_are_pages(crawled):
     assert pages["/"]["language_declared"] == "en"
     assert pages["/"]["text"].startswith("Hallo\n\nDies ist")
     assert pages["/"]["markdown"].startswith("# Hallo\n\nDies ist")
-    assert pages["/"]["tags"]["a"] == 7
+    assert pages["/"]["tags"]["a"] == 6
     assert pages["/a.txt"]["text"].endswith("lines.\nThis is the other.")
     assert pages["/a.txt"]["language"] == "en"
     assert (pages["/feed.xml"]["title"], pages["/feed.xml"]["listing"]) == ("F", "rss")

@@ -21,7 +21,7 @@ from webcrawl.configuration.readers import (
     whole,
 )
 from webcrawl.configuration.setting import ANY, setting
-from webcrawl.documents.links import NOFOLLOW
+from webcrawl.documents.links import FOLLOWED, NOFOLLOW, TYPES
 from webcrawl.documents.sitemap import MAX_BYTES, URLS_MAX
 from webcrawl.scope.useless_extensions import USELESS_EXTENSIONS
 
@@ -57,6 +57,9 @@ class ScopeSettings:
         "to one politeness key in the whole crawl, robots.txt and redirects included; the rest is refused",
     )
     links_per_page_max: int = setting(whole(1, ANY), 5000, "links", "links taken from one page")
+    link_types: tuple[str, ...] = setting(
+        some_of(*sorted(TYPES)), sorted(FOLLOWED), "", "where a link has to stand in a page to be taken"
+    )
     urllength_limit: int = setting(
         whole(0, 1 << 20, zero="no limit"), 2083, "characters", "longest URL followed"
     )

@@ -92,6 +92,7 @@ class BroadSpider(Spider):
             response.url,
             declared,
             links_max=configuration.links_per_page_max,
+            types=frozenset(configuration.link_types),
             agent=machine.rules.agent,
         )
         asked = robots_tags.NOTHING
