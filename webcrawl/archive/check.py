@@ -20,7 +20,7 @@ from webcrawl.archive.members import next_whole_member
 from webcrawl.archive.reading import Damaged, records
 from webcrawl.archive.records import uri, warc_date
 from webcrawl.archive.repair import WARC_FOLDER
-from webcrawl.archive.sortedlines import Sorter
+from webcrawl.archive.sortedlines import CHUNK_BYTES, Sorter
 from webcrawl.archive.warc import OPEN
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Totals:
 class Check:
     """One look at the archives of a crawl: the JOBDIRs of all its workers together."""
 
-    def __init__(self, folders: Sequence[Path], now: float, chunk_bytes: int = 64 << 20) -> None:
+    def __init__(self, folders: Sequence[Path], now: float, chunk_bytes: int = CHUNK_BYTES) -> None:
         """``now``: epoch seconds. ``chunk_bytes``: about a third of the memory that sorting takes."""
         self._folders = folders
         self._now = now

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-CHUNK_BYTES = 64 << 20
+CHUNK_BYTES = 16 << 20
 """Lines that are sorted at once, in bytes of their text; some three times as much in memory."""
 _FAN_IN = 64
 """Files that are merged at a time."""

@@ -1,0 +1,95 @@
+"""pywb replays a crawl that runs and one that has ended, byte for byte. It wants an environment of its own: put its
+``wayback`` on the PATH (``python -m venv V; V/bin/pip install pywb setuptools; PATH=$PATH:$PWD/V/bin``).
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from contextlib import closing, contextmanager
+from socket import create_connection, socket
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+
+from tests.fakeweb import Placement
+from tests.unit.archive.groups import archive
+from tests.unit.archive.samples import NOW, capture, entry, record
+from webcrawl.archive.capture import Entry, Revisit
+from webcrawl.archive.index import SECONDS_MAX
+
+pytestmark = [
+    pytest.mark.soak,
+    pytest.mark.skipif(shutil.which("wayback") is None, reason="pywb is not installed"),
+]
+
+
+@contextmanager
+def replaying(job, folder):
+    """Serves a crawl; gives what asks it for a URL: status and body."""
+    folder.mkdir()
+    paths = f"    index_paths: {job}/index/\n    archive_paths: {job}/warc/\n"
+    (folder / "config.yaml").write_text(f"collections:\n  crawl:\n{paths}")
+    with closing(socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = ["wayback", "-b", "127.0.0.1", "-p", str(port), "-d", str(folder)]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(words, stdout=log, stderr=log, cwd=folder)
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                create_connection(("127.0.0.1", port), 1).close()
+                break
+            except OSError:
+                assert time.monotonic() < deadline, (folder / "log").read_text()
+                time.sleep(0.1)
+
+        def ask(url):
+            try:
+                with urlopen(f"http://127.0.0.1:{port}/crawl/id_/{url}", timeout=30) as answer:
+                    return answer.status, answer.read()
+            except HTTPError as error:
+                return error.code, b""
+
+        yield ask
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def test_every_page_is_replayed_while_the_crawl_runs_and_after_it(serve, start, tmp_path):
+    web = serve(hosts=6, pages=240, seed=3, placements=(Placement("gzip", share=0.2),))
+    crawl = start(web.seeds, RETRY_TIMES=0, POLITENESS_MIN_DELAY=0.5)
+    crawl.until(lambda: (crawl.path / "index").exists())
+    pages = {web.web.url(page): web.web.html(page)[1] for page in web.web.pages()}
+
+    def kept():
+        return [line for line in crawl.lines() if line.get("status") == 200]
+
+    with replaying(crawl.path, tmp_path / "pywb") as ask:
+        crawl.until(lambda: kept() and kept()[-1]["end"] - kept()[0]["end"] > 1.5 * SECONDS_MAX)
+        now = time.time()
+        old = [line["url"] for line in kept() if line["end"] < now - SECONDS_MAX - 3]
+        assert len(old) > 10
+        assert crawl.process.poll() is None
+        assert {url: ask(url) for url in old} == {url: (200, pages[url]) for url in old}
+        crawl.wait(120).assert_ended_well()
+        every = [line["url"] for line in kept()]
+        assert {url: ask(url) for url in every} == {url: (200, pages[url]) for url in every}
+
+
+def test_a_revisit_is_replayed_with_the_payload_that_it_refers_to(tmp_path):
+    original = entry(0, b"<p>the same</p>")
+    same = Revisit("identical-payload-digest", "http://example.test/0", NOW)
+    url = "http://example.test/again"
+    again = capture(url=url, started_at=NOW + 50, payload=b"<p>the same</p>")
+    made = archive(tmp_path / "job", index=True)
+    made.open()
+    made.append([original, Entry(record(url=url, start=NOW + 50), again, same)])
+    made.close()
+    with replaying(tmp_path / "job", tmp_path / "pywb") as ask:
+        assert ask(url) == (200, b"<p>the same</p>")
