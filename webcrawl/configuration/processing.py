@@ -48,5 +48,5 @@ class ProcessingSettings:
         whole(0, 1 << 50, zero="no limit"),
         512 * MIB,
         "bytes",
-        "what a page may take of memory in such a process",
+        "what a page may take of memory in such a process (on Linux)",
     )

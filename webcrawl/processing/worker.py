@@ -88,6 +88,7 @@ def _limit_memory(beyond: int) -> None:
     """Let this process take so many bytes beyond what it has taken to be ready."""
     if not beyond:
         return
+    # Other systems than Linux do not tell what is taken, and some do not limit it.
     with suppress(OSError, ValueError):
         taken = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (taken + beyond, taken + beyond))
