@@ -257,3 +257,4 @@ def test_a_module_that_cannot_be_built_ends_the_crawl_in_words(origin, crawl):
     assert (
         "a process for PROCESSING_MODULES does not start: ImportError: No module named 'heavy'" in done.stderr
     )
+    assert "Traceback" not in done.stderr
