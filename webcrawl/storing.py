@@ -41,12 +41,12 @@ def archive_of(configuration: Configuration, jobdir: Jobdir, settings: BaseSetti
         upload_keep=configuration.warc_upload_keep,
         level=configuration.warc_compression_level,
         log_roll_bytes=configuration.fetch_log_roll_bytes,
-        stores=[(path, store_settings(path, configuration, settings)) for path in _stores(configuration)],
+        stores=[(path, store_settings(path, configuration, settings)) for path in stores_of(configuration)],
         info=info,
     )
 
 
-def _stores(configuration: Configuration) -> list[str]:
+def stores_of(configuration: Configuration) -> list[str]:
     """The import paths of all of them; one that is named by the operator too is there once."""
     own = [LINK_LOG] if configuration.link_log_enabled else []
     return list(dict.fromkeys([*own, *configuration.stores]))

@@ -100,13 +100,15 @@ def test_out_and_in_tell_what_a_recount_does(links, recounted):
     assert ("and more; --limit 0 tells all" in said) == (times > 1)
 
 
-def test_a_crawl_without_it_has_none(serve, crawl, capsys):
-    web = serve(hosts=1, pages=2, seed=3)
-    done = crawl(web.seeds, LINK_LOG_ENABLED=0).assert_ended_well()
-    assert not (done.path / segments.FOLDER).exists()
-    links = in_process("links", capsys, JOBDIR=done.path)
-    refused = links("in", "http://a.test/")
-    assert (refused.status, refused.err) == (2, f"scrapy links: {done.path}: holds no link log (links/)\n")
+def test_a_folder_without_a_link_log_is_told(links, tmp_path):
+    refused = links("in", "http://a.test/", str(tmp_path), str(tmp_path / "none"))
+    assert (refused.status, refused.err.splitlines()) == (
+        2,
+        [
+            f"scrapy links: {tmp_path}: holds no link log (links/)",
+            f"scrapy links: {tmp_path}/none: is no folder",
+        ],
+    )
 
 
 @pytest.mark.parametrize(

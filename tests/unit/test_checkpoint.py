@@ -71,6 +71,20 @@ def test_files_that_never_change_are_shared_and_those_that_grow_are_not(jobdir: 
         assert not (target / name).samefile(jobdir / name)
 
 
+def test_the_link_log_is_in_the_copy_with_its_indexes(jobdir: Path, tmp_path: Path) -> None:
+    stems = ("links/links-20260101000000000", "links/links-20260101000000001")
+    (jobdir / "links").mkdir()
+    for name in (f"{stems[0]}.jsonl.gz", f"{stems[0]}.idx", f"{stems[1]}.jsonl.gz.open", f"{stems[1]}.idx"):
+        (jobdir / name).write_bytes(name.encode())
+    copied = checkpoint.take(jobdir, tmp_path / "copy")
+    assert copied.names == set(names(tmp_path / "copy"))
+    assert {name for name in copied.names if name.startswith("links/")} == {
+        str(path.relative_to(jobdir)) for path in (jobdir / "links").iterdir()
+    }
+    assert (tmp_path / "copy" / f"{stems[0]}.jsonl.gz").samefile(jobdir / f"{stems[0]}.jsonl.gz")
+    assert not (tmp_path / "copy" / f"{stems[1]}.idx").samefile(jobdir / f"{stems[1]}.idx")
+
+
 def test_where_links_are_impossible_files_are_copied(
     jobdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
