@@ -7,6 +7,7 @@ standard error says why.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 LIMIT = 10
 LIMIT_MOST = 1_000
+_SPACES = re.compile(r"\s+")
 BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
 
 
@@ -154,7 +156,7 @@ def as_text(found: Found, *, marked: bool) -> str:
         return "Nothing was found."
     blocks = []
     for number, hit in enumerate(found.hits, start=1):
-        title = printable(_line(hit.title)) or "(no title)"
+        title = printable(_SPACES.sub(" ", hit.title).strip()) or "(no title)"
         about = "  ".join([second(hit.at), *([printable(hit.language)] if hit.language else [])])
         blocks.append(
             f"{number}. {BOLD + title + PLAIN if marked else title}\n"
@@ -169,11 +171,6 @@ def _snippet(pieces: Iterable[Piece], *, marked: bool) -> str:
     """In one line, with nothing of the page's that could steer a terminal."""
     shown = []
     for text, wanted in pieces:
-        said = printable(_line(text), None)
+        said = printable(_SPACES.sub(" ", text), None)
         shown.append(BOLD + said + PLAIN if marked and wanted else said)
     return "".join(shown).strip()
-
-
-def _line(text: str) -> str:
-    """White space that people do not see becomes one space each."""
-    return "".join([" " if character.isspace() else character for character in text])
