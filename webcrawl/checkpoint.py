@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 from webcrawl.contents.sqlite import NAME as CONTENTS
 from webcrawl.errors import CrawlError
 from webcrawl.frontier.backends.sqlite.opening import read_only
+from webcrawl.search import copying
+from webcrawl.search.store import FOLDER as SEARCH
 from webcrawl.traps.stores.sqlite import NAME as TRAPS
 
 if TYPE_CHECKING:
@@ -96,7 +98,17 @@ def _fill(source: Path, target: Path, progress: Callable[[int, int], None] | Non
             _copy_database(source / name, target / name, None)
             _count(copied, target / name, linked=False)
     _copy_archive(source, target, copied)
-    for folder in (target / WARC, target / INDEX, target / LINKS, target):
+    for path in copying.copy(source / SEARCH, target / SEARCH):
+        _sync_file(path)
+        _count(copied, path, linked=path.stat().st_nlink > 1)
+    for folder in (
+        target / WARC,
+        target / INDEX,
+        target / LINKS,
+        target / SEARCH,
+        target / SEARCH / INDEX,
+        target,
+    ):
         if folder.is_dir():
             _sync_folder(folder)
     return copied

@@ -11,7 +11,7 @@ import pytest
 from tests.search_server import SearchServer
 from tests.unit.search.samples import entry
 from webcrawl.archive.errors import ArchiveError
-from webcrawl.search import query
+from webcrawl.search import copying, query
 from webcrawl.search.engine import Options
 from webcrawl.search.engines.tantivy import Tantivy
 from webcrawl.search.indexer import finish_left
@@ -111,6 +111,28 @@ def test_what_a_crawl_left_is_indexed_by_whoever_searches(tmp_path):
     assert found(tmp_path) == ["http://a.test/1"]
     assert segments(tmp_path / FOLDER) == []
     assert not finish_left(tmp_path / FOLDER, engine)
+
+
+def test_a_copy_taken_while_it_is_written_has_everything_in_the_end(tmp_path):
+    one = store(tmp_path / "job")
+    one.open()
+    for number in range(40):
+        keep(one, *(entry(f"http://a.test/{number}/{each}") for each in range(5)))
+        if number == 20:
+            eventually(lambda: found(tmp_path / "job"))
+    assert copying.copy(tmp_path / "job" / FOLDER, tmp_path / "copy" / FOLDER)
+    assert copying.copy(tmp_path, tmp_path / "none") == []
+    keep(one, entry("http://a.test/later"))
+    one.close()
+
+    engine = Tantivy(tmp_path / "copy" / FOLDER, Options(stemmer="english"))
+    finish_left(tmp_path / "copy" / FOLDER, engine)
+    assert engine.search(query.read("words"), 1).count == 200
+    again = store(tmp_path / "copy")
+    again.open()
+    keep(again, entry("http://a.test/later"))
+    again.close()
+    assert engine.search(query.read("words"), 1).count == 201
 
 
 def test_an_index_is_not_gone_on_with_in_another_way(tmp_path):
