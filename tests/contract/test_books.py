@@ -10,7 +10,7 @@ import pytest
 from tests.contract.driven import DrivenSqlite
 from tests.contract.driven_redis import LEASE_SECONDS, DrivenRedis
 from tests.contract.samples import entry, found, pages, robots
-from webcrawl.commands.shared_books import shared_books
+from webcrawl.crawls.shared_books import shared_books
 from webcrawl.errors import CrawlError
 from webcrawl.frontier.backend import Batch, Settled
 from webcrawl.frontier.backends.books import Known

@@ -13,8 +13,8 @@ from tests.crawl import expectation
 from tests.crawl.explaining import asking
 from tests.fakeweb import witness
 from tests.process.crew import Crew
-from webcrawl.commands.shared_crawl import SharedCrawl
 from webcrawl.commands.standing import state_of
+from webcrawl.crawls.shared import SharedCrawl
 from webcrawl.frontier.backend import Command
 
 DELAY = 1.0

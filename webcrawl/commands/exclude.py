@@ -19,8 +19,8 @@ from webcrawl.archive.errors import ArchiveError
 from webcrawl.commands import consequences
 from webcrawl.commands.answering import complain, refuse, refuse_strange_options
 from webcrawl.commands.arguments import BROAD
-from webcrawl.commands.crawl_asked import NOT_FROM_OUTSIDE, crawl_asked
 from webcrawl.configuration import Configuration, check
+from webcrawl.crawls.asked import NOT_FROM_OUTSIDE, crawl_asked
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.scope.exclusion import ExclusionError
 from webcrawl.scope.exclusion_file import Entry, ExclusionFile
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from webcrawl.commands.local_crawl import LocalCrawl
-    from webcrawl.commands.shared_crawl import SharedCrawl
+    from webcrawl.crawls.local import LocalCrawl
+    from webcrawl.crawls.shared import SharedCrawl
     from webcrawl.scope.exclusion import ExclusionList
 
 

@@ -16,8 +16,8 @@ from scrapy.utils.conf import arglist_to_dict
 
 from webcrawl.commands.answering import complain, refuse, refuse_strange_options, tell
 from webcrawl.commands.arguments import BROAD, unknown_arguments
-from webcrawl.commands.crawl_asked import take_settings_of
 from webcrawl.configuration import Configuration, check
+from webcrawl.crawls.asked import take_settings_of
 from webcrawl.errors import CrawlError, Problem
 
 if TYPE_CHECKING:

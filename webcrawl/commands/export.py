@@ -15,9 +15,9 @@ from scrapy.exceptions import UsageError
 
 from webcrawl.commands.answering import complain, refuse, refuse_strange_options
 from webcrawl.commands.arguments import BROAD
-from webcrawl.commands.crawl_asked import take_settings_of
 from webcrawl.configuration import Configuration, check
 from webcrawl.configuration.vocabulary import nearest
+from webcrawl.crawls.asked import take_settings_of
 from webcrawl.errors import Problem
 
 if TYPE_CHECKING:

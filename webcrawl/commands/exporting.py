@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from webcrawl.archive.errors import ArchiveError
 from webcrawl.choices import Choices
 from webcrawl.commands import output
-from webcrawl.commands.crawl_asked import crawl_asked
 from webcrawl.commands.fetch_logs import FetchLogs, folders_of
-from webcrawl.commands.local_crawl import FRONTIER, LocalCrawl
+from webcrawl.crawls.asked import crawl_asked
+from webcrawl.crawls.local import FRONTIER, LocalCrawl
 from webcrawl.errors import CrawlError
 from webcrawl.export import parquet, tree_forms, urls
 from webcrawl.export.seeds import seeds_of
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from webcrawl.commands.shared_crawl import SharedCrawl
     from webcrawl.configuration import Configuration
+    from webcrawl.crawls.shared import SharedCrawl
     from webcrawl.frontier.backends.books import Books
 
 WRONG = (

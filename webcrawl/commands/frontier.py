@@ -15,10 +15,10 @@ from scrapy.exceptions import UsageError
 from webcrawl.commands import agreement, standing
 from webcrawl.commands.answering import complain, refuse, refuse_strange_options, tell
 from webcrawl.commands.arguments import BROAD
-from webcrawl.commands.crawl_asked import NOT_FROM_OUTSIDE, crawl_asked, take_settings_of
-from webcrawl.commands.local_crawl import LocalCrawl
 from webcrawl.configuration import Configuration, check
 from webcrawl.configuration.vocabulary import nearest
+from webcrawl.crawls.asked import NOT_FROM_OUTSIDE, crawl_asked, take_settings_of
+from webcrawl.crawls.local import LocalCrawl
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.frontier.backend import Command as Wanted
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from webcrawl.commands.shared_crawl import SharedCrawl
+    from webcrawl.crawls.shared import SharedCrawl
 
 COMMANDS = {"pause": Wanted.PAUSE, "resume": Wanted.RUN, "stop": Wanted.STOP}
 VERBS = ("status", *COMMANDS, "check")

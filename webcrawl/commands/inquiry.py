@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from webcrawl.archive import fetchlog
 from webcrawl.archive.errors import ArchiveError
 from webcrawl.choices import Choices, politeness_of
-from webcrawl.commands.crawl_asked import crawl_asked
+from webcrawl.crawls.asked import crawl_asked
 from webcrawl.downloadhandlers.addresses import address_rule
 from webcrawl.errors import CrawlError, JobdirUnusable
 from webcrawl.explanation.account import Explanation, Rules, explain
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-    from webcrawl.commands.local_crawl import LocalCrawl
-    from webcrawl.commands.shared_crawl import SharedCrawl
     from webcrawl.configuration import Configuration
+    from webcrawl.crawls.local import LocalCrawl
+    from webcrawl.crawls.shared import SharedCrawl
     from webcrawl.explanation.address import Address
     from webcrawl.explanation.clocks import Clock
     from webcrawl.explanation.visits import Visits

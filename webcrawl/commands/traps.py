@@ -15,8 +15,8 @@ from scrapy.commands import ScrapyCommand
 
 from webcrawl.commands.answering import complain, refuse, tell
 from webcrawl.commands.arguments import BROAD
-from webcrawl.commands.crawl_asked import NOT_FROM_OUTSIDE, crawl_asked
 from webcrawl.configuration import Configuration, check
+from webcrawl.crawls.asked import NOT_FROM_OUTSIDE, crawl_asked
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports import units
 from webcrawl.traps.quarantine import in_words
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from webcrawl.commands.local_crawl import LocalCrawl
-    from webcrawl.commands.shared_crawl import SharedCrawl
+    from webcrawl.crawls.local import LocalCrawl
+    from webcrawl.crawls.shared import SharedCrawl
     from webcrawl.traps.quarantine import Trap
 
 RELEASE, ALL = "release", "all"

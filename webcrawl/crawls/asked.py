@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from scrapy.spiderloader import get_spider_loader
 
-from webcrawl.commands.local_crawl import LocalCrawl
+from webcrawl.crawls.local import LocalCrawl
 
 if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.settings import BaseSettings
 
-    from webcrawl.commands.shared_crawl import SharedCrawl
     from webcrawl.configuration import Configuration
+    from webcrawl.crawls.shared import SharedCrawl
 
 NOT_FROM_OUTSIDE = "a crawl with FRONTIER_BACKEND=memory cannot be looked at from outside"
 
@@ -34,7 +34,7 @@ def crawl_asked(
     """The crawl of ``spider``; None when the settings name none that can be looked at from outside."""
     if configuration.frontier_backend == "redis":
         # Who looks at a folder does not wait for what he does not need.
-        from webcrawl.commands.shared_crawl import SharedCrawl
+        from webcrawl.crawls.shared import SharedCrawl
         from webcrawl.sharing import connection_parameters
 
         return SharedCrawl(

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from webcrawl.commands.shared_books import SharedBooks, shared_books
+from webcrawl.crawls.shared_books import SharedBooks, shared_books
 from webcrawl.frontier.backend import Command
 from webcrawl.frontier.backends.redis.audit import Audit
 from webcrawl.frontier.backends.redis.clocks import uses_of
