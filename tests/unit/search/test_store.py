@@ -95,6 +95,23 @@ def test_after_a_crash_everything_that_was_kept_is_indexed(tmp_path):
     assert found(tmp_path) == ["http://a.test/1", "http://a.test/2", "http://a.test/3"]
 
 
+def test_the_process_ends_with_whoever_started_it_and_leaves_the_journal(tmp_path):
+    one = store(tmp_path, SEARCH_INTERVAL_SECONDS=3600)
+    one.open()
+    eventually(lambda: (tmp_path / FOLDER / "lock").exists())
+    keep(one, entry("http://a.test/1"))
+    one._indexer._asked.close()
+    assert one._indexer._process.wait(PATIENCE) == 0
+    one._indexer._answers.close()
+    one._journal.close()
+    assert segments(tmp_path / FOLDER)
+
+    again = store(tmp_path)
+    again.open()
+    again.close()
+    assert found(tmp_path) == ["http://a.test/1"]
+
+
 def test_what_a_crawl_left_is_indexed_by_whoever_searches(tmp_path):
     one = store(tmp_path, SEARCH_INTERVAL_SECONDS=3600)
     one.open()
