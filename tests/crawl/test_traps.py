@@ -78,9 +78,9 @@ def test_refusals_are_counted_under_their_rule(ended):
 
 
 def test_explain_names_the_pattern_and_how_it_is_released(web, ended):
-    [trap] = [trap for trap in traps(ended) if trap["pattern"].endswith("/days/?d")]
+    [trap] = [trap for trap in traps(ended) if trap["pattern"].endswith("/days/?day")]
     given = {"JOBDIR": ended.path, "FETCH_PRIVATE_ADDRESSES": 1}
-    for url in (f"{web.seeds[0]}days/?d=987654", *trap["samples"][:1]):
+    for url in (f"{web.seeds[0]}days/?day=987654", *trap["samples"][:1]):
         told = own_process(ended.path.parent, "explain", url, "--json", **given).told
         [word] = [word for word in told["scope"]["rules"] if word["rule"] == "trap"]
         assert trap["pattern"] in word["objection"]
@@ -106,7 +106,7 @@ def test_what_is_wrong_with_the_command_is_said(ended, words, said):
 
 
 def test_a_trap_that_is_released_is_queued_again_and_never_judged_again(web, ended, crawl):
-    [trap] = [trap for trap in traps(ended) if trap["pattern"].endswith("/more/page/#/")]
+    [trap] = [trap for trap in traps(ended) if trap["pattern"].endswith("/more/?key")]
     assert trap["withheld"] == 1
     asked = asked_for(web)
     assert traps(ended, "release", trap["id"], "--dry-run")[0]["released_at"] is None
@@ -115,11 +115,11 @@ def test_a_trap_that_is_released_is_queued_again_and_never_judged_again(web, end
     assert released["released_at"] is not None
     crawl(web.seeds, of=ended, CLOSESPIDER_PAGECOUNT=100, **SETTINGS).assert_ended_well()
     new = asked_for(web) - asked
-    pages = sorted(int(url.rstrip("/").rpartition("/")[2]) for url in new if "/more/page/" in url)
+    pages = sorted(int(url.rpartition("=k")[2]) for url in new if "/more/?key=" in url)
     # On from the page that was withheld, each once, far beyond what made it a trap.
     assert len(pages) >= 90
     assert pages == list(range(pages[0], pages[0] + len(pages)))
-    assert set(new) == {url for url in new if "/more/page/" in url}
+    assert set(new) == {url for url in new if "/more/?key=" in url}
     ended.assert_sound()
     assert [one["released_at"] is None for one in traps(ended) if one["id"] == trap["id"]] == [False]
 

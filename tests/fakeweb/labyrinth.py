@@ -291,11 +291,11 @@ def agenda(sight: Sight) -> Leaf:
 @section(TRAPS, "days")
 def days(sight: Sight) -> Leaf:
     """A day by its number, with the next and the one before."""
-    day = int(sight.query.get("d", "20000"))
+    day = int(sight.query.get("day", "20000"))
     return Leaf(
         f"Day {day}",
         ["Nothing planned."],
-        [("next", f"/days/?d={day + 1}"), ("previous", f"/days/?d={day - 1}")],
+        [("next", f"/days/?day={day + 1}"), ("previous", f"/days/?day={day - 1}")],
     )
 
 
@@ -359,7 +359,7 @@ FILTERS = {
 @section(TRAPS, "more")
 def more(sight: Sight) -> Leaf | None:
     """A list with a next page for ever, whose last entries were on its third."""
-    page = natural(sight.path.removeprefix("page/").strip("/") or "1", 10**8)
+    page = natural(sight.query.get("key", "k1").removeprefix("k"), 10**8)
     if page is None:
         return None
     said = (
@@ -367,7 +367,7 @@ def more(sight: Sight) -> Leaf | None:
         if page <= 3
         else ["Nothing found."]
     )
-    return Leaf("More", said, [("next", f"/more/page/{page + 1}/")])
+    return Leaf("More", said, [("next", f"/more/?key=k{page + 1}")])
 
 
 @section(TRAPS, "login")

@@ -6,6 +6,7 @@ pattern is guilty at ``POINTS``, and pages in a row are all that counts.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from webcrawl.traps.dates import Dated, dated, names_a_date, stem_of
@@ -25,8 +26,11 @@ PERIOD = 6.0
 DAY = 3.0
 """Twenty days, or dates found elsewhere: days without anything are many."""
 ONE_PARAMETER = 3.0
-NUMBERED = 2.0
-"""Thirty pages that are numbered, in the path or as those of a list."""
+NUMBERED = 0.02
+"""Three thousand that differ in a number alone, in the path or in one parameter: a site whose pages have next to no
+text looks the same, and is no trap."""
+REPEATS_FROM = 5
+"""Segments of a path from which on it counts that it says one again: trees of folders with short names do so too."""
 WITHOUT_ISSUE = 0.0
 """Pages that lead to no further page of their kind come to an end by themselves."""
 
@@ -53,7 +57,9 @@ def points_of(page: Barren) -> float:
     if page.pattern.endswith((REPEATED, DEEP)):
         if not page.breeds or page.chain < CHAIN_LEAST or via is None or not extends(shape, via):
             return WITHOUT_ISSUE
-        return REPEATS if page.pattern.endswith(REPEATED) else DEEPENS
+        if page.pattern.endswith(DEEP):
+            return DEEPENS
+        return REPEATS if len(shape.segments) >= REPEATS_FROM else WITHOUT_ISSUE
     is_child = via is not None and follows(shape, via)
     when = dated(shape)
     if when is not Dated.NO and names_a_date(shape):
@@ -61,8 +67,13 @@ def points_of(page: Barren) -> float:
         return PERIOD if is_child and page.breeds and when is Dated.PERIOD else DAY
     if not is_child or not page.breeds:
         return WITHOUT_ISSUE
-    if all(map(is_paging_name, shape.parameters)):
+    if all(map(is_paging_name, shape.parameters)) or is_number(shape.parameters):
         return NUMBERED
     if len(shape.parameters) > 1 or any("," in value for value in shape.parameters.values()):
         return COMBINES
     return ONE_PARAMETER
+
+
+def is_number(parameters: Mapping[str, str]) -> bool:
+    """Whether there is one parameter, and it counts something."""
+    return len(parameters) == 1 and all(value.isdecimal() for value in parameters.values())
