@@ -46,7 +46,7 @@ def in_flight(crawl, asked):
     return {url for (url,) in crawl.query("SELECT url FROM queue")} & set(asked)
 
 
-@pytest.mark.parametrize("seen", ["exact", "bloom"])
+@pytest.mark.parametrize("seen", ["exact", pytest.param("bloom", marks=pytest.mark.soak)])
 def test_twenty_kills_lose_nothing(serve, start, crawl, draw, seen):
     web = serve(hosts=40, pages=PAGES, zipf=0.5, seed=9)
     kills = KILLS if seen == "exact" else 5
