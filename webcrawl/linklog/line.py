@@ -88,7 +88,9 @@ class Linking(NamedTuple):
 def written(record: FetchRecord, links: Sequence[LinkRow], rules: CanonicalRules) -> Written:
     """The line of a fetched page; its ``status`` is set."""
     [known_as] = canonical_all([record.url], rules)
-    said = [f'{{"page":{_text(record.url)},"at":{round(record.end, 6)!r},"status":{record.status}']
+    # The index has the same number to the last digit: by it the last line of a page is told.
+    at = round(record.end, 6)
+    said = [f'{{"page":{_text(record.url)},"at":{at!r},"status":{record.status}']
     if known_as != record.url:
         said.append(f'"canonical":{_text(known_as)}')
     facts = ((name, record.extra.get(name)) for name in FACTS)
@@ -98,7 +100,7 @@ def written(record: FetchRecord, links: Sequence[LinkRow], rules: CanonicalRules
     line = _line(said, packed, different, _as_they_are)
     if line.translate(None, _STEERING) != line:
         line = _line(said, packed, different, _each)
-    return Written(line + b"\n", fingerprint(known_as), record.end, targets)
+    return Written(line + b"\n", fingerprint(known_as), at, targets)
 
 
 def _line(

@@ -42,6 +42,13 @@ def test_of_a_page_that_was_fetched_again_the_last_line_counts(tmp_path, monkeyp
     assert logs.of("http://d.test/") is None
 
 
+def test_the_last_line_is_known_by_a_time_of_any_fineness(tmp_path):
+    first, last = 1_795_303_274.7013891, 1_795_303_280.7094689
+    kept(tmp_path, [page(A, [B], first)], [page(A, [C], last)])
+    assert [[link.to for link in each.links] for each in LinkLogs([tmp_path]).pages()] == [[C]]
+    assert pages_to(LinkLogs([tmp_path]), C) == [A]
+
+
 def test_a_line_that_came_twice_counts_once(tmp_path):
     kept(tmp_path, [page(A, [B])], [page(A, [B])])
     assert pages_to(LinkLogs([tmp_path]), B) == [A]
