@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 
 
-def run(test: Coroutine[Any, Any, Any], loop: str = "uvloop") -> Any:
-    """Run a test to its end; nothing of it may be left over."""
+def run(test: Coroutine[Any, Any, Any], loop: str = "uvloop", within: float = 10) -> Any:
+    """Run a test to its end, at most so many seconds; nothing of it may be left over."""
 
     async def checked() -> Any:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(within):
             result = await test
         for _ in range(50):
             left = asyncio.all_tasks() - {asyncio.current_task()}

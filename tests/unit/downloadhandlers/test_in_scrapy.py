@@ -81,7 +81,7 @@ def test_a_crawl_ends_cleanly(tmp_path: Path) -> None:
             ):
                 assert complaint not in err
 
-    run(test(), "asyncio")
+    run(test(), "asyncio", within=60)
 
 
 @pytest.mark.parametrize(
@@ -95,4 +95,4 @@ def test_fetch_and_shell_work(tmp_path: Path, arguments: tuple[str, ...]) -> Non
             assert "Unclosed" not in err
             assert "Traceback" not in err
 
-    run(test(), "asyncio")
+    run(test(), "asyncio", within=60)
