@@ -131,7 +131,7 @@ def test_what_was_explained_while_all_worked_came_true(story):
         assert one["conclusion"]["leased"] is (None if one["key"]["holder"] else False)
         hit = asked.get(one["url"]["resolved"])
         if one["conclusion"]["fate"] == "waits":
-            assert hit.start > one["clocks"]["earliest_at"] - 0.25
+            assert hit.start > one["clocks"]["earliest_at"] - 0.05
         else:
             assert (one["conclusion"]["rule"], hit) == ("robots", None)
 

@@ -15,9 +15,9 @@ from scrapy.exceptions import UsageError
 from webcrawl.commands import agreement, standing
 from webcrawl.commands.answering import complain, refuse, refuse_strange_options, tell
 from webcrawl.commands.arguments import BROAD
-from webcrawl.configuration import Configuration, check
+from webcrawl.configuration import check
 from webcrawl.configuration.vocabulary import nearest
-from webcrawl.crawls.asked import NOT_FROM_OUTSIDE, crawl_asked, take_settings_of
+from webcrawl.crawls.asked import crawl_named, take_settings_of
 from webcrawl.crawls.local import LocalCrawl
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.frontier.backend import Command as Wanted
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from webcrawl.crawls.shared import SharedCrawl
 
 COMMANDS = {"pause": Wanted.PAUSE, "resume": Wanted.RUN, "stop": Wanted.STOP}
 VERBS = ("status", *COMMANDS, "check")
@@ -82,7 +81,8 @@ class Command(ScrapyCommand):
             self.exitcode = 1
 
     def _carry_out(self, verb: str, opts: argparse.Namespace) -> int:
-        crawl = self._crawl(opts.spider)
+        assert self.settings is not None
+        crawl = crawl_named(self.settings, opts.spider)
         if verb == "status":
             found = crawl.standing()
             tell(standing.as_json(crawl, found) if opts.json else standing.as_text(crawl, found))
@@ -98,16 +98,6 @@ class Command(ScrapyCommand):
             )
         crawl.command(COMMANDS[verb], wait=opts.wait, tell=tell)
         return 0
-
-    def _crawl(self, spider: str) -> SharedCrawl | LocalCrawl:
-        assert self.settings is not None
-        configuration = Configuration.from_settings(self.settings)
-        crawl = crawl_asked(self.settings, configuration, spider)
-        if crawl is not None:
-            return crawl
-        if configuration.frontier_backend == "memory":
-            raise CrawlError(NOT_FROM_OUTSIDE)
-        raise CrawlError("which crawl? give -s REDIS_URL=... for one on Redis, or -s JOBDIR=DIR")
 
 
 def _wrong_words(args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:

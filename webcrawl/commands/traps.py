@@ -15,8 +15,8 @@ from scrapy.commands import ScrapyCommand
 
 from webcrawl.commands.answering import complain, refuse, tell
 from webcrawl.commands.arguments import BROAD
-from webcrawl.configuration import Configuration, check
-from webcrawl.crawls.asked import NOT_FROM_OUTSIDE, crawl_asked
+from webcrawl.configuration import check
+from webcrawl.crawls.asked import crawl_named
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports import units
 from webcrawl.traps.quarantine import in_words
@@ -78,7 +78,8 @@ class Command(ScrapyCommand):
             self.exitcode = 1
 
     def _carry_out(self, args: list[str], opts: argparse.Namespace) -> None:
-        crawl = self._crawl(opts.spider)
+        assert self.settings is not None
+        crawl = crawl_named(self.settings, opts.spider)
         traps = crawl.traps()
         if not args:
             tell(_as_json(crawl, traps) if opts.json else _as_text(crawl, traps))
@@ -91,16 +92,6 @@ class Command(ScrapyCommand):
             tell(_as_json(crawl, chosen))
         else:
             tell(_released(crawl, chosen, dry_run=opts.dry_run))
-
-    def _crawl(self, spider: str) -> SharedCrawl | LocalCrawl:
-        assert self.settings is not None
-        configuration = Configuration.from_settings(self.settings)
-        crawl = crawl_asked(self.settings, configuration, spider)
-        if crawl is not None:
-            return crawl
-        if configuration.frontier_backend == "memory":
-            raise CrawlError(NOT_FROM_OUTSIDE)
-        raise CrawlError("which crawl? give -s REDIS_URL=... for one on Redis, or -s JOBDIR=DIR")
 
 
 def _wrong_words(args: Sequence[str], opts: argparse.Namespace) -> Iterator[Problem]:

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from scrapy.spiderloader import get_spider_loader
 
+from webcrawl.configuration import Configuration
 from webcrawl.crawls.local import LocalCrawl
+from webcrawl.errors import CrawlError
 
 if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.settings import BaseSettings
 
-    from webcrawl.configuration import Configuration
     from webcrawl.crawls.shared import SharedCrawl
 
 NOT_FROM_OUTSIDE = "a crawl with FRONTIER_BACKEND=memory cannot be looked at from outside"
@@ -26,6 +27,17 @@ def take_settings_of(name: str, settings: BaseSettings) -> type[Spider] | None:
     spider = loader.load(name)
     spider.update_settings(settings)
     return spider
+
+
+def crawl_named(settings: BaseSettings, spider: str) -> SharedCrawl | LocalCrawl:
+    """The crawl that the settings name. :raises CrawlError: they name none that can be looked at from outside"""
+    configuration = Configuration.from_settings(settings)
+    crawl = crawl_asked(settings, configuration, spider)
+    if crawl is not None:
+        return crawl
+    if configuration.frontier_backend == "memory":
+        raise CrawlError(NOT_FROM_OUTSIDE)
+    raise CrawlError("which crawl? give -s REDIS_URL=... for one on Redis, or -s JOBDIR=DIR")
 
 
 def crawl_asked(

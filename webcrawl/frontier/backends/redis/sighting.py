@@ -54,13 +54,15 @@ async def sighting_of(
     settings = await control.settings()
     key = key_of(settings)
     reader = Reader(control.server, control.spider, shard_of(key, len(control.shards)))
+    # Before the look: a URL that is queued then may be asked for while the rest is read.
+    now = await control.now()
     found = await _look(reader, key, fingerprint)
     for _ in range(LOOKS - 1):
         if found.agrees:
             break
         found = await _look(reader, key, fingerprint)
     return Sighting(
-        now=await control.now(),
+        now=now,
         known=found.state is not None,
         state=found.state,
         entry=found.entry,
