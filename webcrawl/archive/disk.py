@@ -147,3 +147,38 @@ class AppendFile:
         with translated(self.path):
             self._disk.truncate(self._handle, self.kept)
         self._overhang = self._torn = False
+
+
+class OneFile:
+    """What the life of a group comes to for whoever writes one file at a time, as long as it has one."""
+
+    _file: AppendFile | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes in the current file, the open group included."""
+        return 0 if self._file is None else self._file.size
+
+    def sync(self) -> None:
+        """Bring the open group to the disk. Raises ArchiveError."""
+        if self._file is not None:
+            self._file.sync()
+
+    def keep(self) -> None:
+        """The open group stays."""
+        if self._file is not None:
+            self._file.keep()
+
+    def rollback(self) -> None:
+        """Forget the open group. Never raises."""
+        if self._file is not None:
+            self._file.rollback()
+
+    def let_go(self) -> None:
+        """Close the file, behind what was kept. Raises ArchiveError; what was kept is durable."""
+        file, self._file = self._file, None
+        if file is not None:
+            try:
+                file.settle()
+            finally:
+                file.release()

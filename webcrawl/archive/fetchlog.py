@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from isal import igzip_lib
 
 from webcrawl.archive import rotation
-from webcrawl.archive.disk import AppendFile, Disk
+from webcrawl.archive.disk import AppendFile, Disk, OneFile
 from webcrawl.archive.errors import ArchiveError, translated
 from webcrawl.archive.part import Part
 
@@ -80,7 +80,7 @@ def read(
                 yield from _objects(stream, directory / f"fetch-{part}.jsonl", on_damage, holding)
 
 
-class FetchLog(Part):
+class FetchLog(OneFile, Part):
     """Writes ``fetch.jsonl`` in groups as ``AppendFile`` defines them, and rotates it by size.
 
     Lines are complete at the end of every group. One thread at a time; compression has its own.
@@ -101,11 +101,6 @@ class FetchLog(Part):
         self._disk = disk or Disk()
         self._compressor = compressor or rotation.Compressor(directory, self._disk)
         self._file: AppendFile | None = None
-
-    @property
-    def size(self) -> int:
-        """Bytes in the current file, the open group included."""
-        return 0 if self._file is None else self._file.size
 
     def open(self) -> tuple[()]:
         """Open the file, after a repair, and compress what an earlier run left plain. Raises ArchiveError."""
@@ -134,30 +129,10 @@ class FetchLog(Part):
         file.release()
         self._compressor.start()
 
-    def sync(self) -> None:
-        """Bring the open group to the disk. Raises ArchiveError."""
-        if self._file is not None:
-            self._file.sync()
-
-    def keep(self) -> None:
-        """The open group stays."""
-        if self._file is not None:
-            self._file.keep()
-
-    def rollback(self) -> None:
-        """Forget the open group. Never raises."""
-        if self._file is not None:
-            self._file.rollback()
-
     def close(self) -> None:
         """Close the file and wait for the compression. Raises ArchiveError; what was kept is durable."""
-        file, self._file = self._file, None
         try:
-            if file is not None:
-                try:
-                    file.settle()
-                finally:
-                    file.release()
+            self.let_go()
         finally:
             self._compressor.wait()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from webcrawl.archive.disk import AppendFile, Disk
+from webcrawl.archive.disk import AppendFile, Disk, OneFile
 from webcrawl.archive.errors import translated
 from webcrawl.archive.part import Part
 from webcrawl.archive.repair import cut_lines
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from webcrawl.archive.capture import Entry
 
 
-class LineFile(Part):
+class LineFile(OneFile, Part):
     """Derive from it, give the file a ``name``, and say which ``lines`` an entry makes.
 
     A group is in the file whole or not at all. After a crash the file ends with a whole line; lines of requests that
@@ -38,10 +38,6 @@ class LineFile(Part):
     def lines(self, entry: Entry) -> Iterable[bytes]:
         """What the file gets of a finished request: any number of lines, without their ends."""
 
-    @property
-    def size(self) -> int:
-        return 0 if self._file is None else self._file.size
-
     def open(self) -> list[str]:
         with translated(self._path):
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -53,22 +49,5 @@ class LineFile(Part):
         assert self._file is not None
         self._file.write(b"".join(line + b"\n" for entry in entries for line in self.lines(entry)))
 
-    def sync(self) -> None:
-        if self._file is not None:
-            self._file.sync()
-
-    def keep(self) -> None:
-        if self._file is not None:
-            self._file.keep()
-
-    def rollback(self) -> None:
-        if self._file is not None:
-            self._file.rollback()
-
     def close(self) -> None:
-        file, self._file = self._file, None
-        if file is not None:
-            try:
-                file.settle()
-            finally:
-                file.release()
+        self.let_go()

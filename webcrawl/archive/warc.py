@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isal import isal_zlib
 
-from webcrawl.archive.disk import AppendFile, Disk
+from webcrawl.archive.disk import AppendFile, Disk, OneFile
 from webcrawl.archive.errors import translated
 from webcrawl.archive.metadata import facts_of
 from webcrawl.archive.part import Part
@@ -44,7 +44,7 @@ def stamp(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y%m%d%H%M%S%f")[:17]
 
 
-class WarcWriter(Part):
+class WarcWriter(OneFile, Part):
     """Writes exchanges into ``<prefix>-<time>-<serial>-<worker>.warc.gz``.
 
     A file is created with the first exchange that goes into it and carries ``.open`` behind its name until it
@@ -87,11 +87,6 @@ class WarcWriter(Part):
         """The name the current file will have once closed."""
         return None if self._file is None else self._file.path.name.removesuffix(OPEN)
 
-    @property
-    def size(self) -> int:
-        """Bytes in the current file, the open group included."""
-        return 0 if self._file is None else self._file.size
-
     def write(self, entries: Sequence[Entry]) -> None:
         """Add the exchanges of all entries that have one. Raises ArchiveError; the owner then calls ``rollback``."""
         for entry in entries:
@@ -127,21 +122,6 @@ class WarcWriter(Part):
         """
         if self._file is not None and self._file.size >= self._roll_bytes:
             self._finish(self._file)
-
-    def sync(self) -> None:
-        """Bring the open group to the disk. Raises ArchiveError."""
-        if self._file is not None:
-            self._file.sync()
-
-    def keep(self) -> None:
-        """The open group stays."""
-        if self._file is not None:
-            self._file.keep()
-
-    def rollback(self) -> None:
-        """Forget the open group. Never raises."""
-        if self._file is not None:
-            self._file.rollback()
 
     def close(self) -> None:
         """Give the current file its final name. Raises ArchiveError: it then waits, whole, for the repair."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from isal import isal_zlib
 
-from webcrawl.archive.disk import AppendFile, Disk
+from webcrawl.archive.disk import AppendFile, Disk, OneFile
 from webcrawl.archive.errors import translated
 from webcrawl.archive.part import Part
 from webcrawl.archive.warc import GZIP_MEMBER, stamp
@@ -35,7 +35,7 @@ REDIRECT = "redirect"
 """The type of the one link that a redirect is."""
 
 
-class LinkLog(Part):
+class LinkLog(OneFile, Part):
     """Writes a line for each page that was answered, in members of whole groups, into segments that roll by size.
 
     A group is in the segment whole or not at all. The index grows behind it, when the group is kept.
@@ -63,10 +63,6 @@ class LinkLog(Part):
         self._index: int | None = None
         self._blocks: list[bytes] = []
 
-    @property
-    def size(self) -> int:
-        return 0 if self._file is None else self._file.size
-
     def open(self) -> list[str]:
         folder = self._directory / segments.FOLDER
         with translated(folder):
@@ -92,13 +88,8 @@ class LinkLog(Part):
         if lines:
             self._add(lines)
 
-    def sync(self) -> None:
-        if self._file is not None:
-            self._file.sync()
-
     def keep(self) -> None:
-        if self._file is not None:
-            self._file.keep()
+        super().keep()
         blocks, self._blocks = self._blocks, []
         if self._index is None or not blocks:
             return
@@ -110,8 +101,7 @@ class LinkLog(Part):
 
     def rollback(self) -> None:
         self._blocks = []
-        if self._file is not None:
-            self._file.rollback()
+        super().rollback()
 
     def close(self) -> None:
         self._close_segment()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from webcrawl.archive.disk import AppendFile, Disk
+from webcrawl.archive.disk import AppendFile, Disk, OneFile
 from webcrawl.archive.errors import translated
 from webcrawl.archive.repair import cut_lines
 from webcrawl.search.document import Change
@@ -46,7 +46,7 @@ def path_of(folder: Path, segment: int) -> Path:
     return folder / f"journal-{segment:08}.jsonl"
 
 
-class Journal:
+class Journal(OneFile):
     """The writing end. One thread; a group of lines is kept whole or not at all, as in ``AppendFile``."""
 
     def __init__(self, folder: Path, disk: Disk | None = None) -> None:
@@ -54,10 +54,6 @@ class Journal:
         self._disk = disk or Disk()
         self._file: AppendFile | None = None
         self._number = 0
-
-    @property
-    def size(self) -> int:
-        return 0 if self._file is None else self._file.size
 
     def open(self) -> list[str]:
         """Repair what a crash left and begin a segment behind it. Returns sentences about what was done."""
@@ -84,27 +80,14 @@ class Journal:
         if lines:
             self._file.write(b"".join(line + b"\n" for line in lines))
 
-    def sync(self) -> None:
-        if self._file is not None:
-            self._file.sync()
-
-    def keep(self) -> Position:
-        """The open group stays. How far the journal may be read now."""
+    @property
+    def position(self) -> Position:
+        """How far it may be read: to the end of what was kept."""
         assert self._file is not None
-        self._file.keep()
         return Position(self._number, self._file.kept)
 
-    def rollback(self) -> None:
-        if self._file is not None:
-            self._file.rollback()
-
     def close(self) -> None:
-        file, self._file = self._file, None
-        if file is not None:
-            try:
-                file.settle()
-            finally:
-                file.release()
+        self.let_go()
 
     def _begin(self, number: int) -> None:
         self._file = AppendFile(path_of(self._folder, number), self._disk, new=True)

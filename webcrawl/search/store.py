@@ -59,7 +59,8 @@ class SearchIndex(Part):
         if left:
             done.append(f"{FOLDER}: pages of the last run that were not yet indexed are indexed now.")
         self._indexer = _Indexer(self._folder, self._asked)
-        self._indexer.tell(self._journal.keep())
+        self._journal.keep()
+        self._indexer.tell(self._journal.position)
         return done
 
     def roll_if_full(self) -> None:
@@ -75,7 +76,8 @@ class SearchIndex(Part):
         self._journal.sync()
 
     def keep(self) -> None:
-        position = self._journal.keep()
+        self._journal.keep()
+        position = self._journal.position
         if self._indexer is not None:
             self._indexer.tell(position)
 

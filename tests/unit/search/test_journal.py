@@ -23,7 +23,8 @@ def keep(writer, *urls):
     writer.roll_if_full()
     writer.write([change(url, "text of " + url).line() for url in urls])
     writer.sync()
-    return writer.keep()
+    writer.keep()
+    return writer.position
 
 
 def read(reader, position, bytes_max=1 << 20):
