@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from webcrawl.archive.check import Check
@@ -21,8 +20,9 @@ from webcrawl.archive.index import INDEX_FOLDER, build, index_path, write_lines
 from webcrawl.archive.reading import Damaged
 from webcrawl.archive.repair import WARC_FOLDER
 from webcrawl.archive.sortedlines import merged
-from webcrawl.commands.answering import complain, refuse, refuse_strange_options, tell
-from webcrawl.configuration import Configuration, check
+from webcrawl.command import ProjectCommand
+from webcrawl.commands.answering import complain, refuse, tell
+from webcrawl.configuration import Configuration
 from webcrawl.configuration.vocabulary import nearest
 from webcrawl.errors import Problem
 from webcrawl.reports import units
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 VERBS = ("check", "index")
 
 
-class Command(ScrapyCommand):
+class Command(ProjectCommand):
     requires_project = True
     requires_crawler_process = False
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as Scrapy declares it
@@ -62,14 +62,11 @@ class Command(ScrapyCommand):
         parser.add_argument("-o", metavar="FILE", dest="merged", help="index: all indexes in one file")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        assert self.settings is not None
-        known = frozenset(self.settings)
         super().process_options(args, opts)
-        refuse_strange_options("archive", args)
         if not args:
             raise UsageError
         problems = list(_wrong_words(args[0], opts))
-        problems += check(self.settings, [item.partition("=")[0] for item in opts.set], known)
+        problems += self.wrong_settings()
         if problems:
             refuse("archive", problems)
 

@@ -9,13 +9,12 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from scrapy.commands import ScrapyCommand
-
 from webcrawl.archive.errors import ArchiveError
 from webcrawl.choices import politeness_of, shared_clocks_of
-from webcrawl.commands.answering import complain, refuse_strange_options, tell
+from webcrawl.command import ProjectCommand
+from webcrawl.commands.answering import complain, tell
 from webcrawl.commands.fetch_logs import FetchLogs, folders_of, plain
-from webcrawl.configuration import Configuration, check
+from webcrawl.configuration import Configuration
 from webcrawl.hosts.groups import GroupsError
 from webcrawl.reports import units
 from webcrawl.reports.audit import TOLERANCE_SECONDS, Audit, Rules, Totals
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from webcrawl.reports.requests import Merged, Request
 
 
-class Command(ScrapyCommand):
+class Command(ProjectCommand):
     requires_project = True
     requires_crawler_process = False
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as Scrapy declares it
@@ -65,19 +64,13 @@ class Command(ScrapyCommand):
         )
         parser.add_argument("--json", action="store_true", help="as one JSON object")
 
-    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        assert self.settings is not None
-        known = frozenset(self.settings)
-        super().process_options(args, opts)
-        refuse_strange_options("audit", args)
-        self._problems = check(self.settings, [item.partition("=")[0] for item in opts.set], known)
-
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        problems = self.wrong_settings()
         assert self.settings is not None
-        configuration = Configuration() if self._problems else Configuration.from_settings(self.settings)
+        configuration = Configuration() if problems else Configuration.from_settings(self.settings)
         folders, wrong = folders_of(args, configuration)
-        if self._problems or wrong:
-            self.exitcode = complain("audit", [*self._problems, *wrong])
+        if problems or wrong:
+            self.exitcode = complain("audit", [*problems, *wrong])
             return
         logs = FetchLogs(folders, configuration)
         try:

@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from webcrawl.commands.answering import complain, refuse, refuse_strange_options
+from webcrawl.command import ProjectCommand
+from webcrawl.commands.answering import complain, refuse
 from webcrawl.configuration import Configuration, check
 from webcrawl.contact import is_contact
 from webcrawl.errors import Problem
@@ -27,7 +27,7 @@ ADDRESSES = "BOTPAGE_ADDRESSES"
 STANDARD_OUTPUT = "-"
 
 
-class Command(ScrapyCommand):
+class Command(ProjectCommand):
     requires_project = True
     requires_crawler_process = False
 
@@ -58,13 +58,11 @@ class Command(ScrapyCommand):
         )
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        assert self.settings is not None
-        known = frozenset(self.settings)
         super().process_options(args, opts)
-        refuse_strange_options("botpage", args)
+        assert self.settings is not None
         if args:
             raise UsageError
-        problems = check(self.settings, [item.partition("=")[0] for item in opts.set], known)
+        problems = self.wrong_settings()
         if not problems:
             listed = [
                 str(address) for address in Configuration.from_settings(self.settings).botpage_addresses

@@ -10,14 +10,14 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from webcrawl.archive.errors import ArchiveError
+from webcrawl.command import ProjectCommand
 from webcrawl.commands import letter
-from webcrawl.commands.answering import complain, refuse_strange_options, tell
+from webcrawl.commands.answering import complain, tell
 from webcrawl.commands.fetch_logs import FetchLogs, folders_of
-from webcrawl.configuration import Configuration, check
+from webcrawl.configuration import Configuration
 from webcrawl.errors import Problem
 from webcrawl.reports.complaint import Complaint
 from webcrawl.reports.moments import read_moment
@@ -32,7 +32,7 @@ LISTED = 1000
 _HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\]")
 
 
-class Command(ScrapyCommand):
+class Command(ProjectCommand):
     requires_project = True
     requires_crawler_process = False
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as Scrapy declares it
@@ -65,20 +65,14 @@ class Command(ScrapyCommand):
         )
         add("--json", action="store_true", help="as one JSON object")
 
-    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        assert self.settings is not None
-        known = frozenset(self.settings)
-        super().process_options(args, opts)
-        refuse_strange_options("complaint", args)
-        self._problems = check(self.settings, [item.partition("=")[0] for item in opts.set], known)
-
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        problems = self.wrong_settings()
         if not args:
             raise UsageError
         assert self.settings is not None
-        configuration = Configuration() if self._problems else Configuration.from_settings(self.settings)
+        configuration = Configuration() if problems else Configuration.from_settings(self.settings)
         folders, wrong = folders_of(args[1:], configuration)
-        if problems := [*self._problems, *_wrong(args[0], opts), *wrong]:
+        if problems := [*problems, *_wrong(args[0], opts), *wrong]:
             self.exitcode = complain("complaint", problems)
             return
         complaint = Complaint(domain_of(args[0]) or "", opts.begin, opts.end, opts.listed)

@@ -12,14 +12,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from webcrawl.archive.errors import ArchiveError
+from webcrawl.command import ProjectCommand
 from webcrawl.commands import consequences
-from webcrawl.commands.answering import complain, refuse, refuse_strange_options
+from webcrawl.commands.answering import complain, refuse
 from webcrawl.commands.arguments import BROAD
-from webcrawl.configuration import Configuration, check
+from webcrawl.configuration import Configuration
 from webcrawl.crawls.asked import NOT_FROM_OUTSIDE, crawl_asked
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.scope.exclusion import ExclusionError
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from webcrawl.scope.exclusion import ExclusionList
 
 
-class Command(ScrapyCommand):
+class Command(ProjectCommand):
     requires_project = True
     requires_crawler_process = False
 
@@ -73,14 +73,11 @@ class Command(ScrapyCommand):
         )
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        assert self.settings is not None
-        known = frozenset(self.settings)
         super().process_options(args, opts)
-        refuse_strange_options("exclude", args)
         if not args and not opts.now:
             raise UsageError
         problems = [*_wrong_words(args, opts), *self._take_places(opts)]
-        problems += check(self.settings, [item.partition("=")[0] for item in opts.set], known)
+        problems += self.wrong_settings()
         if problems:
             refuse("exclude", problems)
 

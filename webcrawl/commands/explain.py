@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.utils.conf import arglist_to_dict
 
-from webcrawl.commands.answering import complain, refuse, refuse_strange_options, tell
+from webcrawl.command import ProjectCommand
+from webcrawl.commands.answering import complain, refuse, tell
 from webcrawl.commands.arguments import BROAD, unknown_arguments
-from webcrawl.configuration import Configuration, check
+from webcrawl.configuration import Configuration
 from webcrawl.crawls.asked import take_settings_of
 from webcrawl.errors import CrawlError, Problem
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Command(ScrapyCommand):
+class Command(ProjectCommand):
     requires_project = True
     requires_crawler_process = False
 
@@ -54,16 +54,14 @@ class Command(ScrapyCommand):
         add("--json", action="store_true", help="one JSON object")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        assert self.settings is not None
-        known = frozenset(self.settings)
         super().process_options(args, opts)
-        refuse_strange_options("explain", args)
+        assert self.settings is not None
         if not args:
             raise UsageError
         problems = list(_wrong_words(args, opts))
         spider = take_settings_of(opts.spider, self.settings)
         self._domains: object = getattr(spider, "allowed_domains", None)
-        problems += check(self.settings, [item.partition("=")[0] for item in opts.set], known)
+        problems += self.wrong_settings()
         if problems:
             refuse("explain", problems)
 

@@ -10,12 +10,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from webcrawl.commands.answering import complain, refuse, refuse_strange_options
+from webcrawl.command import ProjectCommand
+from webcrawl.commands.answering import complain, refuse
 from webcrawl.commands.arguments import BROAD
-from webcrawl.configuration import Configuration, check
+from webcrawl.configuration import Configuration
 from webcrawl.configuration.vocabulary import nearest
 from webcrawl.crawls.asked import take_settings_of
 from webcrawl.errors import Problem
@@ -28,7 +28,7 @@ FORMS = {"tree": ("text", "json", "html"), "urls": ("text", "json"), "seeds": ("
 _ONLY = {"state": "urls", "depth": "tree", "most": "tree", "by": "seeds"}
 
 
-class Command(ScrapyCommand):
+class Command(ProjectCommand):
     requires_project = True
     requires_crawler_process = False
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as Scrapy declares it
@@ -59,15 +59,13 @@ class Command(ScrapyCommand):
         add("--spider", metavar="NAME", default=BROAD, help="whose crawl on Redis (default: %(default)s)")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        assert self.settings is not None
-        known = frozenset(self.settings)
         super().process_options(args, opts)
-        refuse_strange_options("export", args)
+        assert self.settings is not None
         if not args:
             raise UsageError
         problems = list(_wrong_words(args[0], opts))
         take_settings_of(opts.spider, self.settings)
-        problems += check(self.settings, [item.partition("=")[0] for item in opts.set], known)
+        problems += self.wrong_settings()
         if problems:
             refuse("export", problems)
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from webcrawl.command import ProjectCommand
 from webcrawl.commands import agreement, standing
-from webcrawl.commands.answering import complain, refuse, refuse_strange_options, tell
+from webcrawl.commands.answering import complain, refuse, tell
 from webcrawl.commands.arguments import BROAD
-from webcrawl.configuration import check
 from webcrawl.configuration.vocabulary import nearest
 from webcrawl.crawls.asked import crawl_named, take_settings_of
 from webcrawl.crawls.local import LocalCrawl
@@ -32,7 +31,7 @@ VERBS = ("status", *COMMANDS, "check")
 _OPTIONS = {"json": ("status", "check"), "wait": tuple(COMMANDS), "mend": ("check",)}
 
 
-class Command(ScrapyCommand):
+class Command(ProjectCommand):
     requires_project = True
     requires_crawler_process = False
 
@@ -59,15 +58,13 @@ class Command(ScrapyCommand):
         parser.add_argument("--mend", action="store_true", help="check: repair what does not agree")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        assert self.settings is not None
-        known = frozenset(self.settings)
         super().process_options(args, opts)
-        refuse_strange_options("frontier", args)
+        assert self.settings is not None
         if not args:
             raise UsageError
         problems = list(_wrong_words(args, opts))
         take_settings_of(opts.spider, self.settings)
-        problems += check(self.settings, [item.partition("=")[0] for item in opts.set], known)
+        problems += self.wrong_settings()
         if problems:
             refuse("frontier", problems)
 

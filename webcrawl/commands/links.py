@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from webcrawl.commands.answering import complain, refuse, refuse_strange_options
-from webcrawl.configuration import Configuration, check
+from webcrawl.command import ProjectCommand
+from webcrawl.commands.answering import complain, refuse
+from webcrawl.configuration import Configuration
 from webcrawl.configuration.vocabulary import nearest
 from webcrawl.errors import Problem
 
@@ -37,7 +37,7 @@ _ONLY = {
 """Options that are not for all of them; unset they are None."""
 
 
-class Command(ScrapyCommand):
+class Command(ProjectCommand):
     requires_project = True
     requires_crawler_process = False
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as Scrapy declares it
@@ -83,14 +83,11 @@ class Command(ScrapyCommand):
         )
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        assert self.settings is not None
-        known = frozenset(self.settings)
         super().process_options(args, opts)
-        refuse_strange_options("links", args)
         if not args or (args[0] in ASKS_OF_A_URL and not args[1:]):
             raise UsageError
         problems = list(_wrong_words(args[0], opts))
-        problems += check(self.settings, [item.partition("=")[0] for item in opts.set], known)
+        problems += self.wrong_settings()
         if problems:
             refuse("links", problems)
 

@@ -7,11 +7,11 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from webcrawl.commands.answering import complain, refuse_strange_options
-from webcrawl.configuration import Configuration, check
+from webcrawl.command import ProjectCommand
+from webcrawl.commands.answering import complain
+from webcrawl.configuration import Configuration
 from webcrawl.errors import Problem
 from webcrawl.reports import units
 from webcrawl.reports.costs import BYTES, PER_SECOND, SECONDS, Figure, Size
@@ -24,7 +24,7 @@ _SHOWN = {BYTES: units.size, SECONDS: units.duration, PER_SECOND: units.rate}
 _TIMES = {"k": 1000, "m": 1000**2, "g": 1000**3}
 
 
-class Command(ScrapyCommand):
+class Command(ProjectCommand):
     requires_project = True
     requires_crawler_process = False
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as Scrapy declares it
@@ -61,18 +61,12 @@ class Command(ScrapyCommand):
         add("--robots-bytes", type=whole, default=600, metavar="N", help="size of a robots.txt (600)")
         add("--json", action="store_true", help="as one JSON object")
 
-    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        assert self.settings is not None
-        known = frozenset(self.settings)
-        super().process_options(args, opts)
-        refuse_strange_options("plan", args)
-        self._problems = check(self.settings, [item.partition("=")[0] for item in opts.set], known)
-
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        problems = self.wrong_settings()
         if args:
             raise UsageError
         assert self.settings is not None
-        if problems := [*self._problems, *_contradictions(opts)]:
+        if problems := [*problems, *_contradictions(opts)]:
             self.exitcode = complain("plan", problems)
             return
         size = size_of(opts, Configuration.from_settings(self.settings))

@@ -9,18 +9,17 @@ import argparse
 import sys
 from pathlib import Path
 
-from scrapy.commands import ScrapyCommand
-
 from webcrawl.archive.errors import ArchiveError
+from webcrawl.command import ProjectCommand
 from webcrawl.commands import output
-from webcrawl.commands.answering import complain, refuse_strange_options
+from webcrawl.commands.answering import complain
 from webcrawl.commands.fetch_logs import FetchLogs, folders_of
-from webcrawl.configuration import Configuration, check
+from webcrawl.configuration import Configuration
 from webcrawl.reports import page
 from webcrawl.reports.sections.effort import Prices
 
 
-class Command(ScrapyCommand):
+class Command(ProjectCommand):
     requires_project = True
     requires_crawler_process = False
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as Scrapy declares it
@@ -51,19 +50,13 @@ class Command(ScrapyCommand):
         add("--price-per-core-hour", type=_price, metavar="X", help="what an hour of a core costs")
         add("--price-per-gb", type=_price, metavar="X", help="what a gigabyte received costs")
 
-    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        assert self.settings is not None
-        known = frozenset(self.settings)
-        super().process_options(args, opts)
-        refuse_strange_options("report", args)
-        self._problems = check(self.settings, [item.partition("=")[0] for item in opts.set], known)
-
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        problems = self.wrong_settings()
         assert self.settings is not None
-        configuration = Configuration() if self._problems else Configuration.from_settings(self.settings)
+        configuration = Configuration() if problems else Configuration.from_settings(self.settings)
         folders, wrong = folders_of(args, configuration)
-        if self._problems or wrong:
-            self.exitcode = complain("report", [*self._problems, *wrong])
+        if problems or wrong:
+            self.exitcode = complain("report", [*problems, *wrong])
             return
         if opts.output is None and len(folders) > 1:
             self.exitcode = complain("report", ["-o: where is the report of several folders to be written?"])

@@ -12,10 +12,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy.commands import ScrapyCommand
-
-from webcrawl.commands.answering import complain, refuse, refuse_strange_options, tell
-from webcrawl.configuration import Configuration, check
+from webcrawl.command import ProjectCommand
+from webcrawl.commands.answering import complain, refuse, tell
+from webcrawl.configuration import Configuration
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports.moments import second
 from webcrawl.search import engine, query
@@ -37,8 +36,9 @@ _SPACES = re.compile(r"\s+")
 BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
 
 
-class Command(ScrapyCommand):
+class Command(ProjectCommand):
     requires_project = True
+    free_words = 1
     requires_crawler_process = False
 
     def syntax(self) -> str:
@@ -64,12 +64,9 @@ class Command(ScrapyCommand):
         add("--json", action="store_true", help="one JSON object")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        assert self.settings is not None
-        known = frozenset(self.settings)
         super().process_options(args, opts)
-        refuse_strange_options("search", args[1:])
         problems = list(_wrong(args, opts))
-        problems += check(self.settings, [item.partition("=")[0] for item in opts.set], known)
+        problems += self.wrong_settings()
         if problems:
             refuse("search", problems)
 

@@ -11,11 +11,9 @@ import sys
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from scrapy.commands import ScrapyCommand
-
+from webcrawl.command import ProjectCommand
 from webcrawl.commands.answering import complain, refuse, tell
 from webcrawl.commands.arguments import BROAD
-from webcrawl.configuration import check
 from webcrawl.crawls.asked import crawl_named
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports import units
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
 RELEASE, ALL = "release", "all"
 
 
-class Command(ScrapyCommand):
+class Command(ProjectCommand):
     requires_project = True
     requires_crawler_process = False
 
@@ -59,11 +57,9 @@ class Command(ScrapyCommand):
         add("--dry-run", action="store_true", help="release: say what would be let go, change nothing")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        assert self.settings is not None
-        known = frozenset(self.settings)
         super().process_options(args, opts)
         problems = list(_wrong_words(args, opts))
-        problems += check(self.settings, [item.partition("=")[0] for item in opts.set], known)
+        problems += self.wrong_settings()
         if problems:
             refuse("traps", problems)
 
