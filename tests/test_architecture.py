@@ -32,6 +32,7 @@ MACHINE = {
     ),
     "reports": ("archive", "frontier.tally", "hosts", "urls"),
     "traps": ("urls", "scope", "errors", "frontier.records"),
+    "visits": ("documents.dates", "reports.units"),
     "export": ("archive", "reports", "urls", "frontier.records", "frontier.backends.books"),
     "explanation": (
         "reports.units",
