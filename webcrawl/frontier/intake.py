@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from webcrawl.frontier.records import Kind, UrlEntry
+from webcrawl.scope.links import Links
 from webcrawl.scope.rule import Candidate, Verdict
 from webcrawl.scope.sequence import Scope
 from webcrawl.urls.canonical import DEFAULT, CanonicalRules, canonical, canonical_all
@@ -42,8 +43,8 @@ class Recent:
         young, old = self._young, self._old
         return [pair for pair in values.items() if pair[0] not in young and pair[0] not in old]
 
-    def add(self, value: int) -> None:
-        self._young.add(value)
+    def update(self, values: Sequence[int]) -> None:
+        self._young.update(values)
         if len(self._young) >= self._size:
             self._old, self._young = self._young, set()
 
@@ -76,6 +77,7 @@ class Intake:
         """
         self._key = key.of_host
         self._scope = scope.verdict
+        self._refused = scope.refused
         self._fixed = fixed.verdict
         self._standing = (standing or fixed).verdict
         self._withheld = dict(withheld or {})
@@ -84,21 +86,25 @@ class Intake:
 
     def links(self, urls: Sequence[str], depth: int, via: str) -> Taken:
         """Take the links of one page, found at ``depth`` - 1 under the URL ``via``."""
-        taken = Taken([], [])
-        recent, key_of, verdict = self._recent, self._key, self._scope
         marks = fingerprint_all(canonical_all(urls, self._rules))
-        for mark, url in recent.unmet(dict(zip(marks, urls, strict=True))):
-            host = host_of(url)
-            key = key_of(host)
-            answer = verdict(Candidate(url, host, key, depth))
-            if answer.allowed:
-                taken.entries.append(UrlEntry(url, key, mark, 0, 0, depth, via))
-            else:
-                taken.refused.append((url, answer.rule or "other"))
-                self._withhold(answer.rule, url, host, depth, via)
-            if answer.rule != "depth":
-                # What lies too deep here may be found again nearer to a seed.
-                recent.add(mark)
+        unmet = self._recent.unmet(dict(zip(marks, urls, strict=True)))
+        links = Links([url for _, url in unmet], depth, self._key)
+        refused = self._refused(links)
+        entries = [
+            UrlEntry(url, key, mark, 0, 0, depth, via)
+            for (mark, url), key in zip(unmet, links.keys, strict=True)
+        ]
+        if not refused:
+            self._recent.update([mark for mark, _ in unmet])
+            return Taken(entries, [])
+        # What lies too deep here may be found again nearer to a seed.
+        deep = {place for place, verdict in refused.items() if verdict.rule == "depth"}
+        self._recent.update([mark for place, (mark, _) in enumerate(unmet) if place not in deep])
+        taken = Taken([entry for place, entry in enumerate(entries) if place not in refused], [])
+        hosts = links.hosts
+        for place, verdict in refused.items():
+            taken.refused.append((links.urls[place], verdict.rule or "other"))
+            self._withhold(verdict.rule, links.urls[place], hosts[place], depth, via)
         return taken
 
     def forget(self) -> None:

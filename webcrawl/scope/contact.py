@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
+from webcrawl.scope.links import Links
 from webcrawl.scope.rule import Candidate
 
 REMEMBERED_HOSTS = 65_536
@@ -22,3 +23,6 @@ class ContactRule:
         if self._is_public(candidate.host):
             return "a public host, and no contact in the User-Agent; set CRAWLER_CONTACT"
         return None
+
+    def refuses_none(self, links: Links) -> bool:
+        return not any(self._is_public(host) for host in links.different_hosts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from webcrawl.scope.links import Links
     from webcrawl.scope.rule import Candidate
 
 
@@ -18,3 +19,6 @@ class DepthRule:
 
     def refuses(self, candidate: Candidate) -> str | None:
         return None if candidate.depth <= self._limit else f"depth {candidate.depth}, {self._limit} allowed"
+
+    def refuses_none(self, links: Links) -> bool:
+        return links.depth <= self._limit

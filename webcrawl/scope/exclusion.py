@@ -19,6 +19,7 @@ from webcrawl.urls.politeness_key import host_of
 from webcrawl.urls.resolve import resolve
 
 if TYPE_CHECKING:
+    from webcrawl.scope.links import Links
     from webcrawl.scope.rule import Candidate
 
 DEFAULT_CHECK_SECONDS = 60.0
@@ -108,6 +109,11 @@ class ExclusionList:
         """Return the entry that covers a URL, with its reason; None when none does."""
         return self._index.objection(url, host)
 
+    def spares(self, hosts: Iterable[str]) -> bool:
+        """Whether no entry is about any of these hosts."""
+        of_host = self._index.of_host
+        return not any(objection or prefixes for objection, prefixes in map(of_host, hosts))
+
     def domain_objection(self, host: str) -> str | None:
         """Return the entry that covers a whole host and what is below it, with its reason; None when none does."""
         return self._index.of_host(host)[0]
@@ -143,6 +149,9 @@ class ExclusionRule:
 
     def refuses(self, candidate: Candidate) -> str | None:
         return self._exclusions.objection(candidate.url, candidate.host)
+
+    def refuses_none(self, links: Links) -> bool:
+        return self._exclusions.spares(links.different_hosts)
 
 
 class _Index:

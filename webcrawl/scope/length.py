@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from webcrawl.scope.links import Links
     from webcrawl.scope.rule import Candidate
 
 DEFAULT_LIMIT_BYTES = 2083
@@ -21,3 +22,6 @@ class LengthRule:
     def refuses(self, candidate: Candidate) -> str | None:
         length = len(candidate.url)
         return None if length <= self._limit else f"{length} bytes, {self._limit} allowed"
+
+    def refuses_none(self, links: Links) -> bool:
+        return max(map(len, links.urls), default=0) <= self._limit

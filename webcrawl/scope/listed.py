@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from webcrawl.scope.links import Links
     from webcrawl.scope.patterns import Patterns
     from webcrawl.scope.rule import Candidate
 
@@ -15,11 +16,14 @@ class ListedRule:
     def __init__(self, name: str, patterns: Patterns) -> None:
         """``name``: what the rule is called, by what the list is for: ``deny``, ``useless-path``."""
         self.name = name
-        self._first = patterns.first
+        self._patterns = patterns
 
     def refuses(self, candidate: Candidate) -> str | None:
-        found = self._first(candidate.url)
+        found = self._patterns.first(candidate.url)
         return None if found is None else str(found)
+
+    def refuses_none(self, links: Links) -> bool:
+        return self._patterns.are_in_no_line(links.lines)
 
 
 class UnlistedRule:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from webcrawl.scope.links import Links
 from webcrawl.scope.rule import Candidate
 
 
@@ -16,7 +17,11 @@ class OffsiteRule:
         self._domains = frozenset(domain.lower().strip(".") for domain in domains)
 
     def refuses(self, candidate: Candidate) -> str | None:
-        labels = candidate.host.rstrip(".").split(".")
-        if any(".".join(labels[start:]) in self._domains for start in range(len(labels))):
-            return None
-        return "not in allowed_domains"
+        return None if self._covers(candidate.host) else "not in allowed_domains"
+
+    def refuses_none(self, links: Links) -> bool:
+        return all(map(self._covers, links.different_hosts))
+
+    def _covers(self, host: str) -> bool:
+        labels = host.rstrip(".").split(".")
+        return any(".".join(labels[start:]) in self._domains for start in range(len(labels)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import re2
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 MEMORY_BYTES = 1 << 28
 """What RE2 may use for a set: much more than thousands of expressions need."""
+
+_NOT_OF_LINES = re.compile(r"\\[AzZ]|\(\?[a-zA-Z]*-[a-zA-Z]*m")
+"""Where ``(?m)`` does not make the ends of a line of what would be the ends of a text."""
 
 
 class PatternsError(ValueError):
@@ -43,17 +47,36 @@ class Patterns:
         :raises PatternsError: all together take more memory than a set may have
         """
         self._patterns = tuple(patterns)
-        self._set = re2.Set.SearchSet(_options())
-        for pattern in self._patterns:
-            self._set.Add(pattern.text)
-        try:
-            self._set.Compile()
-        except re2.error as error:
-            size = f"{MEMORY_BYTES >> 20} MB"
-            raise PatternsError(f"{len(self)} expressions take more than {size} together: {error}") from error
+        self._set = self._compiled("")
+        self._lines = (
+            None
+            if any(_NOT_OF_LINES.search(text) for _, text, _ in self._patterns)
+            else self._compiled("(?m)")
+        )
 
     def __len__(self) -> int:
         return len(self._patterns)
+
+    def are_in_no_line(self, lines: str) -> bool:
+        """Whether it is plain that none of the expressions is found in any line of a text: one look at many URLs."""
+        if self._lines is None:
+            return False
+        try:
+            # What is found may go over the end of a line, so a find says nothing.
+            return not self._lines.Match(lines)
+        except UnicodeEncodeError:
+            return False
+
+    def _compiled(self, flags: str) -> re2.Set:
+        compiled = re2.Set.SearchSet(_options())
+        for pattern in self._patterns:
+            compiled.Add(flags + pattern.text)
+        try:
+            compiled.Compile()
+        except re2.error as error:
+            size = f"{MEMORY_BYTES >> 20} MB"
+            raise PatternsError(f"{len(self)} expressions take more than {size} together: {error}") from error
+        return compiled
 
     def first(self, text: str) -> Pattern | None:
         """The first expression of the file that is found in ``text``."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from webcrawl.scope.links import Links
     from webcrawl.scope.rule import Candidate
 
 
@@ -17,10 +18,15 @@ class PortRule:
 
     def __init__(self, ports: Iterable[int]) -> None:
         self._ports = frozenset(ports)
+        self._has_usual = self._ports >= {80, 443}
 
     def refuses(self, candidate: Candidate) -> str | None:
         port = _port(candidate.url)
         return None if port in self._ports else f"port {port}"
+
+    def refuses_none(self, links: Links) -> bool:
+        # Each URL has the colon of its scheme.
+        return self._has_usual and links.lines.count(":") == len(links)
 
 
 def _port(url: str) -> int:

@@ -12,6 +12,7 @@ from webcrawl.urls.registrable import is_address
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from webcrawl.scope.links import Links
     from webcrawl.scope.rule import Candidate
 
 Network = IPv4Network | IPv6Network
@@ -129,6 +130,9 @@ class PrivateAddressRule:
 
     def refuses(self, candidate: Candidate) -> str | None:
         return self._refuses_host(candidate.host)
+
+    def refuses_none(self, links: Links) -> bool:
+        return all(self._refuses_host(host) is None for host in links.different_hosts)
 
     def refuses_address(self, host: str, ip: str) -> str | None:
         """Return what there is against contacting ``ip`` for ``host``; None when nothing is."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from webcrawl.scope.links import Links
     from webcrawl.scope.rule import Candidate
 
 LONGEST_PERIOD = 4
@@ -31,6 +32,9 @@ class RepeatsRule:
             if _repeats(segments, period) > self._limit:
                 return f"{period} segments {self._limit + 1} times in a row or more"
         return None
+
+    def refuses_none(self, links: Links) -> bool:
+        return links.slashes_most - 2 <= self._limit
 
 
 def _repeats(segments: Sequence[str], period: int) -> int:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from webcrawl.scope.links import Links
 
 
 @dataclass(slots=True)
@@ -34,6 +37,14 @@ class Rule(Protocol):
 
         It is asked for every link of every page: it must not block, and never raises.
         """
+
+
+@runtime_checkable
+class PageRule(Rule, Protocol):
+    """A rule that can look at all links of a page at once."""
+
+    def refuses_none(self, links: Links) -> bool:
+        """Whether it is plain to see that ``refuses`` would object to none of ``links``. In doubt False."""
 
 
 @dataclass(frozen=True, slots=True)

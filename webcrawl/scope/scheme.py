@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from webcrawl.scope.links import Links
     from webcrawl.scope.rule import Candidate
 
 DEFAULT_SCHEMES = ("http", "https")
@@ -24,3 +25,7 @@ class SchemeRule:
         if candidate.url.startswith(self._beginnings):
             return None
         return candidate.url.partition(":")[0][:20]
+
+    def refuses_none(self, links: Links) -> bool:
+        beginnings = self._beginnings
+        return all(url.startswith(beginnings) for url in links.urls)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from webcrawl.scope.links import Links
     from webcrawl.scope.rule import Candidate
 
 
@@ -21,3 +22,6 @@ class SegmentsRule:
         # Two slashes stand before the host, and one begins the path.
         segments = path.count("/") - 2 - path.endswith("/")
         return None if segments <= self._limit else f"{segments} segments, {self._limit} allowed"
+
+    def refuses_none(self, links: Links) -> bool:
+        return links.slashes_most - 2 <= self._limit

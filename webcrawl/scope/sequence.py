@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from webcrawl.scope.rule import ALLOWED, Candidate, Rule, Verdict
+from webcrawl.scope.rule import ALLOWED, Candidate, PageRule, Rule, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable
+
+    from webcrawl.scope.links import Links
+
+    Refuses = Callable[[Candidate], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,7 @@ class Scope:
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.rules: tuple[Rule, ...] = tuple(rules)
         self._questions = [(rule.refuses, rule.name) for rule in self.rules]
+        self._glances = [rule.refuses_none if isinstance(rule, PageRule) else None for rule in self.rules]
 
     def with_rule(self, rule: Rule) -> Scope:
         """The same rules and one more behind them."""
@@ -32,16 +37,32 @@ class Scope:
 
     def verdict(self, candidate: Candidate) -> Verdict:
         """Return what the first rule that objects says, or ALLOWED."""
-        for refuses, name in self._questions:
-            detail = refuses(candidate)
-            if detail is not None:
-                return Verdict(False, name, detail)
-        return ALLOWED
+        return _first_objection(self._questions, candidate)
 
     def words(self, candidate: Candidate) -> list[Word]:
         """Return what every rule says, in their order; the first that objects is the one that decides."""
         return [Word(name, refuses(candidate)) for refuses, name in self._questions]
 
-    def admit(self, candidates: Sequence[Candidate]) -> list[Verdict]:
-        """Return the verdicts on the links of a page, in their order."""
-        return [self.verdict(candidate) for candidate in candidates]
+    def refused(self, links: Links) -> dict[int, Verdict]:
+        """Return the verdicts on those of ``links`` that are out of scope, by their places."""
+        left = [
+            (rule.refuses, rule.name)
+            for rule, refuses_none in zip(self.rules, self._glances, strict=True)
+            if refuses_none is None or not refuses_none(links)
+        ]
+        if not left:
+            return {}
+        verdicts = {}
+        for place, candidate in enumerate(links.candidates()):
+            verdict = _first_objection(left, candidate)
+            if not verdict.allowed:
+                verdicts[place] = verdict
+        return verdicts
+
+
+def _first_objection(questions: Iterable[tuple[Refuses, str]], candidate: Candidate) -> Verdict:
+    for refuses, name in questions:
+        detail = refuses(candidate)
+        if detail is not None:
+            return Verdict(False, name, detail)
+    return ALLOWED

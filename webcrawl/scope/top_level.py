@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from webcrawl.scope.links import Links
     from webcrawl.scope.rule import Candidate
 
 
@@ -21,3 +22,6 @@ class TopLevelRule:
     def refuses(self, candidate: Candidate) -> str | None:
         host = candidate.host.rstrip(".")
         return None if host.endswith(self._endings) else f"{host} is not under {', '.join(self._endings)}"
+
+    def refuses_none(self, links: Links) -> bool:
+        return all(host.rstrip(".").endswith(self._endings) for host in links.different_hosts)

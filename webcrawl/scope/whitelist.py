@@ -19,6 +19,7 @@ from webcrawl.urls.resolve import resolve
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from webcrawl.scope.links import Links
     from webcrawl.scope.rule import Candidate
 
 REMEMBERED_HOSTS = 65_536
@@ -148,6 +149,9 @@ class WhitelistRule:
 
     def refuses(self, candidate: Candidate) -> str | None:
         return None if self._covers(candidate.host) else "not one of the domains"
+
+    def refuses_none(self, links: Links) -> bool:
+        return all(self._covers(host) for host in links.different_hosts)
 
 
 def _host_in(text: str) -> str | None:

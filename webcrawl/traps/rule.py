@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from webcrawl.traps.quarantine import how_to_release
 
 if TYPE_CHECKING:
+    from webcrawl.scope.links import Links
     from webcrawl.scope.rule import Candidate
     from webcrawl.traps.quarantine import Quarantine
 
@@ -28,3 +29,6 @@ class TrapRule:
         if trap is None:
             return None
         return f"{trap.pattern}: {trap.why}; {how_to_release(trap)} lets it go"
+
+    def refuses_none(self, links: Links) -> bool:
+        return not any(self._quarantine.holds(host) for host in links.different_hosts)

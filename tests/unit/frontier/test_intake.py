@@ -180,7 +180,7 @@ def test_before_a_fetch_only_the_rules_for_all_urls_are_asked_again(intake: Inta
 def test_what_was_met_lately_is_remembered_at_least_so_long_and_at_most_twice() -> None:
     recent = Recent(100)
     for value in range(1000):
-        recent.add(value)
+        recent.update([value])
         pairs = dict.fromkeys(range(max(0, value - 99), value + 1), "")
         assert recent.unmet(pairs) == []
         assert len(recent._young) + len(recent._old) <= 200
@@ -194,7 +194,7 @@ def test_what_was_never_met_is_never_taken_for_met(values: list[int], size: int)
     for value in values:
         if value not in met:
             assert recent.unmet({value: "url"}) == [(value, "url")]
-        recent.add(value)
+        recent.update([value])
         met.add(value)
 
 

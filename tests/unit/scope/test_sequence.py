@@ -5,13 +5,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.scope.allow import AllowRule
+from webcrawl.scope.contact import ContactRule
 from webcrawl.scope.depth import DepthRule
 from webcrawl.scope.extension import ExtensionRule
 from webcrawl.scope.length import LengthRule
+from webcrawl.scope.links import Links
+from webcrawl.scope.listed import ListedRule
+from webcrawl.scope.offsite import OffsiteRule
+from webcrawl.scope.patterns import Pattern, Patterns
+from webcrawl.scope.port import PortRule
 from webcrawl.scope.private import PrivateAddressRule
+from webcrawl.scope.repeats import RepeatsRule
 from webcrawl.scope.rule import ALLOWED, Candidate, Verdict
 from webcrawl.scope.scheme import SchemeRule
+from webcrawl.scope.segments import SegmentsRule
 from webcrawl.scope.sequence import Scope
+from webcrawl.scope.top_level import TopLevelRule
+from webcrawl.scope.whitelist import Whitelist, WhitelistRule
 from webcrawl.urls.politeness_key import host_of
 
 
@@ -73,10 +83,91 @@ def test_without_rules_everything_is_in_scope():
 urls = st.sampled_from(["http://h.test/", "http://h.test/a.zip", "http://127.0.0.1/", "http://o.example/"])
 
 
-@given(st.lists(st.tuples(urls, st.integers(0, 5))))
-def test_the_links_of_a_page_get_the_verdicts_of_single_ones(page):
-    links = [candidate(url, depth) for url, depth in page]
-    assert USUAL.admit(links) == [USUAL.verdict(link) for link in links]
+def patterns(*texts: str) -> Patterns:
+    return Patterns([Pattern(number, text, "") for number, text in enumerate(texts, start=1)])
+
+
+EVERY_KIND = Scope(
+    [
+        SchemeRule(["http"]),
+        PortRule([80, 443, 8080]),
+        LengthRule(45),
+        DepthRule(2),
+        SegmentsRule(3),
+        RepeatsRule(2),
+        ExtensionRule(["zip", "tar.gz", "c++"]),
+        PrivateAddressRule(),
+        ContactRule(lambda host: host.endswith(".public")),
+        OffsiteRule(["test", "public", "com", "10.0.0.1"]),
+        TopLevelRule(["test", "public", "com"]),
+        WhitelistRule(Whitelist("a.test,b.test,c.com,http://b.public")),
+        ListedRule(
+            "deny",
+            Patterns(
+                [Pattern(1, "secret$", ""), Pattern(2, "^http://a[.]test/x", ""), Pattern(3, "a.c", "")]
+            ),
+        ),
+        ListedRule("ends", Patterns([Pattern(1, r"\Ahttp://b[.]test/z\z", "")])),
+        ListedRule("flags", Patterns([Pattern(1, "(?-m:q$)", "")])),
+        AllowRule("[^k]$"),
+    ]
+)
+some_urls = st.builds(
+    "{}://{}{}/{}".format,
+    st.sampled_from(["http", "https"]),
+    st.sampled_from(
+        ["a.test", "b.test", "w.b.test", "c.com", "b.public", "o.example", "10.0.0.1", "[::1]", "localhost"]
+    ),
+    st.sampled_from(["", "", ":8080", ":81"]),
+    st.lists(
+        st.sampled_from(
+            [
+                "x",
+                "y",
+                "secret",
+                "a",
+                "c",
+                "z",
+                "q",
+                "k",
+                "/",
+                "/",
+                ".zip",
+                ".ZIP",
+                ".tar.gz",
+                "?",
+                "b:",
+                ".c++",
+            ]
+        ),
+        max_size=9,
+    ).map("".join),
+)
+
+
+@given(st.lists(some_urls, unique=True, max_size=6), st.integers(0, 3))
+def test_the_links_of_a_page_get_the_verdicts_of_single_ones(page, depth):
+    verdicts = [EVERY_KIND.verdict(candidate(url, depth)) for url in page]
+    expected = {place: verdict for place, verdict in enumerate(verdicts) if not verdict.allowed}
+    assert EVERY_KIND.refused(Links(page, depth, lambda host: host)) == expected
+
+
+@given(st.sampled_from(EVERY_KIND.rules[:-1]), some_urls, st.integers(0, 3))
+def test_a_rule_that_sees_at_one_look_that_it_refuses_nothing_is_right(rule, url, depth):
+    if rule.refuses_none(Links([url], depth, lambda host: host)):
+        assert rule.refuses(candidate(url, depth)) is None
+
+
+@pytest.mark.parametrize("rule", EVERY_KIND.rules[:-3], ids=lambda rule: rule.name)
+def test_an_ordinary_page_is_seen_through_at_one_look(rule):
+    page = Links(["http://a.test/", "http://b.test/y?q=1", "http://w.b.test/y/z"], 1, lambda host: host)
+    assert rule.refuses_none(page)
+
+
+def test_rules_that_look_at_single_links_only_are_asked_about_each():
+    scope = Scope([AllowRule("b")])
+    page = Links(["http://a.test/", "http://b.test/"], 0, lambda host: host)
+    assert list(scope.refused(page)) == [0]
 
 
 @given(urls, st.integers(0, 5))
