@@ -38,7 +38,7 @@ from webcrawl.hosts.health import Health
 from webcrawl.hosts.robots import Absence
 from webcrawl.hosts.robots_rules import RulesCache
 from webcrawl.jobdir import Jobdir
-from webcrawl.page_processing import chain_of
+from webcrawl.page_processing import processing_of
 from webcrawl.scope.allow import AllowRule
 from webcrawl.scope.contact import ContactRule
 from webcrawl.scope.depth import DepthRule
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from webcrawl.processing.chain import Chain
+    from webcrawl.processing.text_digest import TextDigests
 
 ROBOTS_PARSED = 5_000
 """Origins whose rules are kept parsed, in some 60 MB; a miss costs the 0.3 ms of parsing anew."""
@@ -102,6 +103,8 @@ class Machine:
     contents: ContentSeen | None = None
     processing: Chain | None = None
     """The modules that find fields in pages; None where there are none."""
+    texts: TextDigests | None = None
+    """What digests the main text of pages; None where nobody asks for that."""
 
 
 def machine_of(crawler: Crawler) -> Machine:
@@ -143,7 +146,7 @@ def _build(crawler: Crawler) -> Machine:
         trapping,
         backend.clocks if isinstance(backend, SharedBackend) else None,
         _contents(configuration, backend, directory),
-        chain_of(configuration),
+        *processing_of(configuration),
     )
 
 

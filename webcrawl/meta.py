@@ -49,7 +49,11 @@ class FetchMeta:
     decode_error: str | None = None
     """Why the content coding could not be removed; None when it could or when there is none."""
     original: str | None = None
-    """The URL that had the same body before; None when that is not so, or was not asked."""
+    """The URL that had the same body before, or the same main text; None when that is not so, or was not asked."""
+    original_by_text: bool = False
+    """Its body was another one."""
+    text_digest: bytes | None = None
+    """Sixteen bytes that stand for its main text; empty where there is none, None when nobody has asked."""
     robots_tags: RobotsTags = NOTHING
     """What the response's ``X-Robots-Tag`` asks of us."""
     hold: Hold = FOREVER

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from scrapy import signals
 from scrapy.utils.defer import deferred_from_coro
 
 from webcrawl import anticipated
 from webcrawl.documents.mime import HTML_TYPES, document_type, mime_type
+from webcrawl.meta import fetch_meta
 from webcrawl.processing.chain import Chain
 from webcrawl.processing.content import Content
 from webcrawl.processing.module import load
-from webcrawl.processing.pool import ProcessingBroken
+from webcrawl.processing.pool import Pool, PoolOptions, ProcessingBroken
+from webcrawl.processing.text_digest import PATH, TextDigests
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
+    from scrapy.http import Request, Response
 
     from webcrawl.archive.capture import Entry
     from webcrawl.configuration import Configuration
@@ -27,17 +30,23 @@ WORD = "processing"
 """Under which a page is in errors.log of which a module could not make what it should."""
 
 
-def chain_of(configuration: Configuration) -> Chain | None:
-    """The modules of the setting PROCESSING_MODULES; None where it is empty."""
-    if not configuration.processing_modules:
-        return None
-    return Chain(
-        [load(path) for path in configuration.processing_modules],
-        processes=configuration.processing_processes,
-        seconds=configuration.processing_timeout,
-        memory_bytes=configuration.processing_memory_bytes,
-        links_max=configuration.links_per_page_max,
+def processing_of(configuration: Configuration) -> tuple[Chain | None, TextDigests | None]:
+    """The modules of the setting PROCESSING_MODULES, None where it is empty; what digests main text, None where no
+    other setting wants that. Both use the same processes.
+    """
+    modules, links_max = configuration.processing_modules, configuration.links_per_page_max
+    wants_texts = configuration.content_seen == "text"
+    pool = Pool(
+        PoolOptions(
+            (*modules, PATH) if wants_texts else modules,
+            configuration.processing_processes,
+            configuration.processing_timeout,
+            configuration.processing_memory_bytes,
+            links_max,
+        )
     )
+    chain = Chain([load(path) for path in modules], pool, links_max=links_max) if modules else None
+    return chain, TextDigests(pool) if wants_texts else None
 
 
 def type_of(response: Response) -> str | None:
@@ -58,7 +67,6 @@ class PageProcessing:
     def __init__(self, crawler: Crawler, chain: Chain) -> None:
         self._crawler = crawler
         self._chain = chain
-        self._stopping = False
         crawler.signals.connect(self._closed, signal=signals.spider_closed)
 
     def applies(self, page: Page) -> bool:
@@ -79,7 +87,7 @@ class PageProcessing:
             found = await self._chain.process(_content(page, response))
         except ProcessingBroken as error:
             # Nothing that a page does; the next pages would be without their fields as this one is.
-            self._stop(error)
+            _stop(self._crawler, error)
             return
         page.document = None
         page.links += found.links
@@ -92,17 +100,46 @@ class PageProcessing:
             if self._crawler.stats is not None:
                 self._crawler.stats.inc_value(f"processing/failed/{name}")
 
-    def _stop(self, error: ProcessingBroken) -> None:
-        if self._stopping or self._crawler.engine is None or self._crawler.engine.spider is None:
-            return
-        self._stopping = True
-        logger.critical("The crawl stops: %s", error)
-        deferred_from_coro(self._crawler.engine.close_spider_async(reason=BROKEN))
-
     def _closed(self) -> None:
         if self._chain.replaced and self._crawler.stats is not None:
             self._crawler.stats.set_value("processing/processes_replaced", self._chain.replaced)
         self._chain.close()
+
+
+class PageTexts:
+    """Has the main text of the pages of one crawl digested, and ends with it."""
+
+    def __init__(self, crawler: Crawler, texts: TextDigests) -> None:
+        self._crawler = crawler
+        self._texts = texts
+        crawler.signals.connect(texts.close, signal=signals.spider_closed, weak=False)
+
+    async def digest(self, request: Request, response: Response) -> bytes:
+        """The digest of a response's main text, empty where it has none; asked twice, a page is read once."""
+        facts = fetch_meta(request)
+        if facts.text_digest is None:
+            declared = response.headers.get("Content-Type")
+            headers = {"content-type": declared.decode("latin-1")} if declared else {}
+            content = Content(
+                response.url, response.status, type_of(response) or "", None, headers, response.body
+            )
+            try:
+                facts.text_digest = await self._texts.of(content)
+            except ProcessingBroken as error:
+                _stop(self._crawler, error)
+                return b""
+        return facts.text_digest
+
+
+_stopping: WeakSet[Crawler] = WeakSet()
+
+
+def _stop(crawler: Crawler, error: ProcessingBroken) -> None:
+    if crawler in _stopping or crawler.engine is None or crawler.engine.spider is None:
+        return
+    _stopping.add(crawler)
+    logger.critical("The crawl stops: %s", error)
+    deferred_from_coro(crawler.engine.close_spider_async(reason=BROKEN))
 
 
 def tell(page: Page, entry: Entry, keeps_fields: bool) -> None:

@@ -153,7 +153,7 @@ SPIDER_MIDDLEWARES = {
     "scrapy.spidermiddlewares.urllength.UrlLengthMiddleware": None,
 }
 CONCURRENT_ITEMS = 2  # Scrapy starts so many tasks for every response
-CONTENT_SEEN = True  # bytes that another URL had before are noticed, and not processed again
+CONTENT_SEEN = "bytes"  # bytes, text (main text too): what another URL had is noticed, and not processed
 CONTENT_SEEN_LINKS = "elsewhere"  # elsewhere, never, always
 PROCESSING_MODULES = ["webcrawl.processing.head.Head"]  # import paths of what finds fields in pages
 PROCESSING_PROCESSES = 2  # at most, for modules that are heavy

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -125,6 +126,13 @@ def test_within_one_question_too(opened: Opened) -> None:
     assert opened().meet(body("same", A), body("same", B)) == [NEW, Met(Original(A, NOW))]
 
 
+def test_a_page_of_none_is_not_asked_whether_it_changed(opened: Opened) -> None:
+    contents = opened()
+    nobody = [replace(body(text, A), page=None) for text in ("one", "two", "one")]
+    assert contents.meet(nobody[0], body("three", A), nobody[1], nobody[2]) == [NEW] * 4
+    assert contents.meet(body("three", A)) == [Met(None, changed=False, first=True)]
+
+
 def test_a_page_that_is_fetched_again_has_changed_or_not(opened: Opened) -> None:
     contents = opened()
     contents.meet(body("one", A))
@@ -178,6 +186,33 @@ def test_a_file_that_is_no_database_is_named(tmp_path: Path, runner: asyncio.Run
         Contents(runner, SqliteContents(tmp_path))
 
 
+def test_the_same_text_is_known_by_other_bytes(opened: Opened, runner: asyncio.Runner) -> None:
+    store = opened().store
+    said = digest(b"what it says")
+
+    async def test() -> list[Met]:
+        seen = ContentSeen(store)
+        asked = [
+            (body("one", A), said),
+            (body("two", B), said),
+            (body("two", C), said),
+            (body("one", A), said),
+            (body("two", B), digest(b"what it says now")),
+            (body("none", "http://d.test/"), b""),
+        ]
+        return [await seen.meet(*each) for each in asked]
+
+    original = Original(A, NOW)
+    assert runner.run(test()) == [
+        NEW,
+        Met(original, first=True, by_text=True),
+        Met(Original(B, NOW)),
+        Met(None, changed=False, first=True),
+        Met(None, changed=True, first=True),
+        NEW,
+    ]
+
+
 class Full(MemoryContents):
     async def meet(self, bodies: Sequence[Body]) -> list[Met]:
         raise StorageFull("no room")
@@ -209,6 +244,7 @@ def test_without_room_everything_is_new(runner: asyncio.Runner) -> None:
     async def test() -> None:
         seen = ContentSeen(Full())
         assert await seen.meet(body("same", A)) == UNKNOWN
+        assert await seen.meet(body("same", A), b"what it says") == UNKNOWN
         seen.keep(body("same", A))
         await seen.close()
 
@@ -219,6 +255,8 @@ def test_a_mistake_is_not_kept_quiet(runner: asyncio.Runner) -> None:
     async def test() -> None:
         with pytest.raises(RuntimeError):
             await ContentSeen(Broken()).meet(body("same", A))
+        with pytest.raises(RuntimeError):
+            await ContentSeen(Broken()).meet(body("same", A), b"what it says")
 
     runner.run(test())
 
@@ -239,3 +277,8 @@ def test_links_are_followed_where_they_may_lead_elsewhere(url: str, original: st
     assert follows("elsewhere", url, original) is elsewhere
     assert follows("always", url, original)
     assert not follows("never", url, original)
+
+
+@pytest.mark.parametrize("choice", ["elsewhere", "never", "always"])
+def test_pages_that_say_the_same_may_link_to_anything(choice: str) -> None:
+    assert follows(choice, "http://a.test/p?s=2", "http://a.test/p?s=1", by_text=True) is (choice != "never")

@@ -11,7 +11,19 @@ from warcio.archiveiterator import ArchiveIterator
 
 SAME = "<title>same</title><a href='leaf.html'>relative</a> <a href='/top.html'>absolute</a>"
 START = "".join(f"<a href='{path}'>x</a>" for path in ("/a?s=1", "/a?s=2", "/sub/a", "/changing"))
-PAGES = {"/": START, "/a?s=1": SAME, "/a?s=2": SAME, "/sub/a": SAME}
+ARTICLE = "<p>The mirror weighs two tons and was ground over eleven months, in a hall without a window.</p>"
+TOLD = ("/told?1", "/told?2", "/nothing?1", "/nothing?2")
+PAGES = {
+    "/": START,
+    "/a?s=1": SAME,
+    "/a?s=2": SAME,
+    "/sub/a": SAME,
+    "/told": "".join(f"<a href='{path}'>x</a>" for path in TOLD),
+    "/told?1": f"<title>1</title><nav><a href='/aside?1'>1</a></nav><main>{ARTICLE}</main>",
+    "/told?2": f"<title>2</title><nav><a href='/aside?2'>2</a></nav>\n<main> {ARTICLE}</main>",
+    "/nothing?1": "<title>1</title><img src='1.png'>",
+    "/nothing?2": "<title>2</title><img src='2.png'>",
+}
 
 
 class Site:
@@ -88,6 +100,24 @@ def test_a_duplicate_is_recorded_and_not_processed(site, crawl, links, backend, 
     assert "same as others" in ended.stderr
     assert {url for url, of in revisits(ended).items()} == {site.url + url for url in originals}
     assert set(revisits(ended).values()) == {site.url + first}
+
+
+def test_the_same_main_text_is_noticed_if_that_is_wanted(site, crawl, tmp_path):
+    pages = tmp_path / "pages.jsonl"
+    choices = {"FEEDS": json.dumps({str(pages): {"format": "jsonlines"}}), "CONCURRENT_REQUESTS": 1}
+    told = f"{site.url}told"
+    first = crawl([told], CONTENT_SEEN="text", **choices).assert_ended_well()
+    originals = {line["url"]: line.get("duplicate_of") for line in first.lines()}
+    one, other = sorted((f"{told}?1", f"{told}?2"), key=lambda url: originals[url] or "")
+    assert originals == {
+        told: None,
+        one: None,
+        other: one,
+        **{f"{site.url}{name}?{n}": None for name in ("nothing", "aside") for n in (1, 2)},
+    }
+    assert {json.loads(line)["url"] for line in pages.read_text().splitlines()} == set(originals) - {other}
+    # Other bytes: both are in the archive.
+    assert revisits(first) == {}
 
 
 def test_a_page_that_is_fetched_again_has_changed_or_not(serve, site, crawl):

@@ -129,6 +129,19 @@ def choice(*names: str) -> Reader:
     return Reader(listed, read)
 
 
+def choice_or_off(*names: str) -> Reader:
+    """One of ``names``, the first of which is True as well; an empty text for False."""
+    one = choice(*names)
+
+    def read(value: object) -> str:
+        try:
+            return names[0] if as_switch(value) else ""
+        except ValueError:
+            return str(one.read(value))
+
+    return Reader(f"{one.allowed}, or False", read)
+
+
 def some_of(*names: str) -> Reader:
     """Any number of ``names``, in a list or a text with commas."""
 

@@ -9,6 +9,7 @@ from webcrawl.configuration.readers import (
     Network,
     canonical_rules,
     choice,
+    choice_or_off,
     domains,
     extensions,
     mime_patterns,
@@ -121,8 +122,11 @@ class ScopeSettings:
     sitemap_nested_max: int = setting(
         whole(0, 100), 3, "indexes", "that lead to one another; the sitemaps of the last one are read"
     )
-    content_seen: bool = setting(
-        switch(), True, "", "whether bytes that came from another URL before are noticed"
+    content_seen: str = setting(
+        choice_or_off("bytes", "text"),
+        "bytes",
+        "",
+        "what of a page is noticed that came from another URL before: its bytes, or its main text too",
     )
     content_seen_links: str = setting(
         choice("elsewhere", "never", "always"),

@@ -22,9 +22,7 @@ class MemoryContents:
         return [self._meet(body) for body in bodies]
 
     def _meet(self, body: Body) -> Met:
-        before = self._pages.get(body.page)
-        self._pages[body.page] = body.digest
-        changed = None if before is None else before != body.digest
+        changed = self._changed(body)
         original, kept = self._originals.setdefault(body.digest, (body, False))
         if original.url == body.url and not kept:
             self._originals[body.digest] = body, False
@@ -35,6 +33,13 @@ class MemoryContents:
             changed,
             place if kept and original.payload == body.payload else None,
         )
+
+    def _changed(self, body: Body) -> bool | None:
+        if body.page is None:
+            return None
+        before = self._pages.get(body.page)
+        self._pages[body.page] = body.digest
+        return None if before is None else before != body.digest
 
     async def keep(self, bodies: Sequence[Body]) -> None:
         self._originals |= {body.digest: (body, True) for body in bodies}

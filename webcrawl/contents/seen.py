@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -19,10 +19,12 @@ AT_ONCE = 256
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A body that came. ``digest``: 16 bytes; ``page``: the fingerprint of its URL's canonical form."""
+    """A body that came, or what it says. ``digest``: 16 bytes; ``page``: the fingerprint of its URL's canonical form,
+    None where it is not asked whether the page changed.
+    """
 
     digest: bytes
-    page: int
+    page: int | None
     url: str
     at: float
     """Epoch seconds when its request was sent."""
@@ -51,6 +53,8 @@ class Met:
     """Under which URL, this one perhaps, the same payload is in the archive."""
     first: bool = False
     """It is the original of those to come."""
+    by_text: bool = False
+    """The original's bytes are others; what it says is the same."""
 
 
 NEW = Met(first=True)
@@ -92,13 +96,22 @@ class ContentSeen:
     async def open(self) -> None:
         await self._store.open()
 
-    async def meet(self, body: Body) -> Met:
-        """What is known of it."""
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Met] = loop.create_future()
+    async def meet(self, body: Body, text: bytes = b"") -> Met:
+        """What is known of it. ``text``: the digest of what it says, where that is to count: then a page is known by
+        the same text too, and changed when its text did.
+        """
+        if not text:
+            return await self._asked(body)
+        said = Body(text, body.page, body.url, body.at)
+        whole, told = await asyncio.gather(self._asked(replace(body, page=None)), self._asked(said))
+        by_text = whole.original is None and told.original is not None
+        return replace(whole, original=whole.original or told.original, changed=told.changed, by_text=by_text)
+
+    def _asked(self, body: Body) -> asyncio.Future[Met]:
+        answer: asyncio.Future[Met] = asyncio.get_running_loop().create_future()
         self._waiting.append((body, answer))
         self._go_on()
-        return await answer
+        return answer
 
     def keep(self, body: Body) -> None:
         """The archive has it, and it is the first. What is told too late is archived once more."""
@@ -149,10 +162,12 @@ digest: Callable[[bytes], bytes] = xxh3_128_digest
 payload_digest: Callable[[bytes], bytes] = xxh3_64_digest
 
 
-def follows(choice: str, url: str, original: str) -> bool:
-    """Whether the links of a page are followed that has the same bytes as ``original``.
+def follows(choice: str, url: str, original: str, by_text: bool = False) -> bool:
+    """Whether the links of a page are followed that has the same bytes as ``original``, or the same text alone.
 
     ``elsewhere``: where they may be other links. What a relative link means depends on scheme, host and path of its
-    page, and not on the query (RFC 3986, section 5.2.2).
+    page, and not on the query (RFC 3986, section 5.2.2); pages that say the same may link to anything.
     """
-    return choice == "always" or (choice == "elsewhere" and urlsplit(url)[:3] != urlsplit(original)[:3])
+    if choice == "elsewhere":
+        return by_text or urlsplit(url)[:3] != urlsplit(original)[:3]
+    return choice == "always"

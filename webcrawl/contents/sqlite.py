@@ -97,10 +97,7 @@ class SqliteContents:
 
 
 def _met(connection: sqlite3.Connection, body: Body) -> Met:
-    last = connection.execute("SELECT digest FROM pages WHERE page = ?", (body.page,)).fetchone()
-    if last is None or last[0] != body.digest:
-        connection.execute("INSERT OR REPLACE INTO pages VALUES (?, ?)", (body.page, body.digest))
-    changed = None if last is None else last[0] != body.digest
+    changed = None if body.page is None else _changed(connection, body)
     row = connection.execute(
         "SELECT url, at, payload, kept FROM originals WHERE digest = ?", (body.digest,)
     ).fetchone()
@@ -112,3 +109,11 @@ def _met(connection: sqlite3.Connection, body: Body) -> Met:
     return Met(
         None if url == body.url else place, changed, place if kept and payload == body.payload else None
     )
+
+
+def _changed(connection: sqlite3.Connection, body: Body) -> bool | None:
+    last = connection.execute("SELECT digest FROM pages WHERE page = ?", (body.page,)).fetchone()
+    if last is not None and last[0] == body.digest:
+        return False
+    connection.execute("INSERT OR REPLACE INTO pages VALUES (?, ?)", (body.page, body.digest))
+    return None if last is None else True

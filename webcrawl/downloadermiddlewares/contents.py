@@ -1,4 +1,4 @@
-"""Next to the spider: whether a page's bytes are known already, told before anything is made of them."""
+"""Next to the spider: whether a page's bytes or main text are known already, told before anything is made of it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from webcrawl.contents.seen import Body, digest, payload_digest
 from webcrawl.frontier.records import Kind
 from webcrawl.machine import machine_of
 from webcrawl.meta import fetch_meta
+from webcrawl.page_processing import PageTexts
 from webcrawl.scheduler import flight_of
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ContentsMiddleware:
-    """Notes in ``FetchMeta.original`` which URL had the same body first, and in the log what was found.
+    """Notes in ``FetchMeta.original`` which URL had the same body or main text first, and in the log what was found.
 
     Asked are pages that came whole with a 2xx status. The spider decides what is made of a duplicate.
     """
@@ -32,6 +33,8 @@ class ContentsMiddleware:
         self._crawler = crawler
         machine = machine_of(crawler)
         self._seen = machine.contents
+        self._texts = None if machine.texts is None else PageTexts(crawler, machine.texts)
+        self._by_text = machine.configuration.content_seen == "text"
         self._archives = machine.archive is not None and machine.configuration.warc_enabled
 
     @classmethod
@@ -58,9 +61,13 @@ class ContentsMiddleware:
             return response
         payload = payload_digest(capture.payload)
         body = Body(digest(response.body), entry.fingerprint, capture.url, capture.started_at, payload)
-        met = await seen.meet(body)
+        text = b""
+        if self._texts is not None and self._by_text:
+            text = await self._texts.digest(request, response)
+        met = await seen.meet(body, text)
         if met.original is not None:
-            fetch_meta(request).original = met.original.url
+            facts = fetch_meta(request)
+            facts.original, facts.original_by_text = met.original.url, met.by_text
             flight.scheduler.frontier.tally.duplicates += 1
             archived.record.extra["duplicate_of"] = met.original.url
         if met.changed is not None:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from webcrawl.documents.links import Link
 from webcrawl.documents.mime import unwanted
 from webcrawl.processing.module import TITLE, Loaded, schema_of
-from webcrawl.processing.pool import Pool, PoolOptions
 from webcrawl.processing.run import Answer, run
 from webcrawl.urls.resolve import resolve_all
 
 if TYPE_CHECKING:
     from webcrawl.processing.content import Content
     from webcrawl.processing.fields import Value
+    from webcrawl.processing.pool import Pool
 
 _TYPES_REMEMBERED = 1_000
 """MIME types whose modules are known without looking; strangers name them, so there may be any number."""
@@ -36,24 +36,18 @@ class Found:
 class Chain:
     """The modules of one crawl in the order of its settings."""
 
-    def __init__(
-        self,
-        modules: Sequence[Loaded],
-        *,
-        processes: int,
-        seconds: float,
-        memory_bytes: int,
-        links_max: int,
-    ) -> None:
-        """:raises TypeError: two modules differ about a field"""
+    def __init__(self, modules: Sequence[Loaded], pool: Pool, *, links_max: int) -> None:
+        """``pool``: has them all by the same numbers, and perhaps others behind them.
+
+        :raises TypeError: two modules differ about a field
+        """
         self.schema = schema_of(modules)
         """All fields that may be found, in order."""
         self._modules = tuple(modules)
         self._in_place = {number: each.type() for number, each in enumerate(modules) if each.in_place}
         self._links_max = links_max
         self._for_types: dict[str, tuple[list[int], list[int]]] = {}
-        paths = tuple(each.path for each in modules)
-        self._pool = Pool(PoolOptions(paths, processes, seconds, memory_bytes, links_max))
+        self._pool = pool
 
     def wants(self, mime: str | None) -> bool:
         """Whether any module is for this type."""

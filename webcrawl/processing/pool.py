@@ -64,6 +64,10 @@ class Pool:
         self.replaced = 0
         """Processes that pages have ended."""
 
+    def number(self, path: str) -> int:
+        """How the pool calls the module with this import path, which is one of its options."""
+        return self._options.modules.index(path)
+
     async def process(self, row: Row, numbers: Sequence[int]) -> list[Answer]:
         """What these modules give of a page, in their order; of a page that ends its process the last answer says so,
         and the modules after it have none.

@@ -83,7 +83,7 @@ class BroadSpider(Spider):
                 yield self._other(response, mime, facts)
             return
         if facts.original is not None and not follows(
-            configuration.content_seen_links, response.url, facts.original
+            configuration.content_seen_links, response.url, facts.original, facts.original_by_text
         ):
             yield self._duplicate(response, declared, facts)
             return

@@ -11,7 +11,7 @@ from tests import processes
 from webcrawl.processing.chain import Chain
 from webcrawl.processing.content import Content
 from webcrawl.processing.module import load
-from webcrawl.processing.pool import ProcessingBroken, _popen
+from webcrawl.processing.pool import Pool, PoolOptions, ProcessingBroken, _popen
 from webcrawl.processing.worker import frame
 
 HERE = "tests.unit.processing.hostile."
@@ -19,7 +19,10 @@ LIMITS = {"processes": 1, "seconds": 1.0, "memory_bytes": 64 << 20, "links_max":
 
 
 def chain_of(*names, **limits):
-    return Chain([load(HERE + name) for name in names], **{**LIMITS, **limits})
+    modules = [load(HERE + name) for name in names]
+    options = {**LIMITS, **limits}
+    pool = Pool(PoolOptions(tuple(each.path for each in modules), **options))
+    return Chain(modules, pool, links_max=options["links_max"])
 
 
 def page(text, mime="text/plain"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from webcrawl.contents.seen import Body, Met, Original
@@ -34,19 +34,16 @@ class RedisContents:
         commands: list[tuple[Any, ...]] = []
         for body in bodies:
             contents = shards[body.digest[0] % len(shards)].contents
-            pages = shards[body.page % len(shards)].pages
-            page = (body.page & (1 << 64) - 1).to_bytes(8, "big")
             commands += (
                 ("HSETNX", contents, body.digest, _value(body, kept=False)),
                 ("HGET", contents, body.digest),
-                ("HGET", pages, page),
-                ("HSET", pages, page, body.digest),
             )
-        answers = await self._server.commands(commands)
-        return [
-            _met(body, answers[at + 1], answers[at + 2])
-            for body, at in zip(bodies, range(0, len(answers), 4), strict=True)
-        ]
+            if body.page is not None:
+                pages = shards[body.page % len(shards)].pages
+                page = (body.page & (1 << 64) - 1).to_bytes(8, "big")
+                commands += (("HGET", pages, page), ("HSET", pages, page, body.digest))
+        answers = iter(await self._server.commands(commands))
+        return [_met(body, answers) for body in bodies]
 
     async def keep(self, bodies: Sequence[Body]) -> None:
         shards = self._shards()
@@ -65,8 +62,12 @@ def _value(body: Body, *, kept: bool) -> bytes:
     return _HEAD.pack(body.at, body.payload, kept) + body.url.encode("utf-8", "surrogatepass")
 
 
-def _met(body: Body, value: bytes | None, last: bytes | None) -> Met:
-    changed = None if last is None else last != body.digest
+def _met(body: Body, answers: Iterator[Any]) -> Met:
+    _, value = next(answers), next(answers)
+    changed = None
+    if body.page is not None:
+        last, _ = next(answers), next(answers)
+        changed = None if last is None else last != body.digest
     if value is None:
         # The server was emptied in between.
         return Met(None, changed)
