@@ -16,6 +16,7 @@ MACHINE = {
     "hosts": ("urls",),
     "documents": ("urls",),
     "processing": ("urls", "documents"),
+    "focus": ("documents", "urls"),
     "archive": ("errors",),
     "contents": ("errors",),
     "linklog": ("urls", "archive", "export.parquet"),

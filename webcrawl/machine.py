@@ -23,6 +23,7 @@ from webcrawl.contents.memory import MemoryContents
 from webcrawl.contents.seen import ContentSeen
 from webcrawl.contents.sqlite import SqliteContents
 from webcrawl.downloadhandlers.network import network_of, private_addresses
+from webcrawl.focusing import Focusing, focusing_of
 from webcrawl.frontier.archive_thread import ArchiveThread
 from webcrawl.frontier.backend import Backend, SharedBackend
 from webcrawl.frontier.backends.memory import MemoryBackend
@@ -105,6 +106,8 @@ class Machine:
     """The modules that find fields in pages; None where there are none."""
     texts: TextDigests | None = None
     """What digests the main text of pages; None where nobody asks for that."""
+    focusing: Focusing | None = None
+    """What is looked for; None where a crawl takes what comes."""
 
 
 def machine_of(crawler: Crawler) -> Machine:
@@ -147,6 +150,7 @@ def _build(crawler: Crawler) -> Machine:
         backend.clocks if isinstance(backend, SharedBackend) else None,
         _contents(configuration, backend, directory),
         *processing_of(configuration),
+        focusing_of(configuration, crawler.spider),
     )
 
 

@@ -173,6 +173,8 @@ class Scheduler:
                 await machine.contents.close()
             await self.frontier.close()
         finally:
+            if machine.focusing is not None:
+                machine.focusing.close()
             if machine.archive is not None:
                 await machine.archive.close()
             if machine.jobdir is not None:
@@ -314,6 +316,8 @@ class Scheduler:
             self.requests.done(flight.lease.entry)
         try:
             self.ended(flight, Ending(None, self._machine.clock()))
+            if self._machine.focusing is not None:
+                self._machine.focusing.settled(flight.lease.entry, flight.outcome)
             self.frontier.settle(flight.lease, flight.outcome)
         except Exception:
             # A fault of ours must cost this URL, not the slot it came through.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from webcrawl.choices import wrong_files
+from webcrawl.configuration.focus import focus
 from webcrawl.configuration.vocabulary import nearest
 from webcrawl.contact import contact_problem
 from webcrawl.errors import Problem
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from webcrawl.configuration import Configuration
 
 BROAD = "broad"
-BROAD_ARGUMENTS = ("seeds", "allow", "domains")
+BROAD_ARGUMENTS = ("seeds", "allow", "domains", "focus")
 STANDARD_INPUT = "-"
 
 
@@ -49,6 +50,8 @@ def check_arguments(
     yield from unknown_arguments(given)
     if "allow" in given:
         yield from _pattern(given["allow"])
+    if given.get("focus") and (why := focus().problem(given["focus"])):
+        yield Problem("-a focus", why)
     if not given.get("seeds") and not given.get("domains") and not resuming:
         yield Problem("", "nothing to crawl; give -a seeds=FILE, -a seeds=URL or -a domains=FILE")
         return

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from webcrawl import contact
 from webcrawl.configuration.contradictions import contradictions, likely_backend
 from webcrawl.configuration.fetching import FetchingSettings
+from webcrawl.configuration.focus import FocusSettings
 from webcrawl.configuration.frontier import FrontierSettings
 from webcrawl.configuration.keeping import KeepingSettings
 from webcrawl.configuration.politeness import PolitenessSettings
@@ -42,6 +43,7 @@ class Configuration(
     ShowingSettings,
     SearchSettings,
     KeepingSettings,
+    FocusSettings,
     ProcessingSettings,
     FetchingSettings,
     ScopeSettings,

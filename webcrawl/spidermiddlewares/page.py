@@ -10,6 +10,7 @@ from scrapy.http import Request
 
 from webcrawl.documents.mime import HTML_TYPES
 from webcrawl.documents.robots_tags import RobotsTags
+from webcrawl.focusing import tell as tell_relevance
 from webcrawl.items import Page
 from webcrawl.machine import machine_of
 from webcrawl.meta import detach, fetch_meta
@@ -48,6 +49,7 @@ class PageMiddleware:
         self._keeps_links = machine.archive is not None and machine.archive.wants_links
         self._keeps_fields = machine.archive is not None and machine.archive.wants_fields
         chain = machine.processing
+        self._focusing = machine.focusing
         self._processing = None if chain is None else PageProcessing(crawler, chain)
 
     @classmethod
@@ -64,6 +66,7 @@ class PageMiddleware:
                     self._processing.begin(output)
                     if self._processing.applies(output):
                         await self._processing.process(output, response)
+                await self._judge(output, response)
                 self._page(output, response, in_header)
                 if output.noindex or output.duplicate_of is not None:
                     continue
@@ -91,6 +94,12 @@ class PageMiddleware:
         if page.body_bytes is None:
             page.body_bytes = len(response.body)
         return in_header
+
+    async def _judge(self, page: Page, response: Response) -> None:
+        """Have the log say how relevant a page is, where something is looked for."""
+        flight = flight_of(self._crawler, response.request)
+        if self._focusing is not None and flight is not None:
+            tell_relevance(flight.outcome, await self._focusing.page(page, response))
 
     def _page(self, page: Page, response: Response, in_header: RobotsTags) -> None:
         asked = RobotsTags(page.noindex, page.nofollow)

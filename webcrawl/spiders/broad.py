@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class BroadSpider(Spider):
-    """``-a seeds=FILE|URL[,URL...]|-``, ``-a allow=REGEX``, ``-a domains=FILE|NAME[,NAME...]``."""
+    """``-a seeds=FILE|URL[,URL...]|-``, ``-a allow=REGEX``, ``-a domains=FILE|NAME[,NAME...]``, ``-a focus=WHAT``."""
 
     name = "broad"
     # The fast path needs none of Scrapy's: each wraps the output of every page in a generator of its own. What a
@@ -47,12 +47,17 @@ class BroadSpider(Spider):
     }
 
     def __init__(
-        self, seeds: str | None = None, allow: str | None = None, domains: str | None = None
+        self,
+        seeds: str | None = None,
+        allow: str | None = None,
+        domains: str | None = None,
+        focus: str | None = None,
     ) -> None:
         super().__init__()
         self.seeds = seeds
         self.allow = allow
         self.domains = domains
+        self.focus = focus
         self._extractor = Extractor()
 
     @classmethod

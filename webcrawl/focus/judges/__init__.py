@@ -1,0 +1,1 @@
+"""The ways to say what is relevant, one a file."""

@@ -1,0 +1,31 @@
+"""Documents of certain types: PDFs, videos."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from webcrawl.documents.mime import unwanted
+from webcrawl.focus.judge import FocusError
+
+if TYPE_CHECKING:
+    from webcrawl.focus.page import FetchedPage
+
+_PATTERN = re.compile(r"[a-z0-9!#$&^_.+-]+/(?:\*|[a-z0-9!#$&^_.+-]+)")
+
+
+class MimeTypes:
+    """1 for a document of one of the types (``video/*`` for all of a kind), 0 for all others. It is the link to it
+    that is learned: a page is worth what it leads to.
+    """
+
+    is_slow = False
+
+    def __init__(self, types: str) -> None:
+        self._types = tuple(one.strip().lower() for one in types.split(","))
+        for one in self._types:
+            if not _PATTERN.fullmatch(one):
+                raise FocusError(f"{one!r} is no MIME type such as application/pdf or video/*")
+
+    def relevance(self, page: FetchedPage) -> float:
+        return float(bool(page.mime) and not unwanted(page.mime, self._types))
