@@ -295,9 +295,9 @@ class DrivenSqlite(Driven):
     def queued(self) -> list[UrlEntry]:
         rows = self.rows(
             "SELECT url, key, fingerprint, -rank, position, depth, via, kind, redirects, attempts, repeat, "
-            "payload, listed FROM queue JOIN hosts ON hosts.id = host_id ORDER BY key, rank, position"
+            "payload, listed, traits FROM queue JOIN hosts ON hosts.id = host_id ORDER BY key, rank, position"
         )
-        return [UrlEntry(*row[:10], bool(row[10]), row[11], row[12]) for row in rows]
+        return [UrlEntry(*row[:10], bool(row[10]), *row[11:]) for row in rows]
 
     def states(self) -> Counter[State]:
         return Counter(State(row[0]) for row in self.rows("SELECT state FROM seen"))

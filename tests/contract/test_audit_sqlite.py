@@ -82,7 +82,7 @@ FIRST = (
     f"(SELECT fingerprint FROM queue WHERE host_id = {A} AND repeat = 0 ORDER BY position LIMIT 1 OFFSET 1)"
 )
 ONE = f"host_id = {A} AND fingerprint = {FIRST}"
-ROW = "rank, {position}, fingerprint, url, depth, via, kind, redirects, attempts, repeat, payload, listed"
+ROW = "rank, {position}, fingerprint, url, depth, via, kind, redirects, attempts, repeat, payload, listed, traits"
 
 EXACT = {
     # What is wrong; how often of each kind it is found; how many URLs fewer are fetched in the end.

@@ -98,10 +98,13 @@ def join(runner: asyncio.Runner, redis_server: RedisServer) -> Iterator[Join]:
         driven.dispose()
 
 
-def test_a_crawl_of_the_protocol_before_is_gone_on_with_once_nobody_of_it_is_at_work(join: Join) -> None:
+@pytest.mark.parametrize("before", ["1", "2"])
+def test_a_crawl_of_a_protocol_before_is_gone_on_with_once_nobody_of_it_is_at_work(
+    join: Join, before: str
+) -> None:
     first = join()
-    first.client.hset("broad:meta", "protocol", "1")
-    with pytest.raises(StartRefused, match="is worked on by a webcrawl with protocol 1"):
+    first.client.hset("broad:meta", "protocol", before)
+    with pytest.raises(StartRefused, match=f"is worked on by a webcrawl with protocol {before}"):
         join()
     first.close()
     join()

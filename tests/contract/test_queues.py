@@ -118,6 +118,7 @@ def test_every_field_of_an_entry_comes_back_as_it_went_in(backend: Driven) -> No
         attempts=1,
         payload='{"callback": "parse_item"}',
         listed='{"lastmod":1767225600.5}',
+        traits="shop the best deals\t0.25",
     )
     backend.commit(found(full))
     [loaded] = backend.activate_one().queue.entries
@@ -134,6 +135,16 @@ def test_what_a_sitemap_said_of_a_url_stays_with_it(backend: Driven) -> None:
     assert backend.load("a").entries == [one, retried]
 
 
+def test_what_is_known_of_a_link_stays_with_its_url(backend: Driven) -> None:
+    one, other = entry("http://a/1", via="http://a/", traits="one"), entry("http://a/2", via="http://a/")
+    empty = entry("http://a/3", via="http://a/", traits="")
+    backend.commit(found(one, other, empty))
+    assert backend.activate_one().queue.entries == [one, other, empty]
+    retried = replace(one, attempts=1, position=empty.position + 1)
+    backend.commit(Batch(settled=[Settled(one, State.QUEUED, again=retried)]))
+    assert backend.load("a").entries == [other, empty, retried]
+
+
 @pytest.mark.parametrize(
     "url",
     [
@@ -147,7 +158,7 @@ def test_what_a_sitemap_said_of_a_url_stays_with_it(backend: Driven) -> None:
     ],
 )
 def test_any_url_comes_back_as_it_went_in(backend: Driven, url: str) -> None:
-    one = UrlEntry(url, "a", 1, position=1, via=url, payload=url, listed=url)
+    one = UrlEntry(url, "a", 1, position=1, via=url, payload=url, listed=url, traits=url)
     backend.commit(found(one))
     [loaded] = backend.activate_one().queue.entries
     assert loaded == one

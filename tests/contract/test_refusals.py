@@ -52,6 +52,19 @@ def test_another_version_of_the_schema(make_sqlite: MakeSqlite) -> None:
     assert "another JOBDIR" in sentence
 
 
+def test_a_crawl_of_the_version_before_is_gone_on_with(make_sqlite: MakeSqlite) -> None:
+    backend = make_sqlite()
+    path = stopped(backend)
+    statement(path, "ALTER TABLE queue DROP COLUMN traits")
+    statement(path, "UPDATE meta SET value = '2' WHERE name = 'schema_version'")
+    for expected in (300, 301):
+        backend.backend = backend._made()
+        backend.open()
+        backend.commit(found(entry(f"http://b/{expected}", traits="known")))
+        assert len(backend.queued()) == backend.counts().queued == expected + 1
+        backend.close()
+
+
 def test_another_identity_names_the_setting_and_both_values(
     make_sqlite: MakeSqlite, runner: asyncio.Runner
 ) -> None:

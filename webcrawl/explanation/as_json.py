@@ -129,6 +129,7 @@ def _frontier(explanation: Explanation) -> dict[str, Any] | None:
             "repeat": entry.repeat,
             "ordinary": entry.payload is not None,
             "listed": None if entry.listed is None else facts(entry.listed),
+            "traits": entry.traits,
         },
     }
 

@@ -138,11 +138,7 @@ class Frontier:
     def add(self, entries: Sequence[UrlEntry]) -> None:
         """Queue those of ``entries`` that were never seen. They are durable some moments later."""
         self._policies.order.tell(self._clock())
-        self._committer.add(Change(discovered=[self.place(entry) for entry in entries]))
-
-    def place(self, entry: UrlEntry) -> UrlEntry:
-        """Give an entry its level and position, once."""
-        return entry if entry.position else self._policies.order.place(entry)
+        self._committer.add(Change(discovered=self._policies.order.place_all(list(entries))))
 
     async def drain(self) -> bool:
         """Wait until all that was added is durable: for those who add much. False: it cannot become so."""
@@ -279,8 +275,9 @@ class Frontier:
         if lease.both.is_over():
             outcome = outcome.after_hold()
         active = self._holding(lease)
-        self._policies.order.tell(self._clock())
-        change = Change(discovered=[self.place(found) for found in outcome.discovered], entry=outcome.entry)
+        order = self._policies.order
+        order.tell(self._clock())
+        change = Change(discovered=order.place_all(outcome.discovered), entry=outcome.entry)
         change.then = lambda: self._settled(lease)
         if active is not None:
             change.host = active.record

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol
 
 from webcrawl.frontier.records import UrlEntry
 
@@ -12,6 +12,26 @@ OrderName = Literal["breadth_first", "priority", "random"]
 
 Prioritiser = Callable[[UrlEntry], int]
 """Gives a URL its level: any integer, higher is fetched sooner. Called once, before the URL is queued."""
+
+
+class Scorer(Protocol):
+    """Gives URLs their levels by what a crawl learns while it runs, and may think otherwise of them later.
+
+    Asked on the event loop: about a page's links at once before they are queued, and again, some at a time, about
+    what is queued when ``version`` has changed. A URL moves in its queue when its level does, so levels should be as
+    coarse as what is known: some tens of them.
+    """
+
+    @property
+    def version(self) -> int:
+        """Another number whenever what is queued is to be scored again."""
+        ...
+
+    def levels(self, entries: Sequence[UrlEntry]) -> Sequence[int | None]:
+        """The level of each, higher is fetched sooner; None leaves it at the one it has. Entries are not to be
+        changed; of those that are not yet queued ``level`` is what was asked for."""
+        ...
+
 
 _POSITIONS = 1 << 62
 _LEVELS = (1 << 40) - 1
@@ -35,9 +55,16 @@ class Order:
     """
 
     def __init__(
-        self, name: OrderName, prioritiser: Prioritiser | None, now: float, seed: int | None = None
+        self,
+        name: OrderName,
+        prioritiser: Prioritiser | None,
+        now: float,
+        seed: int | None = None,
+        scorer: Scorer | None = None,
     ) -> None:
+        """``scorer`` has the last word on levels."""
         self._name = name
+        self.scorer = scorer
         self._prioritiser = prioritiser or (by_path_depth if name == "priority" else None)
         self._random = random.Random(seed)
         # A microsecond clock outruns any rate at which positions are given, so a restart starts above them
@@ -49,12 +76,30 @@ class Order:
         far as their clocks agree."""
         self._position = max(self._position, int(now * 1_000_000))
 
+    def place_all(self, entries: list[UrlEntry]) -> list[UrlEntry]:
+        """Give those of ``entries`` a level and a position that have none yet."""
+        new = [entry for entry in entries if not entry.position]
+        for entry in new:
+            self.place(entry)
+        if self.scorer is not None and new:
+            for entry, level in zip(new, self.levels(new), strict=True):
+                entry.level = level
+        return entries
+
+    def levels(self, entries: Sequence[UrlEntry]) -> list[int]:
+        """The levels that the scorer gives to ``entries`` by now."""
+        assert self.scorer is not None
+        return [
+            entry.level if level is None else _within(level)
+            for entry, level in zip(entries, self.scorer.levels(entries), strict=True)
+        ]
+
     def place(self, entry: UrlEntry) -> UrlEntry:
         """Set ``level`` and ``position`` of ``entry`` and return it."""
         if self._prioritiser is not None:
             entry.level = int(self._prioritiser(entry))
         if entry.level:
-            entry.level = max(-_LEVELS, min(entry.level, _LEVELS))
+            entry.level = _within(entry.level)
         return self.place_again(entry)
 
     def place_again(self, entry: UrlEntry) -> UrlEntry:
@@ -65,3 +110,7 @@ class Order:
             self._position += 1
             entry.position = self._position
         return entry
+
+
+def _within(level: int) -> int:
+    return max(-_LEVELS, min(int(level), _LEVELS))

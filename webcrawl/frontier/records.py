@@ -57,3 +57,6 @@ class UrlEntry:
     """JSON of an ordinary Request's callback, headers, body, ...; None on the batch path."""
     listed: str | None = None
     """What the sitemap that brought it says of it, see ``documents.listed``; None of all others."""
+    traits: str | None = None
+    """What was known of the link where it was found, in the words of whoever scores it: its level is found again by
+    it as long as it is queued. None in crawls without a scorer."""

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,6 +10,9 @@ from webcrawl.frontier.order import Order, OrderName, by_path_depth
 from webcrawl.frontier.queue_head import place_of
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.frontier.robots_desk import LEVEL
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def placed(order: Order, *urls: str) -> list[UrlEntry]:
@@ -105,3 +110,38 @@ def test_no_place_is_given_twice_and_none_is_nought() -> None:
     positions = [order.place(entry("http://a/")).position for _ in range(10_000)]
     assert len(set(positions)) == 10_000
     assert 0 not in positions
+
+
+class ByTraits:
+    """Scores what has traits, by their length; counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.version = 1
+        self.asked: list[list[str]] = []
+
+    def levels(self, entries: Sequence[UrlEntry]) -> list[int | None]:
+        self.asked.append([one.url for one in entries])
+        return [None if one.traits is None else len(one.traits) for one in entries]
+
+
+def test_a_scorer_is_asked_once_about_all_that_is_placed_together() -> None:
+    scorer = ByTraits()
+    order = Order("breadth_first", None, NOW, scorer=scorer)
+    known = entry("http://a/0", level=1, position=5)
+    found = [known, entry("http://a/1", 0, 0, traits="ab"), entry("http://a/2", 7, 0)]
+    assert order.place_all(found) == found
+    assert scorer.asked == [["http://a/1", "http://a/2"]]
+    assert [one.level for one in found] == [1, 2, 7]
+    assert 5 < found[1].position < found[2].position
+    order.place_all([known])
+    assert len(scorer.asked) == 1
+
+
+def test_what_a_scorer_gives_is_kept_storable() -> None:
+    class Boundless(ByTraits):
+        def levels(self, entries: Sequence[UrlEntry]) -> list[int | None]:
+            return [10**30, -(10**30)]
+
+    order = Order("priority", None, NOW, scorer=Boundless())
+    high, low = order.place_all([entry("http://a/1", 0, 0), entry("http://a/2", 0, 0)])
+    assert (high.level, low.level) == (LEVEL - 1, 1 - LEVEL)

@@ -12,11 +12,12 @@ from webcrawl.frontier.queue_head import Place
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.hosts.record import HostRecord, RobotsRecord
 
-PROTOCOL = "2"
+PROTOCOL = "3"
 """Changes whenever processes with the old code could not work on the same crawl any more."""
 
-READABLE = ("1", PROTOCOL)
-"""Protocols of crawls that this code can go on with: in the first one URLs had no reasons."""
+READABLE = ("1", "2", PROTOCOL)
+"""Protocols of crawls that this code can go on with: in the first one URLs had no reasons, in the second
+entries had no traits."""
 
 TOTALS = (
     "queued",
@@ -43,7 +44,7 @@ _ENTRY = struct.Struct(">HIQIcBq")
 _PLAIN = struct.Struct(">HIQIcBqBBB")
 """The same, with depth, code of the prefix and length of the rest of the URL."""
 _BODY = 18
-_VIA, _KIND, _COUNTS, _PAYLOAD, _LISTED = 1, 2, 4, 8, 16
+_VIA, _KIND, _COUNTS, _PAYLOAD, _LISTED, _TRAITS = 1, 2, 4, 8, 16, 32
 
 
 def place_bytes(place: Place) -> bytes:
@@ -143,7 +144,7 @@ def pack_entries(key: str, entries: Iterable[UrlEntry]) -> list[bytes]:
     packed = []
     via_text, via = None, b""
     for entry in entries:
-        rare = entry.payload or entry.listed
+        rare = entry.payload or entry.listed or entry.traits is not None
         if entry.via is None or entry.kind != "page" or entry.redirects or entry.attempts or rare:
             packed.append(_pack_rare(entry, prefixes))
             continue
@@ -214,6 +215,10 @@ def _pack_rare(entry: UrlEntry, prefixes: tuple[bytes, ...]) -> bytes:
         flags |= _LISTED
         listed = encoded(entry.listed)
         parts += (_varint(len(listed)), listed)
+    if entry.traits is not None:
+        flags |= _TRAITS
+        traits = encoded(entry.traits)
+        parts += (_varint(len(traits)), traits)
     if entry.payload is not None:
         flags |= _PAYLOAD
         parts.append(encoded(entry.payload))
@@ -262,6 +267,10 @@ def _unpack(body: bytes, flags: int, entry: UrlEntry, prefixes: tuple[bytes, ...
     if flags & _LISTED:
         length, at = _read_varint(body, at)
         entry.listed = _decode(body[at : at + length])
+        at += length
+    if flags & _TRAITS:
+        length, at = _read_varint(body, at)
+        entry.traits = _decode(body[at : at + length])
         at += length
     if flags & _PAYLOAD:
         entry.payload = _decode(body[at:])

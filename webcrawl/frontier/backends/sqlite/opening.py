@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from importlib import resources
 from pathlib import Path
 
 from webcrawl.errors import JobdirDamaged, JobdirUnusable, JobdirVersion
 
-SCHEMA_VERSION = "2"
+SCHEMA_VERSION = "3"
+_UPGRADES = {
+    "2": "ALTER TABLE queue ADD COLUMN traits TEXT;",
+}
+"""What makes of an earlier version this one."""
 _UNUSABLE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
@@ -26,10 +30,12 @@ def open_database(path: Path, cache_bytes: int, identity: Mapping[str, str]) -> 
         )
         try:
             # First the look, then the pragmas: what is refused stays as it is.
-            new = is_new(connection, path, identity)
+            new = is_new(connection, path, identity, earlier=_UPGRADES)
             _tune(connection, cache_bytes)
             if new:
                 _create(connection, identity)
+            else:
+                _upgrade(connection)
         except BaseException:
             connection.close()
             raise
@@ -73,6 +79,15 @@ def _create(connection: sqlite3.Connection, identity: Mapping[str, str]) -> None
     connection.execute("COMMIT")
 
 
+def _upgrade(connection: sqlite3.Connection) -> None:
+    [version] = connection.execute("SELECT value FROM meta WHERE name = 'schema_version'").fetchone()
+    if version in _UPGRADES:
+        connection.executescript(
+            f"BEGIN IMMEDIATE;\n{_UPGRADES[version]}\n"
+            f"UPDATE meta SET value = '{SCHEMA_VERSION}' WHERE name = 'schema_version';\nCOMMIT;"
+        )
+
+
 def translate_opening(error: sqlite3.DatabaseError, path: Path) -> JobdirDamaged | JobdirUnusable:
     if getattr(error, "sqlite_errorcode", 0) & 0xFF in _UNUSABLE:
         return JobdirDamaged(
@@ -82,15 +97,20 @@ def translate_opening(error: sqlite3.DatabaseError, path: Path) -> JobdirDamaged
     return JobdirUnusable(f"{path} cannot be opened: {error}")
 
 
-def is_new(connection: sqlite3.Connection, path: Path, identity: Mapping[str, str]) -> bool:
-    """Whether there is nothing in it yet. Raises where it holds what cannot be gone on with."""
+def is_new(
+    connection: sqlite3.Connection, path: Path, identity: Mapping[str, str], earlier: Container[str] = ()
+) -> bool:
+    """Whether there is nothing in it yet. Raises where it holds what cannot be gone on with.
+
+    ``earlier``: versions that can be made this one.
+    """
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if not tables:
         return True
     if "meta" not in tables:
         raise JobdirUnusable(f"{path} is a database of something else; give another JOBDIR")
     meta = dict(connection.execute("SELECT name, value FROM meta"))
-    if meta.get("schema_version") != SCHEMA_VERSION:
+    if meta.get("schema_version") != SCHEMA_VERSION and meta.get("schema_version") not in earlier:
         raise JobdirVersion(
             f"{path} was made by a webcrawl with state version {meta.get('schema_version')}, this one has "
             f"{SCHEMA_VERSION}; go on with the version that made it, or give another JOBDIR"

@@ -21,11 +21,11 @@ class Queues:
 
     def __init__(self, connection: sqlite3.Connection, robots_max: int) -> None:
         self._cursor = cursor = connection.cursor()
-        self._push = Rows(cursor, "INSERT INTO queue VALUES {rows}", f"({', '.join('?' * 13)})")
+        self._push = Rows(cursor, "INSERT INTO queue VALUES {rows}", f"({', '.join('?' * 14)})")
         self._push_plain = Rows(
             cursor,
             "INSERT INTO queue VALUES {rows}",
-            f"(?, ?, ?, ?, ?, ?, ?, '{_PAGE}', 0, 0, 0, NULL, NULL)",
+            f"(?, ?, ?, ?, ?, ?, ?, '{_PAGE}', 0, 0, 0, NULL, NULL, NULL)",
         )
         self._vacant = Rows(
             cursor,
@@ -51,6 +51,7 @@ class Queues:
             if (
                 entry.payload is None
                 and entry.listed is None
+                and entry.traits is None
                 and entry.kind == _PAGE
                 and not (entry.redirects or entry.attempts or entry.repeat)
             ):
@@ -58,7 +59,7 @@ class Queues:
             else:
                 other += values
                 other += (str(entry.kind), entry.redirects, entry.attempts, int(entry.repeat))
-                other += (entry.payload, entry.listed)
+                other += (entry.payload, entry.listed, entry.traits)
         self._push_plain.run(plain)
         self._push.run(other)
 
@@ -75,7 +76,8 @@ class Queues:
         rank, position = after or _FIRST
         rows = self._cursor.execute(
             "SELECT url, ?, fingerprint, -rank, position, depth, via, kind, redirects, attempts, repeat, payload, "
-            "listed FROM queue WHERE host_id = ? AND (rank, position) > (?, ?) ORDER BY rank, position LIMIT ?",
+            "listed, traits FROM queue WHERE host_id = ? AND (rank, position) > (?, ?) "
+            "ORDER BY rank, position LIMIT ?",
             (key, host_id, rank, position, count + 1),
         ).fetchall()
         entries = [UrlEntry(*row) for row in rows[:count]]

@@ -1,4 +1,4 @@
--- The state of one crawl (schema version 2). Times are epoch seconds; open this file with any SQLite tool,
+-- The state of one crawl (schema version 3). Times are epoch seconds; open this file with any SQLite tool,
 -- also while the crawl runs: it is in WAL mode and readers do not disturb it.
 
 CREATE TABLE meta (
@@ -57,6 +57,7 @@ CREATE TABLE queue (
     repeat      INTEGER NOT NULL,               -- queued beside another of the same fingerprint
     payload     TEXT,
     listed      TEXT,                           -- what its sitemap says of it, as JSON
+    traits      TEXT,                           -- what is known of the link to it, for those who score it
     PRIMARY KEY (host_id, rank, position)
 ) WITHOUT ROWID;
 

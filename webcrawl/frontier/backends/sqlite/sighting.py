@@ -16,7 +16,7 @@ from webcrawl.hosts.record import HostRecord, RobotsRecord
 
 _HOST = "SELECT id, next_fetch_at, delay_seconds, queued, active, parked, given_up, record FROM hosts WHERE key = ?"
 _ENTRY = (
-    "SELECT url, rank, position, depth, via, kind, redirects, attempts, repeat, payload, listed FROM queue "
+    "SELECT url, rank, position, depth, via, kind, redirects, attempts, repeat, payload, listed, traits FROM queue "
     "WHERE host_id = ? AND fingerprint = ? AND kind != 'robots' ORDER BY repeat, rank, position LIMIT 1"
 )
 _BEFORE = "SELECT count(*) FROM queue WHERE host_id = ? AND (rank, position) < (?, ?)"
@@ -94,9 +94,9 @@ class _Look:
         row = self._ask(_ENTRY, (host_id, self._fingerprint)).fetchone()
         if row is None:
             return None
-        url, rank, position, depth, via, kind, redirects, attempts, repeat, payload, listed = row
+        url, rank, position, depth, via, kind, redirects, attempts, repeat, payload, *rest = row
         place = (self._key, self._fingerprint, -rank, position)
-        return UrlEntry(url, *place, depth, via, kind, redirects, attempts, bool(repeat), payload, listed)
+        return UrlEntry(url, *place, depth, via, kind, redirects, attempts, bool(repeat), payload, *rest)
 
     def _before(self, host_id: int, entry: UrlEntry) -> int:
         [before] = self._ask(_BEFORE, (host_id, -entry.level, entry.position)).fetchone()
