@@ -30,10 +30,13 @@ MACHINE = {
         "archive.store",
         "archive.repair",
         "contents.seen",
+        "visits.store",
+        "visits.page",
+        "visits.history",
     ),
     "reports": ("archive", "frontier.tally", "hosts", "urls"),
     "traps": ("urls", "scope", "errors", "frontier.records"),
-    "visits": ("documents.dates", "reports.units"),
+    "visits": ("documents.dates", "reports.units", "errors", "archive.capture", "frontier.records"),
     "export": ("archive", "reports", "urls", "frontier.records", "frontier.backends.books"),
     "explanation": (
         "reports.units",
@@ -62,6 +65,9 @@ BACKENDS_KNOW = (
     "frontier.records",
     "frontier.seen",
     "hosts.record",
+    "visits.store",
+    "visits.page",
+    "visits.history",
     "errors",
 )
 """A backend stores and decides nothing: it knows the contract and the values, no policy."""

@@ -31,6 +31,7 @@ from webcrawl.frontier.hold import FOREVER, Hold
 from webcrawl.frontier.queue_head import Place
 from webcrawl.frontier.records import State, UrlEntry
 from webcrawl.hosts.record import HostRecord, RobotsRecord
+from webcrawl.visits.store import VisitStore
 
 HEAD = 16
 """How many entries of a queue travel at a time."""
@@ -252,6 +253,8 @@ class SharedBackend(Backend, Protocol):
     """Where the clocks are kept that keys share."""
     contents: ContentStore
     """Where bodies are remembered."""
+    visits: VisitStore
+    """Where pages are remembered that are visited again."""
     exclusions: str
     """The version of the exclusion list in force in this process, for the others and the operator; empty for none."""
 

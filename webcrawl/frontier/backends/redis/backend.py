@@ -41,6 +41,7 @@ from webcrawl.frontier.backends.redis.segments import mark_bytes
 from webcrawl.frontier.backends.redis.server import Call, Server
 from webcrawl.frontier.backends.redis.shard import Shard
 from webcrawl.frontier.backends.redis.start_list import StartList
+from webcrawl.frontier.backends.redis.visits import RedisVisits
 from webcrawl.frontier.backends.redis.writing import Writer
 from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.hold import uptime
@@ -135,6 +136,7 @@ class RedisBackend:
             self._server, lambda: self._shards[0], self._member, clock, options.claim_seconds
         )
         self.contents = RedisContents(self._server, lambda: [shard.names for shard in self._shards])
+        self.visits = RedisVisits(self._server, lambda: [shard.names for shard in self._shards])
         self._pulsing = asyncio.Lock()
 
     # -- life ----------------------------------------------------------------------------------------------

@@ -40,10 +40,19 @@ class ShardNames:
         self.robots_ends = self._tag + b"robots_ends"
         self.contents = self._tag + b"contents"
         self.pages = self._tag + b"pages"
+        self.visits = self._tag + b"visits"
+        """What is remembered of pages; also how all names begin that have to do with visits."""
+        self.visits_due, self.visits_untold = self.visits + b":due", self.visits + b":untold"
         self.others = [self.contents, self.pages, self.reasons, self.robots, self.robots_ends]
         """What only some operations need."""
         self.clocks = self._tag + b"clock:"
         """How the names of clocks begin that politeness keys share."""
+
+    def visits_of(self, key: str) -> bytes:
+        return self.visits + b":of:" + key.encode("utf-8", "surrogatepass")
+
+    def visits_out(self, key: str) -> bytes:
+        return self.visits + b":out:" + key.encode("utf-8", "surrogatepass")
 
     def clock(self, name: str) -> bytes:
         return self.clocks + name.encode("utf-8", "surrogatepass")

@@ -45,6 +45,9 @@ OPERATIONS = (
     "state",
     "tail",
     "take",
+    "visits_hint",
+    "visits_keep",
+    "visits_take",
     "wake",
 )
 AT_ONCE = 32

@@ -15,6 +15,7 @@ async def strays(server: Server, spider: str, readers: Sequence[Reader]) -> Flaw
     """Shards that the crawl does not have, and names that nobody uses."""
     flaws = Flaws("")
     used = [{*reader.names.fixed, *reader.names.others} for reader in readers]
+    begins = [(reader.names.clocks, reader.names.visits) for reader in readers]
     beyond: set[int] = set()
     tag = f"{{{spider}:".encode()
     pattern = re.sub(rb"([*?\[\]\\])", rb"\\\1", tag) + b"*}:*"
@@ -26,7 +27,7 @@ async def strays(server: Server, spider: str, readers: Sequence[Reader]) -> Flaw
             number = int(digits)
             if number >= len(readers):
                 beyond.add(number)
-            elif name not in used[number] and not name.startswith(readers[number].names.clocks):
+            elif name not in used[number] and not name.startswith(begins[number]):
                 flaws.add(Kind.STRAY, name.decode("utf-8", "replace"), "nobody uses it")
     for number in sorted(beyond):
         flaws.add(Kind.STRAY, f"shard {number}", f"the crawl has {len(readers)}")

@@ -1,0 +1,82 @@
+"""What is told of a visit, and what is remembered of a page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from webcrawl.visits.history import History
+
+PageId = tuple[str, int]
+"""Politeness key and fingerprint: what stands for a page."""
+
+
+class Finding(StrEnum):
+    """What a visit came to."""
+
+    CAME = "came"
+    """The page came, or the word that it is the same as before (304)."""
+    GONE = "gone"
+    """There is no such page any more (404, 410), or it is somewhere else now (a redirect)."""
+    FAILED = "failed"
+    """Nothing that says anything about the page: an error, an overloaded server, half a body."""
+    REFUSED = "refused"
+    """A rule of scope or robots.txt does not let us go there any more; nothing was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One visit of one page, as it ended. Texts are as the server and the frontier's entry have them."""
+
+    key: str
+    fingerprint: int
+    url: str
+    at: float
+    """Epoch seconds when the request was sent; of a refusal, when it was refused."""
+    finding: Finding
+    digest: bytes | None = None
+    """What stands for the content that came; None for 304 and for what did not come."""
+    etag: str | None = None
+    last_modified: str | None = None
+    modified_at: float | None = None
+    """When the server says that the page was last modified, in the crawl's own time."""
+    kind: str = "page"
+    depth: int = 0
+    via: str | None = None
+    payload: str | None = None
+    """The text of the ordinary Request that the page was asked for with, without what makes it a revisit."""
+
+    @property
+    def id(self) -> PageId:
+        return self.key, self.fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page that is visited again and again. Times are epoch seconds."""
+
+    key: str
+    fingerprint: int
+    url: str
+    history: History
+    next_visit_at: float
+    digest: bytes
+    came_at: float
+    """When the content that is known was asked for: its WARC-Date in the archive."""
+    etag: str | None = None
+    last_modified: str | None = None
+    """Both as the server sent them with that content, to be sent back (RFC 9110, section 13.1)."""
+    kind: str = "page"
+    depth: int = 0
+    via: str | None = None
+    payload: str | None = None
+    gone: int = 0
+    """Visits in a row that found it gone."""
+    failed: int = 0
+    """Visits in a row that failed or were refused."""
+
+    @property
+    def id(self) -> PageId:
+        return self.key, self.fingerprint

@@ -1,0 +1,251 @@
+"""The pages of a crawl in a file of its own in the JOBDIR, ``visits.db``, which others may read meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from webcrawl.errors import JobdirDamaged, StorageFull
+from webcrawl.visits.history import History
+from webcrawl.visits.page import Page
+from webcrawl.visits.store import DOUBLINGS, DUE_COUNTED, DueKey, Standing
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from webcrawl.visits.page import PageId
+
+NAME = "visits.db"
+
+_T = TypeVar("_T")
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS pages (
+    key            TEXT NOT NULL,       -- politeness key
+    fingerprint    INTEGER NOT NULL,    -- of the canonical form of the URL
+    next_at        REAL NOT NULL,       -- epoch seconds of the next visit; of one that is out, when it is due again
+    is_out         INTEGER NOT NULL,    -- 1: it was taken to be visited
+    url            TEXT NOT NULL,
+    history        TEXT NOT NULL,       -- JSON, as visits.history writes it
+    digest         BLOB NOT NULL,       -- of the content that came last
+    came_at        REAL NOT NULL,       -- epoch seconds when that was asked for
+    etag           TEXT,
+    last_modified  TEXT,
+    kind           TEXT NOT NULL,
+    depth          INTEGER NOT NULL,
+    via            TEXT,
+    payload        TEXT,                -- JSON of an ordinary Request
+    gone           INTEGER NOT NULL,    -- visits in a row that found it gone
+    failed         INTEGER NOT NULL,    -- visits in a row that failed or were refused
+    PRIMARY KEY (key, fingerprint)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS pages_due ON pages (key, next_at);
+CREATE INDEX IF NOT EXISTS pages_out ON pages (key, next_at) WHERE is_out = 1;
+CREATE TABLE IF NOT EXISTS keys (
+    key            TEXT PRIMARY KEY,
+    at             REAL NOT NULL,       -- epoch seconds when pages of it may be taken
+    untold         INTEGER NOT NULL     -- how often some were taken since something was heard of one
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS keys_due ON keys (at, key);
+CREATE TABLE IF NOT EXISTS totals (pages INTEGER NOT NULL);
+INSERT INTO totals SELECT 0 WHERE NOT EXISTS (SELECT * FROM totals);
+CREATE TRIGGER IF NOT EXISTS one_more AFTER INSERT ON pages BEGIN UPDATE totals SET pages = pages + 1; END;
+CREATE TRIGGER IF NOT EXISTS one_less AFTER DELETE ON pages BEGIN UPDATE totals SET pages = pages - 1; END;
+"""
+_COLUMNS = (
+    "key, fingerprint, url, history, next_at, digest, came_at, "
+    "etag, last_modified, kind, depth, via, payload, gone, failed"
+)
+_KEEP = f"""
+INSERT INTO pages ({_COLUMNS}, is_out) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)
+ON CONFLICT (key, fingerprint) DO UPDATE SET
+    url = excluded.url, history = excluded.history, next_at = excluded.next_at, digest = excluded.digest,
+    came_at = excluded.came_at, etag = excluded.etag, last_modified = excluded.last_modified,
+    kind = excluded.kind, depth = excluded.depth, via = excluded.via, payload = excluded.payload,
+    gone = excluded.gone, failed = excluded.failed, is_out = 0
+"""
+_TOLD = """
+UPDATE keys SET untold = 0 WHERE key = ? AND untold > 0
+    AND EXISTS (SELECT 1 FROM pages WHERE key = keys.key AND fingerprint = ? AND is_out = 1)
+"""
+_ONE = f"SELECT {_COLUMNS} FROM pages WHERE key = ? AND fingerprint = ?"
+_DUE = f"SELECT {_COLUMNS} FROM pages WHERE key = ? AND next_at <= ? ORDER BY next_at, fingerprint LIMIT ?"
+_FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
+
+
+class SqliteVisits:
+    """A ``VisitStore`` in ``folder``, on a thread of its own. What was kept is on the disk."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / NAME
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="visits")
+        self._connection: sqlite3.Connection | None = None
+
+    async def open(self) -> None:
+        """:raises JobdirDamaged: the file is no such database"""
+        await self._do(self._open)
+
+    async def close(self) -> None:
+        await self._do(self._close)
+        self._thread.shutdown()
+
+    async def find(self, ids: Sequence[PageId]) -> list[Page | None]:
+        return await self._step(lambda connection: [_find(connection, one) for one in ids])
+
+    async def keep(self, pages: Sequence[Page], dropped: Sequence[PageId] = ()) -> None:
+        await self._step(lambda connection: _keep(connection, pages, dropped))
+
+    async def due_keys(self, now: float, most: int, after: DueKey | None = None) -> list[DueKey]:
+        behind = after or (-1.0, "")
+        statement = "SELECT at, key FROM keys WHERE at <= ? AND (at, key) > (?, ?) ORDER BY at, key LIMIT ?"
+
+        def step(connection: sqlite3.Connection) -> list[DueKey]:
+            return [DueKey(*row) for row in connection.execute(statement, (now, *behind, most))]
+
+        return await self._step(step)
+
+    async def take(self, keys: Sequence[str], now: float, seconds: float, most: int) -> list[Page]:
+        def step(connection: sqlite3.Connection) -> list[Page]:
+            return [page for key in keys for page in _take(connection, key, now, seconds, most)]
+
+        return await self._step(step)
+
+    async def hint(self, key: str, fingerprint: int, at: float) -> bool:
+        return await self._step(lambda connection: _hint(connection, key, fingerprint, at))
+
+    async def standing(self, now: float) -> Standing:
+        return await self._step(lambda connection: standing(connection, now))
+
+    async def _do(self, step: Callable[[], _T]) -> _T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, step)
+
+    async def _step(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        return await self._do(lambda: self._in_one_step(work))
+
+    def _open(self) -> None:
+        try:
+            self._connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            # The frontier calls a page done behind this, and only what is remembered here is visited again.
+            self._connection.execute("PRAGMA synchronous = FULL")
+            self._connection.executescript(_SCHEMA)
+        except sqlite3.DatabaseError as error:
+            raise JobdirDamaged(
+                f"{self._path} cannot be used: {error}; "
+                "without it the crawl goes on, and what was fetched before is not visited again"
+            ) from error
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _in_one_step(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        connection = self._connection
+        assert connection is not None
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                done = work(connection)
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+        except sqlite3.OperationalError as error:
+            if (error.sqlite_errorcode & 0xFF) in _FULL:
+                raise StorageFull(f"{self._path}: {error}") from error
+            raise
+        return done
+
+
+def page_in(path: Path, key: str, fingerprint: int) -> Page | None:
+    """What the file of a crawl, perhaps one that runs, remembers of a page. Raises sqlite3.Error."""
+    if not path.is_file():
+        return None
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        return _find(connection, (key, fingerprint))
+
+
+def standing(connection: sqlite3.Connection, now: float) -> Standing:
+    """How many pages are remembered, and are due."""
+    (pages,) = connection.execute("SELECT pages FROM totals").fetchone()
+    (next_at,) = connection.execute("SELECT min(at) FROM keys").fetchone()
+    (due,) = connection.execute(
+        "SELECT count(*) FROM (SELECT 1 FROM keys JOIN pages USING (key) WHERE at <= ? AND next_at <= ? LIMIT ?)",
+        (now, now, DUE_COUNTED),
+    ).fetchone()
+    return Standing(pages, due, next_at)
+
+
+def _find(connection: sqlite3.Connection, one: PageId) -> Page | None:
+    row = connection.execute(_ONE, one).fetchone()
+    return None if row is None else _page(row)
+
+
+def _page(row: Sequence[Any]) -> Page:
+    key, fingerprint, url, history, *rest = row
+    return Page(key, fingerprint, url, History.of(history), *rest)
+
+
+def _row(page: Page) -> tuple[Any, ...]:
+    known = (*page.id, page.url, page.history.text(), page.next_visit_at, page.digest, page.came_at)
+    asked = (page.etag, page.last_modified, page.kind, page.depth, page.via, page.payload)
+    return *known, *asked, page.gone, page.failed
+
+
+def _keep(connection: sqlite3.Connection, pages: Sequence[Page], dropped: Sequence[PageId]) -> None:
+    ids = [*(page.id for page in pages), *dropped]
+    told = {key for key, _ in ids}
+    connection.executemany(_TOLD, ids)
+    connection.executemany(_KEEP, map(_row, pages))
+    connection.executemany("DELETE FROM pages WHERE key = ? AND fingerprint = ?", dropped)
+    for key in told:
+        _reckon(connection, key)
+
+
+def _reckon(connection: sqlite3.Connection, key: str) -> None:
+    """When pages of the key may be taken; a key without pages is not remembered."""
+    (at,) = connection.execute("SELECT min(next_at) FROM pages WHERE key = ?", (key,)).fetchone()
+    if at is None:
+        connection.execute("DELETE FROM keys WHERE key = ?", (key,))
+    else:
+        statement = "INSERT INTO keys VALUES (?, ?, 0) ON CONFLICT (key) DO UPDATE SET at = excluded.at"
+        connection.execute(statement, (key, at))
+
+
+def _take(connection: sqlite3.Connection, key: str, now: float, seconds: float, most: int) -> list[Page]:
+    asked = "SELECT count(*), min(next_at) FROM pages WHERE key = ? AND is_out = 1 AND next_at > ?"
+    (out, _) = connection.execute(asked, (key, now)).fetchone()
+    room = max(most - out, 0)
+    taken = [_page(row) for row in connection.execute(_DUE, (key, now, room)).fetchall()]
+    if taken:
+        (untold,) = connection.execute("SELECT untold FROM keys WHERE key = ?", (key,)).fetchone()
+        until = now + seconds * 2.0 ** min(untold, DOUBLINGS)
+        statement = "UPDATE pages SET is_out = 1, next_at = ? WHERE key = ? AND fingerprint = ?"
+        connection.executemany(statement, [(until, *page.id) for page in taken])
+        connection.execute("UPDATE keys SET untold = untold + 1 WHERE key = ?", (key,))
+    _reckon(connection, key)
+    if len(taken) == room:
+        (_, at) = connection.execute(asked, (key, now)).fetchone()
+        connection.execute("UPDATE keys SET at = ? WHERE key = ?", (at, key))
+    return taken
+
+
+def _hint(connection: sqlite3.Connection, key: str, fingerprint: int, at: float) -> bool:
+    row = connection.execute(
+        "SELECT next_at, is_out FROM pages WHERE key = ? AND fingerprint = ?", (key, fingerprint)
+    ).fetchone()
+    if row is None:
+        return False
+    next_at, is_out = row
+    if not is_out and at < next_at:
+        connection.execute(
+            "UPDATE pages SET next_at = ? WHERE key = ? AND fingerprint = ?", (at, key, fingerprint)
+        )
+        _reckon(connection, key)
+    return True
