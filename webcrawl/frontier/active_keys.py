@@ -267,7 +267,7 @@ class ActiveKeys:
             if active is None:
                 self._idle = None
                 self._note(entry.key, place_of(entry))
-            else:
+            elif not active.head.is_before(place_of(entry)):
                 active.offer(entry)
                 self.arm(active)
 

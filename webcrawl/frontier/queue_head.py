@@ -70,6 +70,10 @@ class QueueHead:
         """An entry that was taken is no longer in its queue."""
         (self._gone.add if self.loading else self._out.discard)(place_of(entry))
 
+    def is_before(self, place: Place) -> bool:
+        """Whether a new entry at ``place`` changes nothing: it lies behind the end, where more is known to be."""
+        return self.more and not self.loading and self.tail is not None and place > self.tail
+
     def offer(self, entry: UrlEntry) -> None:
         """A new entry was queued in the backend: hold it if it belongs to the prefix, else remember ``more``.
 

@@ -158,6 +158,8 @@ class Head(RuleBasedStateMachine):
     @rule(level=st.integers(0, 2), position=st.integers(0, 99), held=st.booleans())
     def queue_one(self, level: int, position: int, held: bool) -> None:
         one = self.new(level, position)
+        if self.head.is_before(place_of(one)):
+            return
         if held:
             self.head.offer(one)
         else:
