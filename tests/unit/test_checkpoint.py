@@ -35,6 +35,7 @@ def jobdir(tmp_path: Path) -> Path:
     (directory / "fetch-20260101000000000.jsonl.gz").write_bytes(b"old lines")
     (directory / "warc/closed.warc.gz").write_bytes(b"closed")
     (directory / "warc/open.warc.gz.open").write_bytes(b"open")
+    (directory / "progress.jsonl").write_text('{"at":1}\n')
     (directory / "lock").write_text("process 1\n")
     (directory / "errors.log").write_text("timeout\n")
     return directory
@@ -55,6 +56,7 @@ def test_state_log_and_archive_are_in_the_copy_and_nothing_else(jobdir: Path, tm
         "fetch-20260101000000000.jsonl.gz",
         "fetch.jsonl",
         "frontier.db",
+        "progress.jsonl",
         "warc/closed.warc.gz",
         "warc/open.warc.gz.open",
     ]
@@ -67,7 +69,7 @@ def test_files_that_never_change_are_shared_and_those_that_grow_are_not(jobdir: 
     assert copied.linked == 2
     for name in ("warc/closed.warc.gz", "fetch-20260101000000000.jsonl.gz"):
         assert (target / name).samefile(jobdir / name)
-    for name in ("fetch.jsonl", "warc/open.warc.gz.open", "frontier.db"):
+    for name in ("fetch.jsonl", "progress.jsonl", "warc/open.warc.gz.open", "frontier.db"):
         assert not (target / name).samefile(jobdir / name)
 
 

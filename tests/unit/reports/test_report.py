@@ -126,7 +126,9 @@ def test_gaps_against_what_was_owed(figures: Digest, recount: Recount) -> None:
     assert gaps.owed_seconds == pytest.approx(math.fsum(owed for owed, _ in expected))
     assert gaps.waited_seconds == pytest.approx(math.fsum(max(gap, 0.0) for _, gap in expected))
     assert gaps.unused_seconds == pytest.approx(math.fsum(unused))
-    assert gaps.lengths.counts == recount.bins((gap for _, gap in expected), gaps.lengths.edges)
+    lengths = recount.bins((gap for _, gap in expected), gaps.unused.edges)
+    for number, count in enumerate(lengths):
+        assert sum(found for (_, gap), found in gaps.grid.items() if gap == number) == count
     assert gaps.unused.counts == recount.bins(unused, gaps.unused.edges)
     assert sum(gaps.grid.values()) == len(expected)
 

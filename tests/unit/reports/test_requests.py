@@ -93,7 +93,7 @@ def test_a_log_that_begins_long_after_another_waits_for_it() -> None:
 
 
 def test_what_comes_too_late_is_given_and_counted() -> None:
-    merged = Merged([[line(at) for at in (0, 100, 200, 50, 300)]], 10.0)
+    merged = Merged([[line(at) for at in (0, 100, 200, 50, 300)]], 10.0, waiting_max=1)
     assert [found.start - T0 for found in merged] == [0, 100, 50, 200, 300]
     assert merged.late == 1
 

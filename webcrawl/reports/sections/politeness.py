@@ -59,7 +59,7 @@ def _facts(gaps: Gaps) -> list[tuple[str, str]]:
 
 
 def _grid(gaps: Gaps) -> str:
-    edges = [*gaps.lengths.edges, gaps.lengths.edges[-1] * 2]
+    edges = [*gaps.unused.edges, gaps.unused.edges[-1] * 2]
     low = [max(edge, _LEAST_SECONDS) for edge in edges]
     most = math.log1p(max(gaps.grid.values()))
     cells = [
