@@ -21,6 +21,7 @@ MACHINE = {
     "contents": ("errors",),
     "linklog": ("urls", "archive", "export.parquet"),
     "search": ("archive", "errors"),
+    "websub": ("urls", "documents", "errors"),
     "frontier": (
         "urls",
         "scope",

@@ -1,0 +1,192 @@
+"""Over sockets, with a hub by the recommendation: asking, asking back, pushing, leaving."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from tests.hub import Hub
+from webcrawl.errors import StartRefused, StorageFull
+from webcrawl.websub.callback import Callback
+from webcrawl.websub.discovery import Advertised
+from webcrawl.websub.server import Server
+from webcrawl.websub.stores.memory import MemorySubscriptions
+from webcrawl.websub.subscriber import Subscriber
+from webcrawl.websub.subscription import State
+from webcrawl.websub.terms import Terms
+
+DAY = 86_400.0
+TOPIC = "http://a.test/feed"
+
+
+@dataclass
+class Crawl:
+    """Asks hubs at once, and notes hints."""
+
+    hub: Hub
+    now: float = 1_000_000.0
+    hints: list[str] = field(default_factory=list)
+    pushed: int = 0
+
+    async def ask(self, hub: str, form: bytes, topic: str) -> str | None:
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        async with self.hub.session.post(hub, data=form, headers=headers, allow_redirects=False) as response:
+            self.answers.append((form, response.status, response.headers.get("Location")))
+        return None
+
+    async def hint(self, url: str) -> None:
+        self.hints.append(url)
+
+    def heard(self) -> None:
+        self.pushed += 1
+
+    async def step(self, seconds: float = 0.0) -> None:
+        """Let time pass, do what is due, and have the hub do what it has to."""
+        self.now += seconds
+        self.answers: list[tuple[bytes, int, str | None]] = []
+        await self.subscriber.step(self, self.now)
+        for form, status, location in self.answers:
+            token = form.decode().partition("hub.callback=")[2].partition("&")[0].rpartition("%2F")[2]
+            await self.subscriber.answered(token, status, location, self.now)
+
+    async def find(self, hub: str) -> None:
+        self.subscriber.noted(TOPIC, "a.test", Advertised(TOPIC, (hub,)), again=False)
+        await self.step()
+
+
+@asynccontextmanager
+async def crawl_and_hub(**options) -> AsyncIterator[tuple[Crawl, Hub]]:
+    hub = Hub(lambda: crawl.now)
+    await hub.start()
+    crawl = Crawl(hub)
+    store = MemorySubscriptions()
+    crawl.subscriber = Subscriber(store, Terms("", secret="always", **options))
+    await crawl.subscriber.open()
+    crawl.server = Server(Callback(crawl.subscriber), lambda: crawl.now, 100_000, crawl.heard)
+    await crawl.server.start("127.0.0.1", 0)
+    callback = f"http://127.0.0.1:{crawl.server.port}/at/websub"
+    crawl.subscriber.terms = Terms(callback, secret="always", **options)
+    try:
+        yield crawl, hub
+    finally:
+        await crawl.server.stop()
+        await crawl.subscriber.close()
+        await hub.stop()
+
+
+def test_from_the_first_request_to_the_last() -> None:
+    async def play() -> None:
+        async with crawl_and_hub() as (crawl, hub):
+            await crawl.find(hub.url)
+            assert await hub.ask_back() == [True]
+            for method in ("sha1", "sha256", "sha384", "sha512"):
+                hub.method = method
+                assert await hub.push(TOPIC, b"new " * 20_000) == [202]
+                await crawl.step(3600)
+            assert crawl.hints == [TOPIC] * 4
+            # The lease is renewed with another callback, and the old one ends at the next push.
+            await crawl.step(8 * DAY)
+            await crawl.step()
+            assert await hub.ask_back() == [True]
+            assert sorted(await hub.push(TOPIC, b"new")) == [202, 410]
+            assert await hub.push(TOPIC, b"new") == [202]
+            await crawl.step(3 * DAY)
+            await crawl.subscriber.leave_all(crawl.now)
+            await crawl.step()
+            assert await hub.ask_back() == [True]
+            assert hub.held == {}
+            assert await crawl.subscriber.store.count() == 0
+            assert [form["hub.mode"] for form in hub.forms] == ["subscribe", "subscribe", "unsubscribe"]
+
+    asyncio.run(play())
+
+
+def test_intents_and_pushes_that_are_not_ours_come_to_nothing() -> None:
+    async def play() -> None:
+        async with crawl_and_hub() as (crawl, hub):
+            await crawl.find(hub.url)
+            [wish] = hub.wishes
+            for wrong in (
+                {"topic": "http://a.test/other"},
+                {"mode": "unsubscribe"},
+                {"callback": wish.callback[:-1] + "x"},
+            ):
+                hub.wishes = [type(wish)(**{**vars(wish), **wrong})]
+                assert await hub.ask_back() == [False]
+            hub.wishes = [wish]
+            assert await hub.ask_back() == [True]
+            [held] = hub.held.values()
+            for secret in ("wrong", None):
+                held.secret = secret
+                assert await hub.push(TOPIC, b"evil") == [202]
+            held.callback = held.callback.replace("/at/websub/", "/elsewhere/")
+            held.secret = wish.secret
+            assert await hub.push(TOPIC, b"new" * 100_000) == [202]
+            await crawl.step(DAY)
+            assert crawl.hints == []
+            assert crawl.subscriber.counts.ignored == 3
+            assert await hub.push(TOPIC, b"new") == [202]
+            await crawl.step()
+            assert crawl.hints == [TOPIC]
+            assert await hub.deny(TOPIC, held.callback, "no more") == 200
+            [one] = await crawl.subscriber.store.of_topic(TOPIC)
+            assert (one.state, one.why) == (State.DENIED, "no more")
+
+    asyncio.run(play())
+
+
+def test_a_hub_that_moved_is_followed_and_one_that_refuses_is_not_asked_again() -> None:
+    async def play() -> None:
+        async with crawl_and_hub() as (crawl, hub):
+            await crawl.find(hub.url + "moved")
+            await crawl.step()
+            assert await hub.ask_back() == [True]
+        async with crawl_and_hub() as (crawl, hub):
+            await crawl.find(hub.url + "refuses")
+            [one] = await crawl.subscriber.store.of_topic(TOPIC)
+            assert (one.state, one.why) == (State.DENIED, "the hub answered 403")
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("method", ["HEAD", "PUT", "DELETE", "OPTIONS"])
+def test_other_methods_are_not_for_us(method: str) -> None:
+    async def play() -> None:
+        async with crawl_and_hub() as (crawl, hub):
+            url = f"http://127.0.0.1:{crawl.server.port}/x"
+            async with hub.session.request(method, url) as response:
+                assert response.status in (404, 405)
+
+    asyncio.run(play())
+
+
+def test_a_hub_is_told_to_come_again_while_the_store_is_full() -> None:
+    async def play() -> None:
+        async with crawl_and_hub() as (crawl, hub):
+            await crawl.find(hub.url)
+
+            async def full(token: str) -> None:
+                raise StorageFull("no room")
+
+            get, crawl.subscriber.store.get = crawl.subscriber.store.get, full
+            [wish] = hub.wishes
+            assert await hub.ask_back() == [False]
+            crawl.subscriber.store.get = get
+            hub.wishes = [wish]
+            assert await hub.ask_back() == [True]
+
+    asyncio.run(play())
+
+
+def test_a_place_that_is_taken_is_named() -> None:
+    async def play() -> None:
+        async with crawl_and_hub() as (crawl, _):
+            second = Server(Callback(crawl.subscriber), lambda: 0.0, 100, lambda: None)
+            with pytest.raises(StartRefused, match=f"WEBSUB_LISTEN.*{crawl.server.port}"):
+                await second.start("127.0.0.1", crawl.server.port)
+
+    asyncio.run(play())

@@ -1,0 +1,144 @@
+"""Which hub tells of a page or feed: Link headers first, then elements of the document (section 4, RFC 8288)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from lxml import etree
+from selectolax.lexbor import LexborHTMLParser
+
+from webcrawl.documents.tree import is_harmless
+from webcrawl.urls.resolve import resolve
+
+URL_MAX = 2_048
+"""Characters of a hub's URL or a topic's."""
+HEAD_MAX = 1 << 16
+"""Bytes of an HTML page in which its head is looked for."""
+HUBS_MAX = 4
+"""Hubs that are taken of one document."""
+_PIECE = 1 << 14
+
+_LINK = re.compile(r'<([^<>]*)>((?:[^,"<]|"(?:[^"\\]|\\.)*")*)')
+_PARAMETER = re.compile(r';\s*([\w!#$%&*+.^`|~-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*))')
+_BODY = re.compile(rb"<body[\s>]", re.IGNORECASE)
+_XML = re.compile(rb"\s*<(?:\?xml|(?:[\w.-]+:)?(?:rss|feed|rdf)\b)", re.IGNORECASE)
+_ENTITIES = tuple("<!ENTITY".encode(encoding) for encoding in ("utf-8", "utf-16-le", "utf-16-be"))
+_CHANNELS = frozenset({"feed", "channel"})
+
+
+class Advertised(NamedTuple):
+    """What a document says of itself: URLs, resolved."""
+
+    topic: str
+    """Under which name it is subscribed to (``rel=self``)."""
+    hubs: tuple[str, ...]
+    """Those that tell of it; at least one."""
+
+
+class Related(NamedTuple):
+    """The links of a document that matter here, as they stand there."""
+
+    hubs: list[str]
+    selves: list[str]
+
+    @classmethod
+    def of(cls, links: Iterable[tuple[str, str]]) -> Related:
+        """``links``: pairs of ``rel`` and URL."""
+        found = cls([], [])
+        for rel, url in links:
+            words = rel.lower().split()
+            if "hub" in words:
+                found.hubs.append(url.strip())
+            if "self" in words:
+                found.selves.append(url.strip())
+        return found
+
+
+def advertised(headers: Iterable[str], body: bytes, encoding: str, url: str) -> Advertised | None:
+    """What the document at ``url`` says; None when it names no hub, or no name of its own. Never raises.
+
+    ``headers``: the values of its Link headers. ``body`` is looked at for what these do not say.
+    """
+    hubs, selves = Related.of(_in_headers(headers))
+    if not hubs or not selves:
+        inside = _inside(body, encoding)
+        hubs, selves = hubs or inside.hubs, selves or inside.selves
+    topics, found = list(_resolved(selves, url)), list(_resolved(hubs, url))
+    return Advertised(topics[0], tuple(found[:HUBS_MAX])) if topics and found else None
+
+
+def _resolved(urls: Iterable[str], base: str) -> Iterator[str]:
+    for url in dict.fromkeys(urls):
+        found = resolve(url, base) if url and len(url) <= URL_MAX else None
+        if found is not None and len(found) <= URL_MAX:
+            yield found
+
+
+def _in_headers(values: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for value in values:
+        for link in _LINK.finditer(value):
+            said: dict[str, str] = {}
+            for name, quoted, plain in _PARAMETER.findall(link[2]):
+                # The first of a name counts (RFC 8288, section 3).
+                said.setdefault(name.lower(), quoted or plain)
+            if "anchor" not in said:  # else it is a link of another document
+                yield said.get("rel", ""), link[1]
+
+
+def _inside(body: bytes, encoding: str) -> Related:
+    if _XML.match(body[:_PIECE].removeprefix(b"\xef\xbb\xbf")):
+        return Related.of(_in_feed(body) if b"hub" in body else ())
+    body = body[:HEAD_MAX]
+    begins = _BODY.search(body)
+    head = body[: begins.start()] if begins else body
+    # Nearly all pages end here, and it costs microseconds.
+    return Related.of(_in_head(head.decode(encoding, "replace")) if b"hub" in head.lower() else ())
+
+
+def _in_head(text: str) -> Iterator[tuple[str, str]]:
+    """Of the head alone: in its body a page may show what others wrote (section 8.1)."""
+    if is_harmless(text):
+        for node in LexborHTMLParser(text).css("head > link[rel][href]"):
+            yield node.attributes.get("rel") or "", node.attributes.get("href") or ""
+
+
+class _Links:
+    """What lxml calls: keeps the links of a feed itself, not those of its entries."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[str, str]] = []
+        self._open: list[str] = []
+
+    def start(self, tag: str, values: dict[str, str]) -> None:
+        name = tag.rpartition("}")[2].lower()
+        if name == "link" and self._open and self._open[-1] in _CHANNELS:
+            self.found.append((values.get("rel", ""), values.get("href", "")))
+        self._open.append(name)
+
+    def end(self, tag: str) -> None:
+        if self._open:
+            self._open.pop()
+
+    def close(self) -> None:
+        pass
+
+
+def _in_feed(body: bytes) -> Iterator[tuple[str, str]]:
+    if any(word in body for word in _ENTITIES):
+        return
+    target = _Links()
+    parser: Any = etree.XMLParser(
+        target=target,  # type: ignore[arg-type]
+        recover=True,
+        no_network=True,
+        load_dtd=False,
+    )
+    try:
+        for start in range(0, len(body), _PIECE):
+            parser.feed(body[start : start + _PIECE])
+        parser.close()
+    except (etree.LxmlError, LookupError, ValueError):
+        pass  # what was read until then counts
+    yield from target.found

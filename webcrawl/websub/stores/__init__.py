@@ -1,0 +1,1 @@
+"""Where subscriptions are kept: ``memory``, ``sqlite`` in a JOBDIR, ``redis`` for several processes."""

@@ -1,0 +1,129 @@
+"""Subscriptions in a file of their own in the JOBDIR, ``websub.db``, on a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from webcrawl.errors import JobdirDamaged, StorageFull, StorageLost
+from webcrawl.websub.store import KEY_BYTES, pack, unpack
+from webcrawl.websub.subscription import Subscription
+
+NAME = "websub.db"
+
+_T = TypeVar("_T")
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS subscriptions (
+    token   TEXT PRIMARY KEY,       -- the last part of the callback URL
+    topic   TEXT NOT NULL,
+    key     TEXT NOT NULL,          -- politeness key of the topic
+    due_at  REAL NOT NULL,          -- epoch seconds
+    said    TEXT NOT NULL           -- JSON, as websub.store.pack makes it
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS by_topic ON subscriptions (topic);
+CREATE INDEX IF NOT EXISTS by_key ON subscriptions (key);
+CREATE INDEX IF NOT EXISTS by_time ON subscriptions (due_at);
+CREATE TABLE IF NOT EXISTS own (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+"""
+_COUNTED = "SELECT count(*) FROM subscriptions"
+_FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
+
+
+class SqliteSubscriptions:
+    """Each step is a transaction, kept across the death of the process."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / NAME
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="websub")
+        self._connection: sqlite3.Connection | None = None
+
+    async def open(self) -> None:
+        """:raises JobdirDamaged: the file is no such database"""
+        try:
+            await self._do(lambda: self._open())
+        except StorageLost as error:
+            raise JobdirDamaged(f"{error}; without it the crawl goes on, and subscribes anew") from error
+
+    def _open(self) -> None:
+        self._connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+        self._connection.executescript(_SCHEMA)
+        self._connection.execute(
+            "INSERT OR IGNORE INTO own VALUES ('key', ?)", (secrets.token_bytes(KEY_BYTES),)
+        )
+
+    async def key(self) -> bytes:
+        [(key,)] = await self._asked("SELECT value FROM own WHERE name = 'key'")
+        return bytes(key)  # type: ignore[call-overload, no-any-return]
+
+    async def get(self, token: str) -> Subscription | None:
+        found = await self._found("WHERE token = ?", token)
+        return found[0] if found else None
+
+    async def of_topic(self, topic: str) -> list[Subscription]:
+        return await self._found("WHERE topic = ?", topic)
+
+    async def due(self, now: float, most: int) -> list[Subscription]:
+        return await self._found("WHERE due_at <= ? ORDER BY due_at, token LIMIT ?", now, most)
+
+    async def some(self, after: str, most: int) -> list[Subscription]:
+        return await self._found("WHERE token > ? ORDER BY token LIMIT ?", after, most)
+
+    async def count(self, key: str | None = None) -> int:
+        of_key = () if key is None else (key,)
+        [(count,)] = await self._asked(_COUNTED + " WHERE key = ?" * bool(of_key), *of_key)
+        return int(count)  # type: ignore[call-overload, no-any-return]
+
+    async def change(self, before: Subscription | None, after: Subscription | None) -> bool:
+        if before is None:
+            assert after is not None
+            statement = "INSERT OR IGNORE INTO subscriptions VALUES (?, ?, ?, ?, ?)"
+            values: tuple[object, ...] = (after.token, after.topic, after.key, after.due_at, pack(after))
+        elif after is None:
+            statement = "DELETE FROM subscriptions WHERE token = ? AND said = ?"
+            values = (before.token, pack(before))
+        else:
+            statement = "UPDATE subscriptions SET due_at = ?, said = ? WHERE token = ? AND said = ?"
+            values = (after.due_at, pack(after), before.token, pack(before))
+        return await self._do(lambda: self._connected().execute(statement, values).rowcount) == 1
+
+    async def close(self) -> None:
+        await self._do(self._close)
+        self._thread.shutdown()
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    async def _found(self, which: str, *values: object) -> list[Subscription]:
+        rows = await self._asked(f"SELECT said FROM subscriptions {which}", *values)
+        try:
+            return [unpack(str(said)) for (said,) in rows]
+        except ValueError as error:
+            raise StorageLost(f"{self._path}: {error}") from error
+
+    async def _asked(self, statement: str, *values: object) -> list[tuple[object, ...]]:
+        return await self._do(lambda: self._connected().execute(statement, values).fetchall())
+
+    def _connected(self) -> sqlite3.Connection:
+        assert self._connection is not None
+        return self._connection
+
+    async def _do(self, step: Callable[[], _T]) -> _T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._translated, step)
+
+    def _translated(self, step: Callable[[], _T]) -> _T:
+        try:
+            return step()
+        except sqlite3.DatabaseError as error:
+            if (getattr(error, "sqlite_errorcode", 0) & 0xFF) in _FULL:
+                raise StorageFull(f"{self._path}: {error}") from error
+            raise StorageLost(f"{self._path} cannot be used: {error}") from error

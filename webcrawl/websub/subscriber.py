@@ -1,0 +1,242 @@
+"""From what documents say to subscriptions, and from the time to what hubs are asked."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Protocol
+from urllib.parse import urlencode
+
+from webcrawl.websub import subscription as become
+from webcrawl.websub.discovery import Advertised
+from webcrawl.websub.store import SubscriptionStore
+from webcrawl.websub.subscription import Mode, State, Subscription, secret_of, token_of
+from webcrawl.websub.terms import Counts, Terms, favoured
+
+AT_ONCE = 100
+"""Subscriptions looked at, and documents taken in, in one step."""
+NEWS_MAX = 10_000
+"""Documents that wait to be taken in; what is over it is found again when it is fetched again."""
+RACES = 20
+"""How often a change is tried that others make at the same time."""
+LEFT_TRIES = 3
+"""How often a hub is asked to forget us."""
+BACK_OFF_SECONDS = 600.0
+"""Before a hub is asked again that could not be had; twice as long each time."""
+
+logger = logging.getLogger(__name__)
+
+
+class Crawl(Protocol):
+    """What is wanted of the crawl. Both wait until it is kept. :raises webcrawl.errors.CrawlError: it cannot be"""
+
+    async def ask(self, hub: str, form: bytes, topic: str) -> str | None:
+        """Queue the POST of a form to a hub. Returns why that may not be, None if it may."""
+        ...
+
+    async def hint(self, url: str) -> None:
+        """The document may have changed: queue it, or have it be due."""
+        ...
+
+
+class Subscriber:
+    """Subscribes to what documents advertise, renews, and tells the crawl of pushes.
+
+    Several processes may do so with one store: what each does is first taken in the store, which lets one have it.
+    """
+
+    def __init__(self, store: SubscriptionStore, terms: Terms) -> None:
+        self.terms = terms
+        self.counts = Counts()
+        self.store = store
+        self._key = b""
+        self._found: dict[str, tuple[str, tuple[str, ...]]] = {}
+        """Topic to its politeness key and its hubs."""
+        self._vanished: set[str] = set()
+        self._is_full = False
+
+    async def open(self) -> None:
+        """:raises webcrawl.errors.CrawlError: the store cannot be used"""
+        await self.store.open()
+        self._key = await self.store.key()
+
+    async def close(self) -> None:
+        await self.store.close()
+
+    def secret(self, one: Subscription) -> str:
+        """What its pushes are signed with."""
+        return secret_of(self._key, one.token)
+
+    # -- what documents say ----------------------------------------------------------------------------------
+
+    def noted(self, url: str, key: str, said: Advertised | None, *, again: bool) -> None:
+        """A document was fetched, ``again`` if it was known before. What follows from it is done by ``step``."""
+        if again and (said is None or said.topic != url) and len(self._vanished) < NEWS_MAX:
+            self._vanished.add(url)
+        if said is not None and len(self._found) < NEWS_MAX:
+            self._found[said.topic] = key, said.hubs
+
+    async def step(self, crawl: Crawl, now: float) -> None:
+        """Do what is to be done now, at most so much at once.
+
+        :raises webcrawl.errors.CrawlError: what is left is done by a later call
+        """
+        for topic in list(self._found)[:AT_ONCE]:
+            key, hubs = self._found[topic]
+            await self._advertised(topic, key, hubs, now)
+            self._found.pop(topic, None)
+        for url in list(self._vanished)[:AT_ONCE]:
+            for one in await self.store.of_topic(url):
+                await self._leave(one, now)
+            self._vanished.discard(url)
+        for one in await self.store.due(now, AT_ONCE):
+            await self._turn(one, crawl, now)
+
+    async def _advertised(self, topic: str, key: str, hubs: tuple[str, ...], now: float) -> None:
+        known = await self.store.of_topic(topic)
+        for one in known:
+            if one.hub not in hubs:
+                await self._leave(one, now)
+        if any(one.hub in hubs and one.state not in (State.DENIED, State.LEAVING) for one in known):
+            return
+        denied = {one.hub for one in known if one.state is State.DENIED}
+        # HTTPS first, and then as the document has them; False sorts before True.
+        for hub in sorted(hubs, key=lambda hub: not hub.startswith("https:")):
+            if hub not in denied and await self._has_room(key):
+                await self._begin(topic, key, hub, known, now)
+                return
+
+    async def _has_room(self, key: str) -> bool:
+        if await self.store.count() >= self.terms.subscriptions_max:
+            if not self._is_full:
+                logger.warning("There are %d subscriptions: no more are made", self.terms.subscriptions_max)
+            self._is_full = True
+            return False
+        self._is_full = False
+        return await self.store.count(key) < self.terms.per_key_max
+
+    async def _begin(self, topic: str, key: str, hub: str, known: Sequence[Subscription], now: float) -> None:
+        generation = 1 + max((one.generation for one in known if one.hub == hub), default=0)
+        token, asked_at = token_of(self._key, topic, hub, generation), favoured(hub)
+        signed = self.terms.signs(asked_at)
+        await self.store.change(
+            None, Subscription(token, topic, key, hub, asked_at, generation, signed, now, now)
+        )
+
+    async def leave_all(self, now: float) -> int:
+        """Have all hubs forget us; how many that are. ``step`` asks them."""
+        left, after = 0, ""
+        while some := await self.store.some(after, AT_ONCE):
+            for one in some:
+                left += await self._leave(one, now)
+            after = some[-1].token
+        return left
+
+    async def _leave(self, one: Subscription, now: float) -> bool:
+        """Whether its hub is to be asked to forget it."""
+        unknown = one.state is State.WANTED and not one.tries
+        if unknown:
+            await self.store.change(one, None)
+        elif one.state not in (State.DENIED, State.REPLACED):
+            await self.change(one.token, lambda now_so: become.leave(now_so, now))
+            return True
+        return False
+
+    # -- what the time says ----------------------------------------------------------------------------------
+
+    async def _turn(self, one: Subscription, crawl: Crawl, now: float) -> None:
+        if one.hint_at is not None and one.hint_at <= now:
+            await self._hint(one, crawl, now)
+            return
+        match one.state:
+            case State.WANTED | State.ASKED if become.is_hopeless(one):
+                await self._deny(one, "the hub never asked back", now)
+            case State.WANTED | State.ASKED:
+                await self._ask(one, Mode.SUBSCRIBE, crawl, now)
+            case State.LEAVING if one.tries < LEFT_TRIES:
+                await self._ask(one, Mode.UNSUBSCRIBE, crawl, now)
+            case State.ACTIVE:
+                await self._renew(one, crawl, now)
+            case State.LEAVING | State.ENDING | State.REPLACED | State.DENIED:
+                await self.store.change(one, None)
+
+    async def _hint(self, one: Subscription, crawl: Crawl, now: float) -> None:
+        mine = become.claimed(one, now)
+        if await self.store.change(one, mine):
+            await crawl.hint(one.topic)
+            self.counts.hints += 1
+            # A push that came meanwhile has changed it, and is told of when the claim has ended.
+            await self.store.change(mine, become.hinted(mine, now))
+
+    async def _ask(self, one: Subscription, mode: Mode, crawl: Crawl, now: float) -> None:
+        if one.state is State.ASKED and one.asked_at != one.hub:
+            # Where it was asked last it did not answer as a hub does.
+            signed = self.terms.signs(one.hub)
+            moved = replace(one, asked_at=one.hub, signed=signed)
+            if not await self.store.change(one, moved):
+                return
+            one = moved
+        asked = become.ask(one, now)
+        if await self.store.change(one, asked):
+            self.counts.asked += 1
+            why = await crawl.ask(asked.asked_at, self.form(asked, mode), asked.topic)
+            if why is not None:
+                await self._deny(asked, f"may not be asked: {why}", now)
+
+    def form(self, one: Subscription, mode: Mode) -> bytes:
+        """The body of a request to its hub (section 5.1)."""
+        said = {"hub.mode": str(mode), "hub.topic": one.topic, "hub.callback": self.terms.callback(one.token)}
+        if mode is Mode.SUBSCRIBE:
+            said["hub.lease_seconds"] = str(self.terms.lease_seconds)
+            if one.signed:
+                said["hub.secret"] = self.secret(one)
+        return urlencode(said, errors="surrogatepass").encode("ascii")
+
+    async def _renew(self, one: Subscription, crawl: Crawl, now: float) -> None:
+        """By a new subscription with a URL of its own. The topic is fetched again too: it may have moved, or have
+        another hub by now (section 6.1)."""
+        await self._begin(one.topic, one.key, one.hub, [one], now)
+        if await self.store.change(one, become.run_out(one)):
+            await crawl.hint(one.topic)
+
+    async def _deny(self, one: Subscription, why: str, now: float) -> None:
+        if await self.store.change(one, become.denied(one, why, now)):
+            self.counts.denied += 1
+            logger.info("No subscription to %s at %s: %s", one.topic, one.hub, why)
+
+    # -- what hubs answer ------------------------------------------------------------------------------------
+
+    async def answered(self, token: str, status: int | None, location: str | None, now: float) -> None:
+        """What a hub answered to a request of ours: a status and, of 307 and 308, where to ask; None for none."""
+        if status is not None and 200 <= status < 300:
+            return  # it asks back, or is asked again
+        await self.change(token, lambda one: self._after(one, status, location, now))
+
+    def _after(self, one: Subscription, status: int | None, location: str | None, now: float) -> Subscription:
+        leaves = one.state is State.LEAVING
+        if one.state is not State.ASKED and not leaves:
+            return one
+        if location is not None and not become.is_hopeless(one):
+            return become.redirected(one, location, self.terms.signs(location), now)
+        if one.asked_at != one.hub and not leaves:
+            return replace(one, turn_at=now)
+        final = status is not None and 400 <= status < 500 and status not in (408, 425, 429)
+        if final and not leaves:
+            self.counts.denied += 1
+            return become.denied(one, f"the hub answered {status}", now)
+        return replace(one, turn_at=now + BACK_OFF_SECONDS * 2.0 ** (one.tries - 1))
+
+    async def change(
+        self, token: str, step: Callable[[Subscription], Subscription | None]
+    ) -> Subscription | None:
+        """Make of a subscription what ``step`` makes of it, as it is then; as it was, None where there is none."""
+        for _ in range(RACES):
+            before = await self.store.get(token)
+            if before is None:
+                return None
+            after = step(before)
+            if after == before or await self.store.change(before, after):
+                return before
+        logger.warning("The subscription to %s is changed by many at once", before.topic if before else token)
+        return None
