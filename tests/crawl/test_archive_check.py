@@ -71,6 +71,7 @@ def test_a_second_reader_finds_what_is_counted(killed, archive):
                 found[record.headers["WARC-Type"]] += 1
     assert totals["records"] == found
     assert totals["indexed"] == found["response"]
+    assert totals["links"] > 100
 
 
 def test_metadata_says_how_the_crawl_came_to_a_page(killed):
@@ -95,6 +96,12 @@ def test_indexes_are_merged_into_one_and_made_again(killed, tmp_path, archive):
     assert "all.cdxj" in archive("index", killed.path, "-o", tmp_path / "all.cdxj").said
     merged = (tmp_path / "all.cdxj").read_bytes().splitlines()
     assert merged == sorted(line for data in written.values() for line in data.splitlines())
+    assert archive("check", killed.path, "-o", tmp_path / "all.cdxj").status == 0
+    (tmp_path / "all.cdxj").write_bytes(b"\n".join(merged[1:]) + b"\n")
+    assert (
+        f"lacks the line {merged[0].decode()}"
+        in archive("check", killed.path, "-o", tmp_path / "all.cdxj").out
+    )
     shutil.copytree(killed.path, tmp_path / "copy")
     shutil.rmtree(tmp_path / "copy/index")
     assert archive("index", tmp_path / "copy").status == 0

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import time
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from socket import create_connection, socket
 from urllib.error import HTTPError
 from urllib.request import urlopen
@@ -48,9 +49,9 @@ def replaying(job, folder):
                 assert time.monotonic() < deadline, (folder / "log").read_text()
                 time.sleep(0.1)
 
-        def ask(url):
+        def ask(url, at=""):
             try:
-                with urlopen(f"http://127.0.0.1:{port}/crawl/id_/{url}", timeout=30) as answer:
+                with urlopen(f"http://127.0.0.1:{port}/crawl/{at}id_/{url}", timeout=30) as answer:
                     return answer.status, answer.read()
             except HTTPError as error:
                 return error.code, b""
@@ -82,14 +83,27 @@ def test_every_page_is_replayed_while_the_crawl_runs_and_after_it(serve, start, 
         assert {url: ask(url) for url in every} == {url: (200, pages[url]) for url in every}
 
 
-def test_a_revisit_is_replayed_with_the_payload_that_it_refers_to(tmp_path):
+SAME = capture(url="http://example.test/again", started_at=NOW + 50, payload=b"<p>the same</p>")
+NOT_MODIFIED = capture(
+    url="http://example.test/0",
+    started_at=NOW + 50,
+    response_head=b'HTTP/1.1 304 Not Modified\r\nETag: "x"\r\n\r\n',
+    payload=b"",
+)
+
+
+@pytest.mark.parametrize(
+    ("again", "profile"), [(SAME, "identical-payload-digest"), (NOT_MODIFIED, "server-not-modified")]
+)
+def test_a_revisit_is_replayed_with_the_payload_that_it_refers_to(tmp_path, again, profile):
     original = entry(0, b"<p>the same</p>")
-    same = Revisit("identical-payload-digest", "http://example.test/0", NOW)
-    url = "http://example.test/again"
-    again = capture(url=url, started_at=NOW + 50, payload=b"<p>the same</p>")
+    revisit = Revisit(profile, "http://example.test/0", NOW)
     made = archive(tmp_path / "job", index=True)
     made.open()
-    made.append([original, Entry(record(url=url, start=NOW + 50), again, same)])
+    made.append([original, Entry(record(url=again.url, start=NOW + 50), again, revisit)])
     made.close()
     with replaying(tmp_path / "job", tmp_path / "pywb") as ask:
-        assert ask(url) == (200, b"<p>the same</p>")
+        assert ask(again.url) == (200, b"<p>the same</p>")
+        # That which is asked for is the revisit: it is the later one.
+        at = f"{datetime.fromtimestamp(NOW + 50, UTC):%Y%m%d%H%M%S}"
+        assert ask(again.url, at) == (200, b"<p>the same</p>")

@@ -2,7 +2,8 @@
 
 ``com,example)/a 20261121220000 {"url": ..., "mime": ..., "status": ..., "digest": ..., "length": ..., "offset": ...,
 "filename": ...}``, one for each response, revisit and resource record. Numbers are texts, as everywhere in the field.
-Answers to other methods than GET have no line: a replay of such a URL would show them to whoever asks by GET.
+Answers to other methods than GET have no line: a replay of such a URL would show them to whoever asks by GET. Nor has
+a 304: it would be shown as it is, an empty page, where the capture that it confirms is meant.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 INDEXED = frozenset({"response", "revisit", "resource"})
 """Types of the records that a replay shows."""
+
+NOT_MODIFIED = 304
 
 _STATUS = re.compile(rb"HTTP/[0-9.]+[ \t]+(\d{3})")
 _MIME = re.compile(rb"^content-type:[ \t]*([^\s;,]+)", re.IGNORECASE | re.MULTILINE)
@@ -39,8 +42,11 @@ def line_of(
     key = surt_key(url)
     if _NOT_IN_A_KEY.search(key):
         key = _NOT_IN_A_KEY.sub(lambda found: f"%{ord(found[0]):02X}", key)
+    status = _STATUS.match(message_head)
+    if status is not None and int(status[1]) == NOT_MODIFIED:
+        return None
     about = f'{{"url": {_quoted(url)}, "mime": {_quoted(_mime(kind, fields, message_head))}'
-    if kind == "response" and (status := _STATUS.match(message_head)):
+    if kind == "response" and status is not None:
         about += f', "status": "{status[1].decode()}"'
     if digest := fields.get("warc-payload-digest"):
         about += f', "digest": {_quoted(digest.removeprefix("sha1:"))}'

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 
-from webcrawl.archive.check import Check
+from webcrawl.archive.check import Check, indexes_of
 from webcrawl.archive.disk import Disk
 from webcrawl.archive.errors import ArchiveError
 from webcrawl.archive.index import INDEX_FOLDER, build, index_path, write_lines
@@ -25,13 +25,14 @@ from webcrawl.commands.answering import complain, refuse, tell
 from webcrawl.configuration import Configuration
 from webcrawl.configuration.vocabulary import nearest
 from webcrawl.errors import Problem
+from webcrawl.linklog.check import LinkLogCheck
 from webcrawl.reports import units
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from webcrawl.archive.check import Totals
+    from webcrawl.archive.faults import Totals
 
 VERBS = ("check", "index")
 
@@ -45,12 +46,13 @@ class Command(ProjectCommand):
         return "<check|index> [JOBDIR ...] [options]"
 
     def short_desc(self) -> str:
-        return "Verify WARC files, fetch log and index of a crawl; make the index again"
+        return "Verify WARC files, logs and index of a crawl; make the index again"
 
     def long_desc(self) -> str:
         return (
             "check: every record with its digests, length and date, requests and answers, what revisits refer to, "
-            "the line of each record and the record of each line, the index. Give all workers' JOBDIRs together. "
+            "the line of each record and the record of each line, the index, the link log. Give all workers' JOBDIRs "
+            "together. "
             "index: makes the CDXJ index of each closed WARC file that has none, or with --again of all; -o FILE "
             "merges all indexes into one. Without JOBDIR the setting's is taken."
         )
@@ -59,7 +61,9 @@ class Command(ProjectCommand):
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="check: one JSON object a line")
         parser.add_argument("--again", action="store_true", help="index: also where there is one")
-        parser.add_argument("-o", metavar="FILE", dest="merged", help="index: all indexes in one file")
+        parser.add_argument(
+            "-o", metavar="FILE", dest="merged", help="index: all indexes in one file; check: that file too"
+        )
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         super().process_options(args, opts)
@@ -79,7 +83,9 @@ class Command(ProjectCommand):
             refuse("archive", problems)
         try:
             if verb == "check":
-                self.exitcode = carry_out(Check(folders, time.time()), as_json=opts.json)
+                with LinkLogCheck(folders) as links:
+                    judge = Check(folders, time.time(), [links], opts.merged and Path(opts.merged))
+                    self.exitcode = carry_out(judge, as_json=opts.json)
             else:
                 self.exitcode = make_indexes(folders, opts.again, opts.merged and Path(opts.merged))
         except (ArchiveError, OSError) as error:
@@ -115,7 +121,7 @@ def make_indexes(folders: Sequence[Path], again: bool, target: Path | None) -> i
                 except Damaged as damage:
                     failed.append(f"{warc} has no index: {damage}; see scrapy archive check")
     if target is not None:
-        paths = [path for folder in folders for path in sorted((folder / INDEX_FOLDER).glob("*.cdxj"))]
+        paths = indexes_of(folders)
         with merged(paths) as lines:
             write_lines(target, lines, Disk(), durable=True)
         tell(f"{target}: {units.things(len(paths), 'file')} of indexes merged")
@@ -128,7 +134,10 @@ def _summary(totals: Totals) -> Iterator[str]:
         f"{units.things(totals.files, 'WARC file')}, {units.count(totals.bytes)} bytes: "
         f"{units.things(totals.records.total(), 'record')}{f' ({kinds})' if kinds else ''}"
     )
-    yield f"{units.things(totals.lines, 'line')} of the fetch log, {units.count(totals.indexed)} of the index"
+    yield (
+        f"{units.things(totals.lines, 'line')} of the fetch log, {units.count(totals.indexed)} of the index, "
+        f"{units.count(totals.links)} of the link log"
+    )
     for remark in totals.remarks:
         yield f"  {_printable(remark)}"
     yield f"{units.things(totals.faults, 'fault')}" if totals.faults else "Nothing is wrong."
@@ -147,8 +156,8 @@ def _wrong_words(verb: str, opts: argparse.Namespace) -> Iterator[Problem]:
         return
     if opts.json and verb != "check":
         yield Problem("--json", "goes with check")
-    if (opts.again or opts.merged) and verb != "index":
-        yield Problem("--again, -o", "go with index")
+    if opts.again and verb != "index":
+        yield Problem("--again", "goes with index")
 
 
 def _problems(folders: Sequence[Path]) -> Iterator[Problem]:

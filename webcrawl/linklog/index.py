@@ -31,7 +31,8 @@ _COUNTS = struct.Struct("<IIQQ")
 _HEAD_BYTES = _HEAD.size + _COUNTS.size
 _PAGE, _TIME, _TARGET = 8, 8, 4
 _Number = TypeVar("_Number", int, float)
-_LOWER = 0xFFFFFFFF
+LOWER = 0xFFFFFFFF
+"""The half of a fingerprint by which a target is known."""
 _LOWER_HALF = 0 if sys.byteorder == "little" else 1
 
 
@@ -52,6 +53,15 @@ class Block(NamedTuple):
     def times(self, data: bytes) -> array[float]:
         return _filled(array("d"), data, self.pages_at + self.pages * _PAGE, self.pages * _TIME)
 
+    def target_marks(self, data: bytes) -> array[int]:
+        """The lower halves of the fingerprints of its targets."""
+        return _filled(array("I"), data, self.targets_at, self.targets * _TARGET)
+
+    @property
+    def behind(self) -> int:
+        """Where the next block begins."""
+        return self.targets_at + self.targets * _TARGET
+
     def has_page(self, data: bytes, sought: bytes) -> bool:
         return _has(data, sought, self.pages_at, self.pages * _PAGE)
 
@@ -66,7 +76,7 @@ def page_bytes(mark: int) -> bytes:
 
 def target_bytes(mark: int) -> bytes:
     """A target likewise."""
-    return struct.pack("<I", mark & _LOWER)
+    return struct.pack("<I", mark & LOWER)
 
 
 def block(start: int, end: int, lines: Sequence[Written]) -> bytes:
@@ -107,7 +117,7 @@ def whole(data: bytes, size: int) -> int:
     """How many bytes of an index are to be trusted, after a crash."""
     behind = 0
     for each in blocks(data, size, check=True):
-        behind = each.targets_at + each.targets * _TARGET
+        behind = each.behind
     return behind
 
 

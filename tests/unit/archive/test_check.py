@@ -9,7 +9,7 @@ import pytest
 from isal import igzip_lib
 
 from tests.unit.archive.groups import GROUP, archive, group
-from tests.unit.archive.samples import NOW, capture, entry, record
+from tests.unit.archive.samples import NOW, capture, record
 from webcrawl.archive.capture import Entry, Revisit
 from webcrawl.archive.check import Check
 from webcrawl.archive.index import INDEX_FOLDER
@@ -26,8 +26,10 @@ TARGET = Revisit("identical-payload-digest", "http://example.test/0", NOW)
 
 
 def revisiting(target: Revisit = TARGET) -> Entry:
-    url = "http://example.test/again"
-    return Entry(record(url=url, start=NOW + 50), capture(url=url, started_at=NOW + 50), target)
+    url, payload = "http://example.test/again", group(0)[0].capture.payload  # type: ignore[union-attr]
+    return Entry(
+        record(url=url, start=NOW + 50), capture(url=url, started_at=NOW + 50, payload=payload), target
+    )
 
 
 @pytest.fixture
@@ -238,7 +240,7 @@ def test_a_line_that_is_none_is_found(job: Path, damaged: bytes, expected: str) 
 
 
 def test_a_revisit_of_nothing_is_found_and_one_of_another_workers_record_is_not(tmp_path: Path) -> None:
-    for worker, entries in (("a", [entry(0)]), ("b", [revisiting()])):
+    for worker, entries in (("a", group(0)[:1]), ("b", [revisiting()])):
         made = archive(tmp_path / worker, worker=worker)
         made.open()
         made.append(entries)
@@ -275,6 +277,58 @@ def test_files_that_were_moved_away_are_told_and_their_lines_are_not_missed(job:
     assert faults == []
     assert len(remarks) == 1
     assert "is not there: only its index was looked at" in remarks[0]
+
+
+def test_a_304_has_no_line_in_the_index_and_is_not_missed_in_a_file_that_was_moved_away(
+    tmp_path: Path,
+) -> None:
+    made = archive(tmp_path, index=True)
+    made.open()
+    again = capture(
+        url="http://example.test/0",
+        started_at=NOW + 50,
+        response_head=b"HTTP/1.1 304 Not Modified\r\n\r\n",
+        payload=b"",
+    )
+    line = record(url="http://example.test/0", start=NOW + 50, status=304)
+    made.append([*group(0), Entry(line, again, Revisit("server-not-modified", "http://example.test/0", NOW))])
+    made.close()
+    assert check(tmp_path) == ([], [])
+    assert len(index_of(tmp_path).read_bytes().splitlines()) == GROUP
+    warc_of(tmp_path).unlink()
+    assert check(tmp_path)[0] == []
+
+
+def test_a_revisit_of_another_payload_or_of_a_revisit_is_found(job: Path) -> None:
+    other = Revisit("identical-payload-digest", "http://example.test/1", NOW + 1)
+    chained = Revisit("identical-payload-digest", "http://example.test/again", NOW + 50)
+    made = archive(job, index=True)
+    made.open()
+    for number, target in enumerate((other, chained), 60):
+        entry = revisiting(target)
+        assert entry.capture is not None
+        entry.record.start = entry.capture.started_at = NOW + number
+        made.append([entry])
+    made.close()
+    one, two = check(job)[0]
+    assert "the record refers to one of http://example.test/1 with another payload" in one
+    assert "the record refers to one of http://example.test/again that is a revisit itself" in two
+    # The indexes know as much of files that are not here.
+    first, _ = sorted((job / "warc").iterdir())
+    first.unlink()
+    assert check(job)[0] == [one, two]
+
+
+def test_a_merged_index_has_the_lines_of_all(job: Path, tmp_path: Path) -> None:
+    merged = tmp_path / "all.cdxj"
+    written = index_of(job).read_bytes()
+    merged.write_bytes(written)
+    assert check(job, merged_index=merged) == ([], [])
+    merged.write_bytes(written + b"zz)/ 20260725172000 {}\n")
+    [fault] = check(job, merged_index=merged)[0]
+    assert f"{merged}: has a line that no record has: zz)/" in fault
+    merged.write_bytes(b"")
+    assert len(check(job, merged_index=merged)[0]) == len(written.splitlines())
 
 
 def test_digests_are_those_of_the_writer(job: Path) -> None:

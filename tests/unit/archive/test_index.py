@@ -177,7 +177,7 @@ def test_what_is_made_again_is_what_was_written(tmp_path: Path) -> None:
     assert build(warc, index, Disk()) == len(written.splitlines())
     assert index.read_bytes() == written
     kinds = [about["mime"] for _, about in lines(tmp_path)]
-    assert sorted(kinds) == ["application/zip", *["text/html"] * (GROUP + 1), "warc/revisit", "warc/revisit"]
+    assert sorted(kinds) == ["application/zip", *["text/html"] * (GROUP + 1), "warc/revisit"]
 
 
 def of_every_kind() -> list[Entry]:
