@@ -14,7 +14,7 @@ from tests import commands
         (["check"], "which crawl? give the JOBDIRs"),
         (["check", "nowhere"], "nowhere: is no folder"),
         (["check", "."], ".: holds no archive"),
-        (["check", ".", "--again"], "--again, -o: go with index"),
+        (["check", ".", "--again"], "--again: goes with index"),
         (["index", ".", "--json"], "--json: goes with check"),
         (["check", ".", "-s", "WARC_INDX=1"], "WARC_INDX: "),
     ],
