@@ -65,31 +65,27 @@ class Archive:
         here too with ``upload_keep``. ``stores`` come behind the log, in their order.
         """
         self._directory = directory
-        self._disk = disk or Disk()
-        self._warc: WarcWriter | None = None
-        own: list[Part] = []
-        if warc:
-            folder = directory / WARC_FOLDER
-            indexed = Index(directory, folder, self._disk) if index else None
-            self._warc = WarcWriter(
-                folder,
-                worker=worker,
-                info=info,
-                roll_bytes=roll_bytes,
-                level=level,
-                clock=clock,
-                disk=self._disk,
-                metadata=metadata,
-                index=indexed,
-            )
-            own += [self._warc] if indexed is None else [self._warc, indexed]
+        self._disk = disk = disk or Disk()
+        folder = directory / WARC_FOLDER
+        indexed = Index(directory, folder, disk) if warc and index else None
+        writer = WarcWriter(
+            folder,
+            worker=worker,
+            info=info,
+            roll_bytes=roll_bytes,
+            level=level,
+            clock=clock,
+            disk=disk,
+            metadata=metadata,
+            index=indexed,
+        )
+        self._warc = writer if warc else None
         self._log = FetchLog(
-            directory, roll_bytes=log_roll_bytes, clock=clock, disk=self._disk, compressor=compressor
+            directory, roll_bytes=log_roll_bytes, clock=clock, disk=disk, compressor=compressor
         )
-        copies = (
-            [Upload(directory, directory / WARC_FOLDER, upload, keep=upload_keep)] if upload and warc else []
-        )
-        self._parts: tuple[Part, ...] = (*own, self._log, *stores, *copies)
+        copies = Upload(directory, folder, upload, keep=upload_keep) if warc and upload else None
+        parts = (self._warc, indexed, self._log, *stores, copies)
+        self._parts = tuple(part for part in parts if part is not None)
         self.bytes_written = 0
         """Bytes of the groups kept since the archive was opened, in all parts together."""
 

@@ -11,6 +11,7 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from webcrawl import in_force
+from webcrawl.extensions.ticking import Ticking
 from webcrawl.frontier.backend import SharedBackend
 from webcrawl.machine import machine_of
 
@@ -43,7 +44,9 @@ class Exclusions:
         self._folder: Path | None = None if machine.jobdir is None else machine.jobdir.path
         self._shared = machine.backend if isinstance(machine.backend, SharedBackend) else None
         self._told = ""
-        self._task: asyncio.Task[None] | None = None
+        self.ticking = Ticking(min(ASKED_SECONDS, self._every), self._watch, at_once=True)
+        self._heard: tuple[int, str] | None = None
+        self._look_at = 0.0
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -52,27 +55,16 @@ class Exclusions:
         machine = machine_of(crawler)
         assert machine.exclusions is not None
         extension = cls(machine.exclusions, machine)
-        crawler.signals.connect(extension._opened, signal=signals.spider_opened)
-        crawler.signals.connect(extension._closed, signal=signals.spider_closed)
+        crawler.signals.connect(extension.ticking.begin, signal=signals.spider_opened)
+        crawler.signals.connect(extension.ticking.end, signal=signals.spider_closed)
         return extension
 
-    def _opened(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._watch())
-
-    def _closed(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-
     async def _watch(self) -> None:
-        heard: tuple[int, str] | None = None
-        look_at = self._clock()
-        while True:
-            asked = await asyncio.to_thread(self._asked)
-            if asked != heard or self._clock() >= look_at:
-                # Before the look: who asks during it has changed the file perhaps a moment too late.
-                heard, look_at = asked, self._clock() + self._every
-                await asyncio.to_thread(self._look)
-            await asyncio.sleep(min(ASKED_SECONDS, self._every))
+        asked = await asyncio.to_thread(self._asked)
+        if asked != self._heard or self._clock() >= self._look_at:
+            # Before the look: who asks during it has changed the file perhaps a moment too late.
+            self._heard, self._look_at = asked, self._clock() + self._every
+            await asyncio.to_thread(self._look)
 
     def _asked(self) -> tuple[int, str]:
         """Something else each time the operator wants a look."""

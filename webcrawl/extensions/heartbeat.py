@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
+from webcrawl.extensions.ticking import Ticking
 from webcrawl.machine import machine_of
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ class Heartbeat:
 
     def __init__(self, jobdir: Jobdir, every_seconds: float = SECONDS) -> None:
         self._jobdir = jobdir
-        self._every = every_seconds
-        self._task: asyncio.Task[None] | None = None
+        self._ticking = Ticking(every_seconds, self._beat, at_once=True)
+        self._lasting = True
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -47,21 +48,17 @@ class Heartbeat:
         return extension
 
     def begin(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._beat_on())
+        self._ticking.begin()
 
     def end(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
+        self._ticking.end()
 
-    async def _beat_on(self) -> None:
-        lasting = True
-        while True:
-            try:
-                # On a thread: a disk that hangs must not hang the crawl with it.
-                await asyncio.to_thread(self._jobdir.touch)
-                lasting = True
-            except OSError as error:
-                if lasting:
-                    logger.warning("No sign of life can be left in the JOBDIR: %s", error)
-                lasting = False
-            await asyncio.sleep(self._every)
+    async def _beat(self) -> None:
+        try:
+            # On a thread: a disk that hangs must not hang the crawl with it.
+            await asyncio.to_thread(self._jobdir.touch)
+            self._lasting = True
+        except OSError as error:
+            if self._lasting:
+                logger.warning("No sign of life can be left in the JOBDIR: %s", error)
+            self._lasting = False

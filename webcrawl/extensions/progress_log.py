@@ -13,6 +13,7 @@ from scrapy.exceptions import NotConfigured
 from webcrawl.configuration import Configuration
 from webcrawl.extensions.gauge import Countable, directory_of, frontier_of
 from webcrawl.extensions.processor_time import cpu_seconds
+from webcrawl.extensions.ticking import Ticking
 from webcrawl.reports import progress_log
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class ProgressLog:
         self._cpu_before = cpu_seconds()
         self._path: Path | None = None
         self._frontier: Countable | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._ticking = Ticking(configuration.progress_log_seconds, self._step)
         self._complained = False
 
     @classmethod
@@ -55,18 +56,16 @@ class ProgressLog:
         directory = directory_of(self._crawler) if self._frontier is not None else None
         if directory is not None:
             self._path = directory / progress_log.NAME
-            self._task = asyncio.get_running_loop().create_task(self._tell_on())
+            self._ticking.begin()
 
     async def spider_closed(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.to_thread(self._write, self._line())
+        if self._ticking.is_on:
+            self._ticking.end()
+            await self._step()
 
-    async def _tell_on(self) -> None:
-        while True:
-            await asyncio.sleep(self._configuration.progress_log_seconds)
-            # A disk that hangs must not keep the loop waiting.
-            await asyncio.to_thread(self._write, self._line())
+    async def _step(self) -> None:
+        # A disk that hangs must not keep the loop waiting.
+        await asyncio.to_thread(self._write, self._line())
 
     def _line(self) -> dict[str, Any]:
         frontier = self._frontier

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from scrapy.exceptions import NotConfigured
 from webcrawl.configuration import Configuration
 from webcrawl.extensions.gauge import Gauge, frontier_of
 from webcrawl.extensions.progress import Progress
+from webcrawl.extensions.ticking import Ticking
 
 if TYPE_CHECKING:
     from typing import Self
@@ -29,7 +29,8 @@ class Statistics:
     def __init__(self, crawler: Crawler, configuration: Configuration) -> None:
         self._crawler = crawler
         self._configuration = configuration
-        self._task: asyncio.Task[None] | None = None
+        # Scrapy's looping call tells again and again when the loop's timer rings a millisecond early.
+        self._ticking = Ticking(configuration.statistics_interval_seconds, self._step)
         self._gauge: Gauge | None = None
 
     @classmethod
@@ -47,17 +48,13 @@ class Statistics:
         if frontier is None:
             return
         self._gauge = Gauge(frontier, self._configuration)
-        self._task = asyncio.get_running_loop().create_task(self._tell_on())
+        self._ticking.begin()
 
     def spider_closed(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
+        self._ticking.end()
 
-    async def _tell_on(self) -> None:
-        # Scrapy's looping call tells again and again when the loop's timer rings a millisecond early.
-        while True:
-            await asyncio.sleep(self._configuration.statistics_interval_seconds)
-            self.tell()
+    async def _step(self) -> None:
+        self.tell()
 
     def tell(self) -> None:
         """Log the figures of this moment."""

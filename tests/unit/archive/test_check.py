@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import zlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,10 +19,10 @@ from webcrawl.archive.records import digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     Change = Callable[[list[bytes]], list[bytes]]
 
+DATA = Path(__file__).parents[2] / "data/archive"
 TARGET = Revisit("identical-payload-digest", "http://example.test/0", NOW)
 """The first page of the first group."""
 
@@ -115,71 +117,27 @@ def test_sorting_on_the_disk_finds_the_same(job: Path) -> None:
     assert check(job, chunk_bytes=100) == check(job)
 
 
-FIRST = b"\r\nWARC-Date: 2026-07-25T17:20:00.123456Z"
-PLANTED: dict[str, tuple[Change, str]] = {
-    "another block": (
-        replaced(b"HTTP/1.1 200 OK", b"HTTP/1.1 404 OK"),
-        "the record has another block than its digest says",
-    ),
-    "another payload": (
-        replaced(b"WARC-Payload-Digest: sha1:", b"WARC-Payload-Digest: sha1:A\r\nX-Was: "),
-        "the record has another payload than its digest says",
-    ),
-    "too long": (
-        replaced(b"\r\nContent-Length: ", b"\r\nContent-Length: 1\r\nX-Was: "),
-        "longer than its Content",
-    ),
-    "too short": (
-        replaced(b"\r\nContent-Length: ", b"\r\nContent-Length: 9"),
-        "shorter than its Content-Length",
-    ),
-    "no length": (replaced(b"\r\nContent-Length: ", b"\r\nContent-Length: x"), "has no Content-Length"),
-    "no record": (replaced(b"WARC/1.1", b"GARC/1.1"), "holds no WARC record"),
-    "no date": (replaced(b"\r\nWARC-Date: 2026-", b"\r\nWARC-Date: 2026/"), "has a WARC-Date that is none"),
-    "no such day": (
-        replaced(b"\r\nWARC-Date: 2026-07-25", b"\r\nWARC-Date: 2026-02-30"),
-        "a WARC-Date that is none",
-    ),
-    "a date to come": (
-        replaced(b"\r\nWARC-Date: 2026-", b"\r\nWARC-Date: 2099-"),
-        "has a WARC-Date in the future",
-    ),
-    "no url": (replaced(b"WARC-Target-URI", b"WARC-Garget-URI"), "has no WARC-Target-URI"),
-    "no id": (replaced(b"WARC-Record-ID: <urn", b"WARC-Record-ID: (urn"), "no URI in angle brackets"),
-    "a field twice": (replaced(FIRST, FIRST + FIRST), "has more than one warc-date"),
-    "no type": (replaced(b"WARC-Type: response", b"WARC-Type: answered"), "which the standard does not have"),
-    "no address": (
-        replaced(b"Address: 192.0.2.7", b"Address: 192.0.2.x"),
-        "has a WARC-IP-Address that is none",
-    ),
-    "no reason": (
-        replaced(FIRST, b"\r\nWARC-Truncated: bored" + FIRST),
-        "a WARC-Truncated that the standard",
-    ),
-    "no request": (without(2), "the record belongs to one that is not there"),
-    "no answer": (without(1), "the record belongs to one that is not there"),
-    "no warcinfo": (without(0), "is the first and no warcinfo"),
-    "a record twice": (lambda records: [*records[:3], records[1], *records[3:]], "of one shortly before"),
-    "other times": (
-        replaced(b"T17:20:00.123456Z", b"T17:20:00.123457Z", of=b"WARC-Type: request"),
-        "differs in date or URL",
-    ),
-    "no profile": (
-        replaced(b"/revisit/", b"/rivisit/", of=b"WARC-Type: revisit"),
-        "has no WARC-Profile that is known",
-    ),
-    "no target": (
-        replaced(b"To-Target-URI", b"To-Garget-URI", of=b"WARC-Type: revisit"),
-        "what it refers to",
-    ),
-}
+PLANTED: dict[str, dict[str, Any]] = json.loads((DATA / "faults.json").read_text(encoding="utf-8"))
+"""What is changed, and what is said of it: in the first record of a type the text ``old`` for ``new``, or the number of
+a record that is ``left_out``, or that comes ``again`` behind others.
+"""
+
+
+def change_of(planted: dict[str, Any]) -> Change:
+    if "left_out" in planted:
+        return without(planted["left_out"])
+    if "again" in planted:
+        number, at = planted["again"], planted["at"]
+        return lambda records: [*records[:at], records[number], *records[at:]]
+    of = f"WARC-Type: {planted['record']}".encode()
+    return replaced(planted["old"].encode(), planted["new"].encode(), of)
 
 
 @pytest.mark.parametrize("planted", PLANTED)
 def test_a_fault_in_a_record_is_found(job: Path, planted: str) -> None:
-    change, expected = PLANTED[planted]
-    rewrite(job, change)
+    rewrite(job, change_of(PLANTED[planted]))
     faults, _ = check(job)
+    expected = PLANTED[planted]["said"]
     assert [fault for fault in faults if expected in fault and str(warc_of(job)) in fault], faults
 
 

@@ -60,10 +60,9 @@ def watched(file: Path, story: Callable[[Machine, ExclusionList], Awaitable[None
 
     async def run() -> None:
         made = extension.Exclusions(exclusions, machine)
-        made._opened()
+        made.ticking.begin()
         await story(machine, exclusions)
-        made._closed()
-        await asyncio.gather(made._task, return_exceptions=True)
+        made.ticking.end()
 
     asyncio.run(run())
     return folder
