@@ -118,8 +118,8 @@ def test_sorting_on_the_disk_finds_the_same(job: Path) -> None:
 
 
 PLANTED: dict[str, dict[str, Any]] = json.loads((DATA / "faults.json").read_text(encoding="utf-8"))
-"""What is changed, and what is said of it: in the first record of a type the text ``old`` for ``new``, or the number of
-a record that is ``left_out``, or that comes ``again`` behind others.
+"""What is changed, and what is said of it: in the first record of a type the text ``old`` for ``new``, or the number
+of a record that is ``left_out``, or that comes ``again`` behind others.
 """
 
 
