@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,6 +40,7 @@ from webcrawl.hosts.robots import Absence
 from webcrawl.hosts.robots_rules import RulesCache
 from webcrawl.jobdir import Jobdir
 from webcrawl.page_processing import processing_of
+from webcrawl.revisiting import Visiting, visiting_of
 from webcrawl.scope.allow import AllowRule
 from webcrawl.scope.contact import ContactRule
 from webcrawl.scope.depth import DepthRule
@@ -108,6 +109,17 @@ class Machine:
     """What digests the main text of pages; None where nobody asks for that."""
     focusing: Focusing | None = None
     """What is looked for; None where a crawl takes what comes."""
+    visiting: Visiting | None = None
+    """Who remembers pages to visit them again; None where each page is visited once."""
+
+    async def open_beside(self) -> None:
+        """Make ready what is kept beside the frontier, which is open. Raises CrawlError."""
+        if self.contents is not None:
+            await self.contents.open()
+        if self.visiting is not None:
+            await self.visiting.open()
+        if self.trapping is not None:
+            await self.trapping.begin(self.clock())
 
 
 def machine_of(crawler: Crawler) -> Machine:
@@ -120,6 +132,8 @@ def machine_of(crawler: Crawler) -> Machine:
 
 def _build(crawler: Crawler) -> Machine:
     configuration = Configuration.from_settings(crawler.settings)
+    if mode := getattr(crawler.spider, "mode", None):
+        configuration = replace(configuration, crawl_mode=mode)
     choices = Choices(configuration)
     key = choices.politeness_key()
     private = private_addresses(crawler)
@@ -132,7 +146,11 @@ def _build(crawler: Crawler) -> Machine:
     fixed, followed = scopes_of(configuration, choices, crawler.spider, private, exclusions)
     intake = _intake(key, followed, fixed, choices, trapping)
     rules = RulesCache(ROBOTS_PARSED, configuration.product_token)
+    archive = None if jobdir is None else ArchiveThread(archive_of(configuration, jobdir, crawler.settings))
+    visiting = visiting_of(configuration, clock, backend, directory, archive, intake)
     policies = _policies(crawler, configuration, choices, key, intake, rules)
+    if visiting is not None:
+        policies = replace(policies, refused=visiting.refused)
     return Machine(
         configuration,
         clock,
@@ -142,7 +160,7 @@ def _build(crawler: Crawler) -> Machine:
         rules,
         jobdir,
         backend,
-        None if jobdir is None else ArchiveThread(archive_of(configuration, jobdir, crawler.settings)),
+        archive,
         private,
         exclusions,
         seeded,
@@ -151,6 +169,7 @@ def _build(crawler: Crawler) -> Machine:
         _contents(configuration, backend, directory),
         *processing_of(configuration),
         focusing_of(configuration, crawler.spider),
+        visiting,
     )
 
 

@@ -35,7 +35,10 @@ def processing_of(configuration: Configuration) -> tuple[Chain | None, TextDiges
     other setting wants that. Both use the same processes.
     """
     modules, links_max = configuration.processing_modules, configuration.links_per_page_max
-    wants_texts = configuration.content_seen == "text"
+    revisits = configuration.crawl_mode == "continuous"
+    wants_texts = configuration.content_seen == "text" or (
+        revisits and configuration.revisit_change == "text"
+    )
     pool = Pool(
         PoolOptions(
             (*modules, PATH) if wants_texts else modules,

@@ -30,6 +30,10 @@ _OWN_META = frozenset(
 """What the crawl sets itself and does not read back from a stored Request."""
 
 
+CONDITIONS = (b"If-None-Match", b"If-Modified-Since")
+"""What is sent with the last two of what is known of a page: its ETag and when it was modified, as it said."""
+
+
 @dataclass(frozen=True, slots=True)
 class Encoded:
     """A Request as text. ``lost`` names what could not be written, e.g. ``meta['file']``; empty when all
@@ -61,6 +65,30 @@ def token_of(payload: str) -> str:
     return str(json.loads(payload).get("token", "")) if '"token":' in payload else ""
 
 
+def with_revisit(payload: str | None, known: list[Any]) -> str:
+    """``payload`` with what is known of the page that is visited again, plain values."""
+    return _text({**json.loads(payload or "{}"), "revisit": known})
+
+
+def revisit_of(payload: str | None) -> list[Any] | None:
+    """What ``with_revisit`` added to ``payload``; None where it is no revisit."""
+    known = json.loads(payload).get("revisit") if payload and '"revisit":' in payload else None
+    return known if isinstance(known, list) else None
+
+
+def is_repeatable(payload: str) -> bool:
+    """Whether the Request may be made again at any time: a GET, of which nothing is only in this process's memory."""
+    fields = json.loads(payload)
+    return not fields.keys() & {"token", "method", "body"}
+
+
+def without_revisit(payload: str | None) -> str | None:
+    """``payload`` as it was before ``with_revisit``."""
+    fields = json.loads(payload or "{}")
+    fields.pop("revisit", None)
+    return _text(fields) if fields else None
+
+
 def decode(url: str, payload: str, spider: Spider, repeat: bool) -> Request:
     """The Request that ``encode`` wrote. :raises ValueError: it does not fit the code of today; says why."""
     try:
@@ -82,12 +110,13 @@ def _made(url: str, fields: dict[str, Any], spider: Spider, repeat: bool) -> Req
     if not (isinstance(request_class, type) and issubclass(request_class, Request)):
         raise TypeError(f"{fields['class']} is no class of requests")
     known = plain_from(fields.get("meta", {}))
+    headers = [*plain_from(fields.get("headers", [])), *_conditions(fields.get("revisit"))]
     request: Request = request_class(
         url,
         callback=_method(spider, fields.get("callback")),
         errback=_method(spider, fields.get("errback")),
         method=fields.get("method", "GET"),
-        headers=plain_from(fields.get("headers", [])),
+        headers=headers,
         body=plain_from(fields.get("body")),
         cookies=plain_from(fields.get("cookies")),
         meta={**known, "verbatim_url": True},
@@ -99,6 +128,14 @@ def _made(url: str, fields: dict[str, Any], spider: Spider, repeat: bool) -> Req
         **plain_from(fields.get("own", {})),
     )
     return request
+
+
+def _conditions(known: list[Any] | None) -> list[tuple[bytes, bytes]]:
+    """The header fields by which a page is asked for only if it is not the same (RFC 9110, section 13.1)."""
+    if known is None:
+        return []
+    values = zip(CONDITIONS, known[-2:], strict=True)
+    return [(name, str(value).encode("latin-1")) for name, value in values if value]
 
 
 def _text(fields: dict[str, Any]) -> str:

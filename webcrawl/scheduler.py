@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from webcrawl.frontier.backend import Counts
     from webcrawl.frontier.robots_desk import RobotsReply
     from webcrawl.machine import Machine
+    from webcrawl.visits.page import Came
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +59,8 @@ class Flight:
     outcome: Outcome = field(default_factory=lambda: Outcome(Result.ABANDONED))
     over: bool = False
     """The network part has ended and the key's clock runs again."""
+    came: Came | None = None
+    """What came of a page, where visits are remembered."""
 
 
 def flight_of(crawler: Crawler, request: Request | None) -> Flight | None:
@@ -104,7 +107,7 @@ class Scheduler:
         self._timer_at = 0.0
         self.frontier = Frontier(
             machine.backend,
-            machine.archive,
+            machine.archive if machine.visiting is None else machine.visiting.visits,
             machine.policies,
             limits_of(machine.configuration),
             machine.clock,
@@ -139,10 +142,7 @@ class Scheduler:
                 for sentence in (await machine.archive.open()).sentences:
                     logger.info("Repaired after a crash: %s", sentence)
             counts = await self.frontier.open()
-            if machine.contents is not None:
-                await machine.contents.open()
-            if machine.trapping is not None:
-                await machine.trapping.begin(machine.clock())
+            await machine.open_beside()
         except BaseException as error:
             if heartbeat is not None:
                 heartbeat.end()
@@ -172,6 +172,8 @@ class Scheduler:
                 await self.frontier.drain()
                 await machine.contents.close()
             await self.frontier.close()
+            if machine.visiting is not None:
+                await machine.visiting.close()
         finally:
             if machine.focusing is not None:
                 machine.focusing.close()
@@ -183,6 +185,9 @@ class Scheduler:
     # -- requests out ----------------------------------------------------------------------------------------
 
     def has_pending_requests(self) -> bool:
+        visiting = self._machine.visiting
+        if visiting is not None and visiting.awaits_pages() and not self.frontier.is_closing():
+            return True
         return not self.frontier.is_finished()
 
     def next_request(self) -> Request | None:
@@ -318,6 +323,8 @@ class Scheduler:
             self.ended(flight, Ending(None, self._machine.clock()))
             if self._machine.focusing is not None:
                 self._machine.focusing.settled(flight.lease.entry, flight.outcome)
+            if self._machine.visiting is not None:
+                self._machine.visiting.landed(flight)
             self.frontier.settle(flight.lease, flight.outcome)
         except Exception:
             # A fault of ours must cost this URL, not the slot it came through.

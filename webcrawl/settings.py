@@ -112,6 +112,7 @@ DOWNLOADER_MIDDLEWARES = {
     "webcrawl.downloadermiddlewares.contents.ContentsMiddleware": 120,
     "webcrawl.downloadermiddlewares.robots.RobotsMiddleware": 150,
     "webcrawl.downloadermiddlewares.sitemaps.SitemapMiddleware": 160,
+    "webcrawl.downloadermiddlewares.visits.VisitsMiddleware": 170,
     "webcrawl.downloadermiddlewares.retry.RetryMiddleware": 550,
     "webcrawl.downloadermiddlewares.redirect.RedirectMiddleware": 600,
     "webcrawl.downloadermiddlewares.decoding.DecodingMiddleware": 700,
@@ -160,6 +161,20 @@ PROCESSING_PROCESSES = 2  # at most, for modules that are heavy
 PROCESSING_TIMEOUT = 10.0  # seconds for one module on one page
 PROCESSING_MEMORY_BYTES = 512 * 1024 * 1024  # of such a process for one page; 0: no limit
 
+# Visiting pages again --------------------------------------------------------------------------------------------
+CRAWL_MODE = "once"  # once, continuous
+REVISIT_POLICY = "multiplicative"  # fixed, multiplicative, or an import path
+REVISIT_INTERVAL_SECONDS = 7 * 86_400  # between two visits of a page, before more is known of it
+REVISIT_INTERVAL_MIN_SECONDS = 3600
+REVISIT_INTERVAL_MAX_SECONDS = 90 * 86_400
+REVISIT_FASTER = 0.5  # times the last interval, where it saw a change
+REVISIT_SLOWER = 1.5  # times the last interval, where it saw none
+REVISIT_PAGES_PER_DAY = None  # the budget of policies that have one; None: by REVISIT_INTERVAL_SECONDS
+REVISIT_SHARE = 0.3  # of requests, for pages that are due, of hosts with new URLs
+REVISIT_HOSTS_PAGES = 8  # of a host that wait in its queue to be visited again
+REVISIT_CHANGE = "body"  # body, text: what has to differ
+REVISIT_GONE_MAX = 3  # visits in a row that find a page gone, after which it is visited no more
+
 # What is kept ----------------------------------------------------------------------------------------------------
 JOBDIR = None  # the crawl; the same one again resumes it. None: a fresh folder under crawls/
 WARC_ENABLED = True
@@ -198,6 +213,7 @@ EXTENSIONS = {
     "webcrawl.extensions.exclusions.Exclusions": 8,
     "webcrawl.extensions.feeding.Feeding": 9,
     "webcrawl.extensions.traps.Traps": 9,
+    "webcrawl.extensions.revisits.Revisits": 9,
     "webcrawl.extensions.errors.Errors": 10,
     "webcrawl.extensions.statistics.Statistics": 20,
     "webcrawl.extensions.progress.Progress": 30,

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from webcrawl.configuration import Configuration
 
 BROAD = "broad"
-BROAD_ARGUMENTS = ("seeds", "allow", "domains", "focus")
+BROAD_ARGUMENTS = ("seeds", "allow", "domains", "focus", "mode")
+MODES = ("once", "continuous")
 STANDARD_INPUT = "-"
 
 
@@ -52,6 +53,8 @@ def check_arguments(
         yield from _pattern(given["allow"])
     if given.get("focus") and (why := focus().problem(given["focus"])):
         yield Problem("-a focus", why)
+    if "mode" in given and given["mode"] not in MODES:
+        yield Problem("-a mode", f"must be {' or '.join(MODES)}, not {given['mode']!r}")
     if not given.get("seeds") and not given.get("domains") and not resuming:
         yield Problem("", "nothing to crawl; give -a seeds=FILE, -a seeds=URL or -a domains=FILE")
         return

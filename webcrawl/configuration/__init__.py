@@ -19,6 +19,7 @@ from webcrawl.configuration.frontier import FrontierSettings
 from webcrawl.configuration.keeping import KeepingSettings
 from webcrawl.configuration.politeness import PolitenessSettings
 from webcrawl.configuration.processing import ProcessingSettings
+from webcrawl.configuration.revisiting import RevisitSettings
 from webcrawl.configuration.scope import ScopeSettings
 from webcrawl.configuration.search import SearchSettings, search_contradictions
 from webcrawl.configuration.setting import Setting
@@ -43,6 +44,7 @@ class Configuration(
     ShowingSettings,
     SearchSettings,
     KeepingSettings,
+    RevisitSettings,
     FocusSettings,
     ProcessingSettings,
     FetchingSettings,

@@ -9,6 +9,8 @@ from webcrawl.frontier.records import Kind
 from webcrawl.machine import machine_of
 from webcrawl.meta import KEY, FetchMeta, fetch_meta
 from webcrawl.refusal import Refused
+from webcrawl.request_codec import CONDITIONS
+from webcrawl.revisiting import known_of
 from webcrawl.scheduler import flight_of
 from webcrawl.urls.politeness_key import origin_of
 from webcrawl.urls.resolve import resolve
@@ -77,10 +79,18 @@ class RedirectMiddleware:
         lease_id = flight.lease.id if flight is not None else None
         fresh = FetchMeta(lease_id, depth=facts.depth, via=request.url)
         meta = {"redirect_times": times, "depth": facts.depth, "verbatim_url": True, KEY: fresh}
+        known = None if flight is None else known_of(flight.lease.entry)
+        # Where a page that is visited again has gone to is a URL like any other.
+        repeat = request.dont_filter and known is None
         if flight is not None and flight.lease.entry.payload is None:
-            return type(request)(target, meta=meta, dont_filter=request.dont_filter)
+            return type(request)(target, meta=meta, dont_filter=repeat)
         urls = [*request.meta.get("redirect_urls", []), request.url]
-        followed = request.replace(url=target, meta={**request.meta, **meta, "redirect_urls": urls})
+        followed = request.replace(
+            url=target, meta={**request.meta, **meta, "redirect_urls": urls}, dont_filter=repeat
+        )
+        if known is not None:
+            for condition in CONDITIONS:
+                followed.headers.pop(condition, None)
         becomes_get = response.status == 303 or (response.status in (301, 302) and request.method == "POST")
         if becomes_get and request.method != "HEAD":
             followed = followed.replace(method="GET", body=b"")

@@ -71,6 +71,11 @@ class ActiveKeys:
     def get(self, key: str) -> ActiveKey | None:
         return self._keys.get(key)
 
+    def has_work(self, key: str) -> bool:
+        """Whether a key has URLs in its queue, as far as is known here: those of idle keys are not."""
+        active = self._keys.get(key)
+        return active is not None and active.has_work()
+
     def pop_ready(self, now: float, room: int) -> ActiveKey | None:
         """The key whose turn it is, taken out of the heap; None when no key's time has come. ``room``: how many may
         be fetched from now: no more than these ask for the clocks that they share."""

@@ -98,6 +98,7 @@ class Frontier:
             self._patience,
             self._turns,
         )
+        self.has_work = self._keys.has_work
         self._unsettled: dict[int, Lease] = {}
         self._lease_ids = itertools.count(1)
         self._closing = False
@@ -173,6 +174,11 @@ class Frontier:
             return None
         return self._keys.next_at()
 
+    def is_hungry(self) -> bool:
+        """Whether more could be begun than there is: slots are free, and no key is ready."""
+        free = len(self._unsettled) < self._limits.open_max and not self._rests() and not self._closing
+        return free and self._keys.is_waiting()
+
     def is_closing(self) -> bool:
         """Whether nothing more will be begun here: the crawl was stopped, or is being closed."""
         return self._closing
@@ -232,6 +238,7 @@ class Frontier:
     def _settle_refused(self, active: ActiveKey, entry: UrlEntry, rule: str) -> None:
         self.tally.refusals += 1
         self.tally.refused_by_rule[rule] += 1
+        self._policies.refused(entry)
         settled = Settled(entry, State.REFUSED, rule, fence=active.record.fence)
         self._committer.add(Change(settled=[settled], then=lambda: active.head.gone(entry)))
 
@@ -361,7 +368,6 @@ class Frontier:
     def _figures(self) -> dict[str, float]:
         """How this process fares, for the others and for people."""
         tally, (active, _, _) = self.tally, self._keys.figures()
-        free = len(self._unsettled) < self._limits.open_max and not self._rests() and not self._closing
         return {
             "pages": tally.pages,
             "bytes": tally.bytes,
@@ -370,7 +376,7 @@ class Frontier:
             "active": active,
             "open": len(self._unsettled),
             "paused": float(self._paused),
-            "waiting": float(free and self._keys.is_waiting()),
+            "waiting": float(self.is_hungry()),
         }
 
     def _heard(self, pulse: Pulse) -> None:

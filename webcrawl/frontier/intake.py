@@ -158,6 +158,10 @@ class Intake:
             entry.kind = Kind.SITEMAP.value
         return entry
 
+    def identify(self, url: str) -> tuple[str, int]:
+        """What stands for a URL: its politeness key and its fingerprint."""
+        return self._key(host_of(url)), fingerprint(canonical(url, self._rules))
+
     def admit(self, entry: UrlEntry) -> str | None:
         """The word of the rules that may have changed since the entry was queued: None, or the rule."""
         if not entry.url.startswith("http"):

@@ -64,6 +64,8 @@ class Policies:
     shared_clocks: SharedClocks = NO_SHARED_CLOCKS
     locate: Locate = at_no_address
     """Asked where an address has a clock."""
+    refused: Callable[[UrlEntry], None] = lambda entry: None
+    """Called with each queued URL that is refused when its turn comes."""
     forget: Callable[[], None] = lambda: None
     """Called when URLs that were turned away for lack of room may be offered again."""
 

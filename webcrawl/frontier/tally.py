@@ -33,6 +33,12 @@ class Tally:
     """Sitemap fetches that ended with an HTTP response, whatever its status."""
     duplicates: int = 0
     """Pages whose bytes another URL had before."""
+    revisits: int = 0
+    """Pages that came once more, or were said to be the same."""
+    unchanged: int = 0
+    """Of these, those that had not changed."""
+    due: int | None = None
+    """Pages that were to be visited again when that was last looked at; None where no page is. It may fall."""
     redirects: int = 0
     """Responses that sent us elsewhere."""
     failures: int = 0

@@ -40,6 +40,8 @@ class Reading:
     next_seconds: float | None
     """Until the next host may be contacted, if nothing is in flight and that is a second or more."""
     frontier: Snapshot
+    again: str | None = None
+    """How many of the pages were visited again, and how many are due; None where no page is visited again."""
 
     def line(self) -> str:
         """Everything in one line, for a log; what is the whole crawl's behind what is this worker's."""
@@ -47,9 +49,11 @@ class Reading:
         known, parked = f"{units.count(f.known_hosts)} known", f"{units.count(f.parked_hosts)} parked"
         active = f"{units.count(f.active_hosts)} active, {units.count(f.ready_hosts)} ready"
         queued = f"queued {units.count(f.queued)}"
+        again = [f"again {self.again}"] if self.again else []
         parts = [
             f"{'this worker: ' if shared else ''}pages {units.count(self.pages)} ({units.rate(self.pages_rate)}, "
             f"mean {units.rate(self.pages_rate_mean)})",
+            *again,
             f"{units.size(self.bytes_rate)}/s",
             *([f"hosts {active}"] if shared else [queued, f"hosts {known}, {active}, {parked}"]),
             f"in flight {f.in_flight}",
@@ -101,6 +105,7 @@ class Pace:
             left_seconds=self._left(tally.pages, pages_rate, elapsed),
             next_seconds=_until_next(frontier, epoch_seconds),
             frontier=frontier,
+            again=_again(tally),
         )
 
     def _left(self, pages: int, pages_rate: float, elapsed: float) -> float | None:
@@ -110,6 +115,13 @@ class Pace:
         if self._limits.pages and pages_rate > 0:
             left.append(max(self._limits.pages - pages, 0) / pages_rate)
         return min(left, default=None)
+
+
+def _again(tally: Tally) -> str | None:
+    if tally.due is None:
+        return None
+    share = 100.0 * _per(tally.revisits, tally.pages)
+    return f"{units.count(tally.revisits)} ({share:.0f} %), {units.count(tally.due)} due"
 
 
 def _until_next(frontier: Snapshot, now: float) -> float | None:

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 
 class BroadSpider(Spider):
-    """``-a seeds=FILE|URL[,URL...]|-``, ``-a allow=REGEX``, ``-a domains=FILE|NAME[,NAME...]``, ``-a focus=WHAT``."""
+    """``-a seeds=FILE|URL[,URL...]|-``, ``-a allow=REGEX``, ``-a domains=FILE|NAME[,NAME...]``, ``-a focus=WHAT``,
+    ``-a mode=once|continuous``."""
 
     name = "broad"
     # The fast path needs none of Scrapy's: each wraps the output of every page in a generator of its own. What a
@@ -52,12 +53,14 @@ class BroadSpider(Spider):
         allow: str | None = None,
         domains: str | None = None,
         focus: str | None = None,
+        mode: str | None = None,
     ) -> None:
         super().__init__()
         self.seeds = seeds
         self.allow = allow
         self.domains = domains
         self.focus = focus
+        self.mode = mode
         self._extractor = Extractor()
 
     @classmethod

@@ -27,6 +27,17 @@ class Finding(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Came:
+    """What came of a page: its content, or the word that it is the same. Header fields are as they were sent."""
+
+    digest: bytes | None
+    """What stands for the content; None for 304."""
+    etag: str | None
+    last_modified: str | None
+    date: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Visit:
     """One visit of one page, as it ended. Texts are as the server and the frontier's entry have them."""
 

@@ -1,0 +1,194 @@
+"""Crawls that go on: pages are visited again, with conditions, politely, and through kills and stops."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import signal
+import sqlite3
+import time
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Lock, Thread
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from tests.crawl.crawling import start
+
+ITEMS = {"FEEDS": json.dumps({"items.jsonl": {"format": "jsonlines"}})}
+OFTEN = {"REVISIT_POLICY": "fixed", "REVISIT_INTERVAL_SECONDS": 1, "REVISIT_INTERVAL_MIN_SECONDS": 0}
+
+
+class Site:
+    """A site whose pages change, vanish and know conditions; and what it was asked for, and how."""
+
+    def __init__(self):
+        self.asked = []
+        self._counts = {}
+        self._lock = Lock()
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                began = time.time()
+                with site._lock:
+                    visit = site._counts[self.path] = site._counts.get(self.path, 0) + 1
+                condition = self.headers.get("If-None-Match"), self.headers.get("If-Modified-Since")
+                status, fields, body = site.answer(self.path, visit, condition)
+                self.send_response(status)
+                for name, value in {"Content-Type": "text/html", **fields}.items():
+                    self.send_header(name, value)
+                if status != 304:
+                    self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(b"" if status == 304 else body)
+                site.asked.append((began, time.time(), self.path, status, condition))
+
+            def log_message(self, *words):
+                """Nothing."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+
+    def answer(self, path, visit, condition):
+        fields, text = {}, f"<title>{path}</title>{path}"
+        if path == "/robots.txt":
+            return 404, {}, b""
+        if path == "/":
+            names = ("same", "tagged", "dated", "changing", "gone", "moved")
+            text = "".join(f"<a href='/{name}'>{name}</a>" for name in names)
+        elif path == "/tagged":
+            # A new version with each third visit.
+            fields["ETag"] = f'W/"{visit // 3}"'
+            text += f" {visit // 3}"
+        elif path == "/dated":
+            fields["Last-Modified"] = "Sat, 21 Nov 2020 08:00:00 GMT"
+        elif path == "/changing":
+            text += f" {visit}"
+        elif visit > 1 and path == "/gone":
+            return 410, {}, b""
+        elif visit > 1 and path == "/moved":
+            return 301, {"Location": "/same"}, b""
+        if condition != (None, None) and condition == (fields.get("ETag"), fields.get("Last-Modified")):
+            return 304, fields, b""
+        return 200, fields, text.encode()
+
+    def __enter__(self):
+        Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *error):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def of(self, path):
+        """Status and conditions of each request for ``path``."""
+        return [(status, condition) for _, _, asked, status, condition in self.asked if asked == path]
+
+
+def changes(crawl, site, path):
+    """What the log says of each visit of ``path``: status, whether it is a revisit, whether it had changed."""
+    lines = [line for line in crawl.lines() if line["url"] == site.url + path]
+    return [(line["status"], line.get("revisit"), line.get("changed")) for line in lines]
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory):
+    """A crawl that was killed, went on, and was asked to stop."""
+    folder = tmp_path_factory.mktemp("revisits")
+    with Site() as site:
+
+        def go_on():
+            return start(folder, [site.url + "/"], arguments={"mode": "continuous"}, **OFTEN, **ITEMS)
+
+        first = go_on()
+        first.until(lambda: len(site.of("/tagged")) >= 2)
+        first.kill()
+        before = len(site.of("/tagged"))
+        second = go_on()
+        second.until(lambda: len(site.of("/tagged")) >= before + 4)
+        second.signal(signal.SIGTERM)
+        yield site, second.wait(), before
+
+
+def test_it_goes_on_where_it_was_killed_and_ends_well_when_it_is_asked_to(crawled):
+    site, crawl, before = crawled
+    crawl.assert_ended_well()
+    assert before >= 2
+    with closing(sqlite3.connect(crawl.path / "visits.db")) as visits:
+        (history,) = visits.execute(
+            "SELECT history FROM pages WHERE url = ?", (f"{site.url}/same",)
+        ).fetchone()
+    # What the killed one had visited is remembered: at most what was on its way was asked for once more.
+    assert len(site.of("/same")) - 1 <= json.loads(history)[2] <= len(site.of("/same"))
+    assert "Going on with the crawl" in crawl.stderr
+
+
+def test_what_was_sent_is_sent_back_and_304_is_a_visit_without_a_change(crawled):
+    site, crawl, _ = crawled
+    versions = [f'W/"{visit // 3}"' for visit in range(1, len(site.of("/tagged")) + 1)]
+    asked = site.of("/tagged")
+    assert asked[0] == (200, (None, None))
+    for (status, (tag, _)), version, known in zip(asked[1:], versions[1:], versions, strict=False):
+        assert tag == known
+        assert status == (304 if version == known else 200)
+    assert {condition for _, condition in site.of("/dated")[1:]} == {(None, "Sat, 21 Nov 2020 08:00:00 GMT")}
+    assert {status for status, _ in site.of("/dated")[1:]} == {304}
+    for status, again, changed in changes(crawl, site, "/tagged")[1:]:
+        assert (again, changed) == (True, status == 200)
+
+
+def test_without_validators_the_content_decides(crawled):
+    site, crawl, _ = crawled
+    assert {condition for _, condition in site.of("/changing")} == {(None, None)}
+    assert set(changes(crawl, site, "/changing")[1:]) == {(200, True, True)}
+    assert set(changes(crawl, site, "/same")[1:]) == {(200, True, False)}
+
+
+def test_what_is_gone_or_elsewhere_is_asked_for_later_and_what_a_redirect_leads_to_is_no_news(crawled):
+    site, crawl, _ = crawled
+    for path, status in (("/gone", 410), ("/moved", 301)):
+        statuses = [status for status, _ in site.of(path)]
+        # What was on its way when the crawl was killed is asked for twice.
+        assert statuses in ([200, status], [200, 200, status], [200, status, status])
+    assert [line.get("via") for line in crawl.lines() if line["url"] == f"{site.url}/same"] == [
+        f"{site.url}/"
+    ] * len(site.of("/same"))
+    with closing(sqlite3.connect(crawl.path / "visits.db")) as visits:
+        gone = dict(visits.execute("SELECT url, gone FROM pages WHERE gone > 0").fetchall())
+    assert gone.keys() == {f"{site.url}/gone", f"{site.url}/moved"}
+
+
+def test_no_pipeline_and_no_feed_hears_of_a_304(crawled):
+    site, crawl, _ = crawled
+    items = [json.loads(line) for line in (crawl.path.parent / "items.jsonl").read_text().splitlines()]
+    assert {item["status"] for item in items} == {200}
+    fetched = sum(status == 200 for status, _ in site.of("/dated"))
+    assert sum(item["url"] == f"{site.url}/dated" for item in items) <= fetched
+
+
+def test_a_304_is_a_revisit_record_that_names_what_it_confirms(crawled):
+    _, crawl, _ = crawled
+    found, captured = [], {}
+    for path in crawl.warcs():
+        with path.open("rb") as stream:
+            for record in ArchiveIterator(stream, check_digests="raise"):
+                url, date = (record.rec_headers.get_header(f"WARC-{name}") for name in ("Target-URI", "Date"))
+                if record.rec_type == "response" and record.http_headers.get_statuscode() == "200":
+                    captured.setdefault(url, set()).add(date)
+                if record.rec_type == "revisit" and record.http_headers.get_statuscode() == "304":
+                    found.append(record.rec_headers)
+    assert len(found) == sum(line["status"] == 304 for line in crawl.lines())
+    assert found
+    for headers in found:
+        assert headers.get_header("WARC-Profile").endswith("/server-not-modified")
+        target = headers.get_header("WARC-Refers-To-Target-URI")
+        assert target == headers.get_header("WARC-Target-URI")
+        assert headers.get_header("WARC-Refers-To-Date") in captured[target]
+
+
+def test_the_site_is_asked_one_thing_at_a_time(crawled):
+    site, _, _ = crawled
+    spans = sorted((began, ended) for began, ended, *_ in site.asked)
+    assert all(ended <= began for (_, ended), (began, _) in itertools.pairwise(spans))

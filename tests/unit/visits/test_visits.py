@@ -1,0 +1,122 @@
+"""What is archived first and kept behind, through full disks and stores that are away."""
+
+import asyncio
+
+import pytest
+
+from webcrawl.archive.capture import Entry, FetchRecord
+from webcrawl.errors import StorageFull
+from webcrawl.visits.judging import Rules
+from webcrawl.visits.page import Finding, Visit
+from webcrawl.visits.policies import FixedPolicy, Pace
+from webcrawl.visits.stores.memory import MemoryVisits
+from webcrawl.visits.visits import Visits
+
+NOW = 1_700_000_000.0
+
+
+class Archive:
+    def __init__(self, events):
+        self.events = events
+        self.full = 0
+
+    async def append(self, entries):
+        if self.full:
+            self.full -= 1
+            raise StorageFull("archive")
+        self.events.append(("archived", len(entries)))
+
+
+class Store(MemoryVisits):
+    def __init__(self, events):
+        super().__init__()
+        self.events = events
+        self.full = 0
+
+    async def keep(self, pages, dropped=()):
+        if self.full:
+            self.full -= 1
+            raise StorageFull("visits")
+        self.events.append(("kept", [page.fingerprint for page in pages], list(dropped)))
+        await super().keep(pages, dropped)
+
+
+def entry(url="http://h/"):
+    return Entry(FetchRecord(NOW, NOW, url, "h", None, "page", 200, None, None, 0, None, None, 0, "w"))
+
+
+def visit(number, finding=Finding.CAME, digest=b"x", at=NOW):
+    return Visit("h", number, f"http://h/{number}", at, finding, digest)
+
+
+@pytest.fixture
+def events():
+    return []
+
+
+@pytest.fixture
+def visits(events):
+    rules = Rules(FixedPolicy(Pace(100.0, least_seconds=0.0)), gone_max=1)
+    return Visits(Store(events), rules, lambda: NOW, Archive(events), lambda url: ("h", int(url[9:])))
+
+
+def test_visits_are_kept_behind_the_archive(visits, events):
+    entries = [entry(), entry(), entry()]
+    visits.tell(visit(1), entries[0])
+    visits.tell(visit(2), entries[2])
+    asyncio.run(visits.append(entries))
+    assert events == [("archived", 3), ("kept", [1, 2], [])]
+    asyncio.run(visits.append([entry()]))
+    assert events[2:] == [("archived", 1)]
+
+
+def test_what_was_archived_is_not_archived_again_while_the_store_is_full(visits, events):
+    entries = [entry()]
+    visits.tell(visit(1), entries[0])
+    visits._archive.full = visits.store.full = 1
+    for _ in range(2):
+        with pytest.raises(StorageFull):
+            asyncio.run(visits.append(entries))
+    asyncio.run(visits.append(entries))
+    assert events == [("archived", 1), ("kept", [1], [])]
+
+
+def test_two_visits_of_a_page_in_one_group_are_one_after_the_other(visits):
+    entries = [entry(), entry()]
+    visits.tell(visit(1), entries[0])
+    visits.tell(visit(1, digest=b"y", at=NOW + 5), entries[1])
+    asyncio.run(visits.append(entries))
+    page = asyncio.run(visits.page_at("http://h/1"))
+    assert (page.history.visits, page.history.changes, page.digest) == (2, 1, b"y")
+
+
+def test_what_is_gone_is_forgotten_and_what_never_was_is_not_asked_for(visits, events):
+    entries = [entry()]
+    visits.tell(visit(1), entries[0])
+    asyncio.run(visits.append(entries))
+    visits.tell(visit(1, Finding.GONE, at=NOW + 5), None)
+    visits.tell(visit(7, Finding.GONE), None)
+    asyncio.run(visits.keep_loose())
+    assert events[-1] == ("kept", [], [("h", 1)])
+    assert visits.standing.pages == 0
+
+
+def test_a_hint_wakes_whoever_waits_and_only_for_a_page_that_is_known(visits):
+    entries = [entry()]
+    visits.tell(visit(1), entries[0])
+    asyncio.run(visits.append(entries))
+    visits.sooner.clear()
+    assert asyncio.run(visits.hint("http://h/2", NOW)) is False
+    assert not visits.sooner.is_set()
+    assert asyncio.run(visits.hint("http://h/1", NOW + 3)) is True
+    assert visits.sooner.is_set()
+    assert asyncio.run(visits.look()).next_at == NOW + 3
+
+
+def test_how_many_pages_there_are_is_known_between_looks(visits):
+    assert visits.standing.pages == 0
+    entries = [entry(), entry()]
+    for number, one in enumerate(entries):
+        visits.tell(visit(number), one)
+    asyncio.run(visits.append(entries))
+    assert (visits.standing.pages, visits.standing.next_at) == (2, NOW + 100)

@@ -1,0 +1,126 @@
+"""Continuous crawling: brings pages that are due into the frontier, from the opening of the spider to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+
+from webcrawl.errors import CrawlError, StorageFull
+from webcrawl.machine import machine_of
+from webcrawl.revisiting import entry_at
+from webcrawl.scheduler import Scheduler
+from webcrawl.visits.feeding import Feeder, Portions
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+    from webcrawl.revisiting import Visiting
+
+logger = logging.getLogger(__name__)
+
+BUSY_SECONDS, IDLE_SECONDS = 0.1, 1.0
+"""Between two steps, when something was fed and when nothing was."""
+REST_SECONDS = 5.0
+"""How long a step waits at most while nothing is due: another process may have been told of a change."""
+GRACE_SECONDS = 10.0
+"""How long the end of a crawl waits for a step."""
+LOOK_SECONDS = 5.0
+"""How often pages are counted."""
+
+
+class Revisits:
+    """Runs the feeder, sleeps until the next page is due, and wakes the engine."""
+
+    def __init__(self, crawler: Crawler, visiting: Visiting) -> None:
+        self._crawler = crawler
+        self._visiting = visiting
+        self._machine = machine_of(crawler)
+        self._task: asyncio.Task[None] | None = None
+        self._looked_at = 0.0
+        self._failed = False
+        self._over = False
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        visiting = machine_of(crawler).visiting
+        if visiting is None:
+            raise NotConfigured  # without a word: each page is visited once
+        extension = cls(crawler, visiting)
+        crawler.signals.connect(extension._opened, signal=signals.spider_opened)
+        return extension
+
+    def _opened(self) -> None:
+        scheduler: object = self._crawler.engine.scheduler
+        if isinstance(scheduler, Scheduler):
+            scheduler.before_close(self._end)
+            self._task = asyncio.get_running_loop().create_task(self._feed_on(scheduler))
+            self._task.add_done_callback(self._stopped)
+
+    @staticmethod
+    def _stopped(task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("Pages are visited again no more: %s", error, exc_info=error)
+
+    async def _end(self) -> None:
+        """Nothing more is taken. What was refused last is told, if there is room."""
+        self._over = True
+        self._visiting.visits.sooner.set()
+        if self._task is not None:
+            # What was taken and not added would wait for an hour.
+            await asyncio.wait([self._task], timeout=GRACE_SECONDS)
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        with suppress(CrawlError):
+            await self._visiting.visits.keep_loose()
+
+    async def _feed_on(self, scheduler: Scheduler) -> None:
+        configuration, visits = self._machine.configuration, self._visiting.visits
+        order = self._machine.policies.order
+        portions = Portions(
+            configuration.revisit_share, configuration.revisit_hosts_pages, configuration.concurrent_requests
+        )
+        feeder = Feeder(
+            visits, scheduler.frontier, lambda page, level: entry_at(page, level, order), portions
+        )
+        while not self._over:
+            visits.sooner.clear()
+            fed = await self._step(scheduler, feeder)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(visits.sooner.wait(), self._rest_seconds(fed))
+
+    def _rest_seconds(self, fed: int) -> float:
+        if fed:
+            return BUSY_SECONDS
+        next_at = self._visiting.visits.standing.next_at
+        wait = REST_SECONDS if next_at is None else next_at - self._machine.clock()
+        return min(max(wait, IDLE_SECONDS), REST_SECONDS)
+
+    async def _step(self, scheduler: Scheduler, feeder: Feeder) -> int:
+        """One step of the feeder; while the storage is full or away it waits as the rest of the crawl does."""
+        visits, frontier, now = self._visiting.visits, scheduler.frontier, self._machine.clock()
+        if frontier.is_closing():
+            return 0
+        tally = frontier.tally
+        try:
+            await visits.keep_loose()
+            fed = await feeder.step(now, tally.pages - tally.revisits)
+            if now - self._looked_at >= LOOK_SECONDS:
+                self._looked_at = now
+                tally.due = (await visits.look()).due
+        except StorageFull as error:
+            if not self._failed:
+                logger.warning("Pages that are due cannot be had at the moment: %s", error)
+            self._failed = True
+            return 0
+        self._failed = False
+        if not self._visiting.awaits_pages():
+            # It may be over.
+            scheduler.wake()
+        return fed

@@ -1,0 +1,215 @@
+"""Continuous crawling, wired: from leases and responses to visits, and from pages that are due to requests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from scrapy.utils.misc import load_object
+
+from webcrawl import request_codec
+from webcrawl.frontier.backend import SharedBackend
+from webcrawl.frontier.lease import Result
+from webcrawl.frontier.records import Kind, UrlEntry
+from webcrawl.visits.dates import modified_at
+from webcrawl.visits.judging import Rules, is_changed
+from webcrawl.visits.page import Finding, Visit
+from webcrawl.visits.policies import FixedPolicy, MultiplicativePolicy, Pace
+from webcrawl.visits.stores.memory import MemoryVisits
+from webcrawl.visits.stores.sqlite import SqliteVisits
+from webcrawl.visits.visits import Visits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from webcrawl.configuration import Configuration
+    from webcrawl.frontier.archive_thread import ArchiveThread
+    from webcrawl.frontier.backend import Backend
+    from webcrawl.frontier.intake import Intake
+    from webcrawl.frontier.order import Order
+    from webcrawl.scheduler import Flight
+    from webcrawl.visits.page import Page
+    from webcrawl.visits.policies import RevisitPolicy
+    from webcrawl.visits.store import VisitStore
+
+PAYLOAD_MAX = 4096
+"""Characters of an ordinary Request as text; a page that was asked for with more is not visited again."""
+POLICIES: dict[str, Callable[[Pace], RevisitPolicy]] = {
+    "fixed": FixedPolicy,
+    "multiplicative": MultiplicativePolicy,
+}
+GONE_STATUSES = frozenset({404, 410})
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What an entry says of the page that is visited again."""
+
+    digest: bytes
+    came_at: float
+    """Epoch seconds when the content that is known was asked for."""
+    etag: str | None
+    last_modified: str | None
+
+
+def known_of(entry: UrlEntry) -> Known | None:
+    """None where the page is visited for the first time."""
+    said = request_codec.revisit_of(entry.payload)
+    if said is None:
+        return None
+    digest, came_at, etag, last_modified = said
+    return Known(bytes.fromhex(digest), float(came_at), etag, last_modified)
+
+
+def entry_at(page: Page, level: int, order: Order) -> UrlEntry:
+    """What is queued for a page that is due, in its place."""
+    known = [page.digest.hex(), page.came_at, page.etag, page.last_modified]
+    return order.place_again(
+        UrlEntry(
+            page.url,
+            page.key,
+            page.fingerprint,
+            level,
+            depth=page.depth,
+            via=page.via,
+            kind=page.kind,
+            repeat=True,
+            payload=request_codec.with_revisit(page.payload, known),
+        )
+    )
+
+
+class Visiting:
+    """Tells the visits of a crawl what its flights came to."""
+
+    def __init__(self, visits: Visits, clock: Callable[[], float], retry_times: int) -> None:
+        self.visits = visits
+        self._clock = clock
+        self._retry_times = retry_times
+
+    async def open(self) -> None:
+        """:raises webcrawl.errors.StartRefused: the store cannot be used"""
+        await self.visits.store.open()
+        await self.visits.look()
+
+    async def close(self) -> None:
+        """Nothing more will be told."""
+        await self.visits.store.close()
+
+    def awaits_pages(self) -> bool:
+        """Whether pages are remembered that will be due some time."""
+        return self.visits.standing.pages > 0
+
+    def landed(self, flight: Flight) -> None:
+        """Nothing more will come of a flight, and it is about to be settled."""
+        entry, outcome = flight.lease.entry, flight.outcome
+        known = known_of(entry)
+        if entry.kind == Kind.ROBOTS or not _is_plain(entry, known) or self._goes_on(flight):
+            return
+        status = None if outcome.entry is None else outcome.entry.record.status
+        finding = _finding(flight, status, known)
+        if known is None and finding is not Finding.CAME:
+            return
+        if outcome.entry is not None and known is not None:
+            facts = outcome.entry.record.extra
+            facts["revisit"] = True
+            if finding is Finding.CAME:
+                facts["changed"] = is_changed(known.digest, flight.came.digest if flight.came else None)
+                tally = flight.scheduler.frontier.tally
+                tally.revisits += 1
+                tally.unchanged += not facts["changed"]
+        self.visits.tell(self._visit(flight, finding), outcome.entry)
+
+    def refused(self, entry: UrlEntry) -> None:
+        """A queued URL was refused when its turn came."""
+        if known_of(entry) is not None:
+            visit = Visit(entry.key, entry.fingerprint, entry.url, self._clock(), Finding.REFUSED)
+            self.visits.tell(visit, None)
+
+    def _goes_on(self, flight: Flight) -> bool:
+        """Whether the URL goes back to its queue, or what came of it does not count."""
+        result = flight.outcome.result
+        if result is Result.ABANDONED:
+            return True
+        if result is Result.RETRY and flight.lease.entry.attempts < self._retry_times:
+            return True
+        return flight.lease.both.is_over() and result in (Result.RETRY, Result.FAILED)
+
+    def _visit(self, flight: Flight, finding: Finding) -> Visit:
+        entry, archived = flight.lease.entry, flight.outcome.entry
+        plain = Visit(
+            entry.key,
+            entry.fingerprint,
+            entry.url,
+            self._clock() if archived is None else archived.record.start,
+            finding,
+            kind=entry.kind,
+            depth=entry.depth,
+            via=entry.via,
+            payload=request_codec.without_revisit(entry.payload) if entry.payload else None,
+        )
+        came = flight.came
+        if finding is not Finding.CAME or came is None:
+            return plain
+        modified = modified_at(came.last_modified, came.date, plain.at)
+        return replace(
+            plain, digest=came.digest, etag=came.etag, last_modified=came.last_modified, modified_at=modified
+        )
+
+
+def _is_plain(entry: UrlEntry, known: Known | None) -> bool:
+    """Whether another request can be made like this one, and asks for the same page."""
+    if known is not None or entry.payload is None:
+        return True
+    return len(entry.payload) <= PAYLOAD_MAX and request_codec.is_repeatable(entry.payload)
+
+
+def _finding(flight: Flight, status: int | None, known: Known | None) -> Finding:
+    result = flight.outcome.result
+    if flight.came is not None and (flight.came.digest is not None or known is not None):
+        return Finding.CAME
+    if result is Result.REFUSED and status is None:
+        return Finding.REFUSED
+    if result is Result.REDIRECTED or status in GONE_STATUSES:
+        return Finding.GONE
+    return Finding.FAILED
+
+
+def visiting_of(
+    configuration: Configuration,
+    clock: Callable[[], float],
+    backend: Backend,
+    folder: Path | None,
+    archive: ArchiveThread | None,
+    intake: Intake,
+) -> Visiting | None:
+    """None where each page is visited once. ``folder``: the JOBDIR."""
+    if configuration.crawl_mode != "continuous":
+        return None
+    rules = Rules(policy_of(configuration), configuration.revisit_gone_max)
+    store = _store(configuration, backend, folder)
+    return Visiting(Visits(store, rules, clock, archive, intake.identify), clock, configuration.retry_times)
+
+
+def policy_of(configuration: Configuration) -> RevisitPolicy:
+    """The policy of the setting REVISIT_POLICY."""
+    pace = Pace(
+        configuration.revisit_interval_seconds,
+        configuration.revisit_interval_min_seconds,
+        configuration.revisit_interval_max_seconds,
+        configuration.revisit_faster,
+        configuration.revisit_slower,
+        configuration.revisit_pages_per_day,
+    )
+    name = configuration.revisit_policy
+    policy: RevisitPolicy = (POLICIES.get(name) or load_object(name))(pace)
+    return policy
+
+
+def _store(configuration: Configuration, backend: Backend, folder: Path | None) -> VisitStore:
+    if isinstance(backend, SharedBackend):
+        return backend.visits
+    if configuration.frontier_backend == "memory" or folder is None:
+        return MemoryVisits()
+    return SqliteVisits(folder)

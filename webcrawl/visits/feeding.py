@@ -1,0 +1,120 @@
+"""Brings pages that are due into the frontier, so that they are fetched like any others, and politely.
+
+Who has new URLs as well gives up a share of its turns: pages of such a host go above its new URLs, and no more of
+them than the share grants. Turns that nobody else could use are free: pages of a host without new URLs, while
+slots are empty and no host is ready, go below everything else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from webcrawl.visits.share import Share
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from webcrawl.frontier.records import UrlEntry
+    from webcrawl.visits.page import Page
+    from webcrawl.visits.store import DueKey
+    from webcrawl.visits.visits import Visits
+
+ABOVE, BELOW = (1 << 40) - 1, 1 - (1 << 40)
+"""Levels of pages that are due: of the highest and of the lowest that a queue can have."""
+TAKEN_SECONDS = 3600.0
+"""After so long a page that was taken is due again, where nothing was heard of it."""
+KEYS_AT_ONCE = 256
+"""Hosts that are looked at together."""
+LOOKS = 8
+"""How often hosts are looked at in one step."""
+
+
+class Queue(Protocol):
+    """The frontier, as far as it is fed."""
+
+    def add(self, entries: Sequence[UrlEntry]) -> None: ...
+
+    def has_work(self, key: str) -> bool:
+        """Whether a key has URLs in its queue, as far as this process knows."""
+        ...
+
+    def is_hungry(self) -> bool:
+        """Whether more could be fetched than there is: slots are free and no key is ready."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Portions:
+    """How much is fed."""
+
+    share: float = 0.3
+    """Of requests, for pages that are due, of hosts with new URLs."""
+    pages_max: int = 8
+    """Pages of a host that are on their way at a time."""
+    saved_max: int = 64
+    """Pages by which the share may be behind for a while."""
+
+
+class Feeder:
+    """Takes pages that are due from the store and adds them to the frontier.
+
+    What is taken and never added, since the process is killed in between, is due again after ``TAKEN_SECONDS``.
+    """
+
+    def __init__(
+        self,
+        visits: Visits,
+        queue: Queue,
+        entry_of: Callable[[Page, int], UrlEntry],
+        portions: Portions,
+    ) -> None:
+        """``entry_of``: what is queued for a page, at a level."""
+        self._visits = visits
+        self._queue = queue
+        self._entry_of = entry_of
+        self._portions = portions
+        self._share = Share(portions.share, portions.saved_max)
+        self._new = 0
+        self._passed: DueKey | None = None
+
+    async def step(self, now: float, new: int) -> int:
+        """Feed what may be fed at ``now``; how many pages that was. ``new``: how many new pages were fetched so far.
+
+        May raise the errors of the storage; what was taken then is due again later.
+        """
+        self._share.fetched(new - self._new)
+        self._new = new
+        fed = 0
+        for _ in range(LOOKS):
+            hungry = self._queue.is_hungry()
+            if not hungry and not self._share.granted:
+                break
+            due = await self._visits.store.due_keys(now, KEYS_AT_ONCE, self._passed)
+            fed += await self._feed(due, now, hungry)
+            # Behind the last the first are looked at again, with the next step.
+            self._passed = due[-1] if len(due) == KEYS_AT_ONCE else None
+            if self._passed is None:
+                break
+        return fed
+
+    async def _feed(self, due: Sequence[DueKey], now: float, hungry: bool) -> int:
+        busy = [one.key for one in due if not hungry or self._queue.has_work(one.key)]
+        fed = 0
+        if hungry:
+            free = [one.key for one in due if not self._queue.has_work(one.key)]
+            fed += await self._take(free, now, (self._portions.pages_max + 1) // 2, BELOW)
+        at = 0
+        while at < len(busy) and (granted := self._share.granted):
+            keys = busy[at : at + -(-granted // self._portions.pages_max)]
+            taken = await self._take(keys, now, self._portions.pages_max, ABOVE)
+            self._share.spend(taken)
+            fed, at = fed + taken, at + len(keys)
+        return fed
+
+    async def _take(self, keys: Sequence[str], now: float, most: int, level: int) -> int:
+        if not keys:
+            return 0
+        pages = await self._visits.store.take(keys, now, TAKEN_SECONDS, most)
+        self._queue.add([self._entry_of(page, level) for page in pages])
+        return len(pages)

@@ -1,0 +1,128 @@
+"""The visits of a crawl: told as they end, kept behind the archive, asked about by whoever wants to know."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from webcrawl.visits.judging import Rules, after
+from webcrawl.visits.store import Standing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from webcrawl.archive.capture import Entry
+    from webcrawl.visits.page import Page, PageId, Visit
+    from webcrawl.visits.store import VisitStore
+
+
+class Archive(Protocol):
+    """What keeps pages and the fetch log, see ``frontier.committer.Store``."""
+
+    async def append(self, entries: Sequence[Entry]) -> None: ...
+
+
+class Visits:
+    """Takes visits from the event loop and keeps what they make of their pages.
+
+    It stands where the frontier knows the archive: what a group of fetches left is archived first, then its visits
+    are kept, and only then the frontier calls the URLs done. So a page that is done has its next visit, whatever
+    is killed when.
+    """
+
+    def __init__(
+        self,
+        store: VisitStore,
+        rules: Rules,
+        clock: Callable[[], float],
+        archive: Archive | None,
+        identify: Callable[[str], PageId],
+    ) -> None:
+        """``clock``: epoch seconds. ``identify``: what stands for the page at a URL."""
+        self.store = store
+        self.rules = rules
+        self._clock = clock
+        self._archive = archive
+        self._identify = identify
+        self._told: dict[int, tuple[Entry, Visit]] = {}
+        """By the identity of the archive's entry that it belongs to, until that is archived."""
+        self._archived: Sequence[Entry] | None = None
+        self._loose: list[Visit] = []
+        """What left nothing for the archive."""
+        self.standing = Standing()
+        """As of the last look, and what was kept since."""
+        self.sooner = asyncio.Event()
+        """Set when a page is due earlier than any was before."""
+
+    # -- what is told ----------------------------------------------------------------------------------------
+
+    def tell(self, visit: Visit, entry: Entry | None) -> None:
+        """A visit has ended. ``entry``: what the archive is about to be given of it; None where nothing was sent."""
+        if entry is None:
+            self._loose.append(visit)
+        else:
+            self._told[id(entry)] = entry, visit
+
+    async def append(self, entries: Sequence[Entry]) -> None:
+        """Archive what was fetched, then keep its visits. :raises StorageFull: the same entries may be given again"""
+        if self._archive is not None and self._archived is not entries:
+            await self._archive.append(entries)
+            self._archived = entries
+        told = (self._told.get(id(entry)) for entry in entries)
+        await self._keep([one[1] for one in told if one is not None])
+        self._archived = None
+        for entry in entries:
+            self._told.pop(id(entry), None)
+
+    async def keep_loose(self) -> None:
+        """Keep what left nothing for the archive; what cannot be kept now is kept with the next call."""
+        visits = self._loose
+        if visits:
+            await self._keep(visits[:])
+            self._loose = self._loose[len(visits) :]
+
+    async def _keep(self, visits: Sequence[Visit]) -> None:
+        if not visits:
+            return
+        known: dict[PageId, Page | None] = {}
+        ids = list(dict.fromkeys(visit.id for visit in visits))
+        known.update(zip(ids, await self.store.find(ids), strict=True))
+        before, now = dict(known), self._clock()
+        for visit in visits:
+            known[visit.id] = after(known[visit.id], visit, now, self.rules)
+        kept = [page for page in known.values() if page is not None]
+        dropped = [one for one, page in known.items() if page is None and before[one] is not None]
+        if kept or dropped:
+            await self.store.keep(kept, dropped)
+            new = sum(before[page.id] is None for page in kept)
+            self._reckon(new - len(dropped), [page.next_visit_at for page in kept])
+
+    def _reckon(self, more: int, times: Sequence[float]) -> None:
+        """Until the next look: so many more pages are remembered, and some are due at ``times``."""
+        said = self.standing
+        known = times if said.next_at is None else [*times, said.next_at]
+        self.standing = replace(said, pages=said.pages + more, next_at=min(known, default=None))
+        if said.next_at is None or (self.standing.next_at or 0.0) < said.next_at:
+            self.sooner.set()
+
+    # -- what is asked ---------------------------------------------------------------------------------------
+
+    async def hint(self, url: str, at: float) -> bool:
+        """The page at ``url`` has perhaps changed: it is due at ``at`` (epoch seconds), unless it is due earlier or
+        on its way. False: no such page is remembered. May raise the errors of the storage.
+        """
+        known = await self.store.hint(*self._identify(url), at)
+        if known:
+            self.sooner.set()
+        return known
+
+    async def page_at(self, url: str) -> Page | None:
+        """What is remembered of the page at ``url``."""
+        [page] = await self.store.find([self._identify(url)])
+        return page
+
+    async def look(self) -> Standing:
+        """How many pages there are, and are due; ``standing`` is what this said last."""
+        self.standing = await self.store.standing(self._clock())
+        return self.standing
