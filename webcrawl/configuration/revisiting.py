@@ -15,6 +15,8 @@ def policy() -> Reader:
     own, path = choice(*POLICIES), import_path("the import path of a policy")
 
     def read(value: object) -> object:
+        if not value:
+            raise ValueError
         return own.read(value) if value in POLICIES else path.read(value)
 
     return Reader(f"{', '.join(POLICIES)} or {path.allowed}", read)
