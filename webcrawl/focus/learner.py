@@ -1,0 +1,155 @@
+"""Guesses what links are worth, and learns from what they turned out to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from webcrawl.focus import features
+from webcrawl.focus.credit import Credit, Example
+from webcrawl.focus.skill import Skill
+from webcrawl.focus.traits import NO_TRAITS, Standing, Traits, standing_after, unpacked
+from webcrawl.focus.weights import Weights, probability, slot
+from webcrawl.urls.fingerprint import fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LEVELS_A_UNIT = 2
+"""Levels for each unit of the logit: a level is a factor of 1.6 in the odds."""
+LEVEL_MOST = 20
+BELIEVED = {
+    "promise 1": 2.0,
+    "relevance of the page 4": 1.0,
+    "relevance of the page 5": 1.5,
+    "relevance of its ancestors 4": 0.5,
+    "relevance of its ancestors 5": 0.5,
+}
+"""Logits before anything was learned: what says it is about something mostly is, and like leads to like."""
+BIAS = -3.0
+AGAIN_SHARE, AGAIN_LEAST, AGAIN_MOST = 0.1, 25, 2_000
+"""What is queued is worth another look after so many examples more, as a share of all so far."""
+_CACHED = 50_000
+
+
+class Feature(NamedTuple):
+    name: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What a link is guessed to be worth: a probability, its level, and what made it, the heaviest first."""
+
+    worth: float
+    level: int
+    features: tuple[Feature, ...]
+
+
+class Learner:
+    """The guesses of one process: all but ``learn`` on its event loop."""
+
+    def __init__(self, relevant: float = 0.5) -> None:
+        self.weights = Weights()
+        self.weights.start_with(BELIEVED, BIAS)
+        self.skill = Skill()
+        self.version = 1
+        self._relevant = relevant
+        self._credit = Credit()
+        self._examples: list[Example] = []
+        self._sums: dict[str | tuple[str, str], float] = {}
+        self._beside: dict[str, float] = {}
+        self._looked_at = 0
+
+    # -- guesses -------------------------------------------------------------------------------------------
+
+    def logits(self, links: Sequence[tuple[str, str | None]]) -> list[float]:
+        """Of URLs with their traits."""
+        return [self._logit(url, unpacked(traits)) for url, traits in links]
+
+    def levels(self, links: Sequence[tuple[str, str | None]]) -> list[int]:
+        """Of URLs with their traits; all the same as long as guesses are no better than chance."""
+        if not self.skill.is_believed:
+            return [0] * len(links)
+        return [level_of(logit) for logit in self.logits(links)]
+
+    def guess(self, url: str, traits: str | None) -> Guess:
+        """The same with all that made it."""
+        weights, names = self.weights, features.features(url, unpacked(traits))
+        found = [Feature(name, weights.weight(name)) for name in names]
+        logit = weights.bias + sum(weight for _, weight in found)
+        found.sort(key=lambda one: -abs(one.weight))
+        level = level_of(logit) if self.skill.is_believed else 0
+        return Guess(probability(logit), level, tuple(found))
+
+    def _logit(self, url: str, traits: Traits) -> float:
+        sums, weigh = self._sums, self.weights.sum
+        folder, last = features.split(url)
+        digits, text, around = traits
+        if (context := sums.get(digits)) is None:
+            context = sums[digits] = weigh(features.context(digits)) + self.weights.bias
+        if (place := sums.get(folder)) is None:
+            place = sums[folder] = weigh(features.place(folder))
+        said = (digits[0], text)
+        if (words := sums.get(said)) is None:
+            words = sums[said] = weigh(features.words(digits[0], text))
+        logit = context + place + words
+        if last:
+            logit += weigh(features.tail(last))
+        if around:
+            known = self._beside
+            for word in around.split():
+                if (weight := known.get(word)) is None:
+                    weight = known[word] = self.weights.weight(features.beside(word))
+                logit += weight
+        if len(sums) + len(self._beside) > _CACHED:
+            self._forget_sums()
+        return logit
+
+    def _forget_sums(self) -> None:
+        self._sums.clear()
+        self._beside.clear()
+
+    # -- what comes of it ----------------------------------------------------------------------------------
+
+    def fetched(self, url: str, traits: str | None, via: str | None, relevance: float) -> Standing:
+        """A page was judged: learn from it, soon. Where it stands for its links."""
+        known = unpacked(traits)
+        slots: list[int] = []
+        if via is not None:
+            slots = [slot(name) for name in dict.fromkeys(features.features(url, known))]
+            level = level_of(self._logit(url, known))
+            if self.skill.fetched(level, relevance >= self._relevant):
+                self._look_again()
+        page = fingerprint(url)
+        self._examples += self._credit.fetched(
+            page, None if via is None else fingerprint(via), slots, relevance
+        )
+        return standing_after(known if via is not None else NO_TRAITS, relevance, self._relevant)
+
+    def take_examples(self) -> list[Example]:
+        """What is to be learned."""
+        examples, self._examples = self._examples, []
+        return examples
+
+    def learn(self, examples: Sequence[Example]) -> None:
+        """In any thread, one call at a time."""
+        learn = self.weights.learn
+        for slots, worth in examples:
+            learn(slots, worth)
+
+    def learned(self) -> None:
+        """Weights have changed, by ``learn`` or from elsewhere: from here on guesses are made by them."""
+        self._forget_sums()
+        new = self.weights.learned - self._looked_at
+        if new >= min(max(AGAIN_SHARE * self._looked_at, AGAIN_LEAST), AGAIN_MOST):
+            self._look_again()
+
+    def _look_again(self) -> None:
+        self._looked_at = self.weights.learned
+        self.version += 1
+
+
+def level_of(logit: float) -> int:
+    """0 is where relevant and not relevant are as likely as each other."""
+    return min(max(round(LEVELS_A_UNIT * logit), -LEVEL_MOST), LEVEL_MOST)

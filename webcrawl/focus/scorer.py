@@ -1,0 +1,34 @@
+"""Levels for the frontier: it asks about links when they are found, and again while they are queued."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webcrawl.frontier.records import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webcrawl.focus.learner import Learner
+    from webcrawl.frontier.records import UrlEntry
+
+
+class LinkScorer:
+    """A ``frontier.order.Scorer``. Seeds, robots.txt, sitemaps and ordinary Requests stay where they were asked for."""
+
+    def __init__(self, learner: Learner) -> None:
+        self._learner = learner
+
+    @property
+    def version(self) -> int:
+        return self._learner.version
+
+    def levels(self, entries: Sequence[UrlEntry]) -> list[int | None]:
+        links = [(entry.url, entry.traits) for entry in entries if is_guessed(entry)]
+        guessed = iter(self._learner.levels(links))
+        return [next(guessed) if is_guessed(entry) else None for entry in entries]
+
+
+def is_guessed(entry: UrlEntry) -> bool:
+    """Whether the worth of a URL is guessed."""
+    return entry.via is not None and entry.payload is None and entry.kind == Kind.PAGE

@@ -1,0 +1,83 @@
+"""What is known of a link before it is fetched, as a short text that its queue entry carries.
+
+Six digits, then the words of the anchor text and those around it, divided by bars: ``550110|radio telescopes|see
+also``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+WORDS_MAX = 8
+"""Words of the anchor text, and of those around it, that are kept."""
+LOOKED_AT = 120
+"""Characters in which they are looked for."""
+WORD = re.compile(r"[^\W\d_]{2,24}")
+
+BOUNDS = (0.05, 0.12, 0.3, 0.5, 0.8)
+"""Between these a relevance is one digit: 0 below the first, 5 from the last on."""
+FAR = 5
+"""Links from the last relevant page beyond which they are not counted."""
+FADING = 0.7
+"""What an ancestor's relevance counts for, a link further away."""
+
+
+class Standing(NamedTuple):
+    """Where a page stands, for its links: its relevance, the best of its ancestors' (each link away at ``FADING``),
+    and how many links away the last relevant one is, ``FAR`` for none.
+    """
+
+    relevance: int = 0
+    ancestors: int = 0
+    distance: int = FAR
+
+
+class Traits(NamedTuple):
+    """``digits``: the page's standing (three), whether the link promises what is looked for by its words, whether it
+    stays on its host, and whether it is an ordinary link (0) or another element's (1). ``text`` and ``around`` are
+    words in lower case, divided by spaces.
+    """
+
+    digits: str
+    text: str = ""
+    around: str = ""
+
+
+NO_TRAITS = Traits(f"00{FAR}000")
+"""Of what did not come by a link of a page, as from a sitemap."""
+
+
+def digit_of(relevance: float) -> int:
+    """0..5 for a relevance of 0..1."""
+    return sum(relevance >= bound for bound in BOUNDS)
+
+
+def packed(digits: str, text: str, around: str) -> str:
+    """Traits as text."""
+    return f"{digits}|{_words(text)}|{_words(around)}"
+
+
+def _words(text: str) -> str:
+    return " ".join(WORD.findall(text[:LOOKED_AT].lower())[:WORDS_MAX]) if text else ""
+
+
+def unpacked(traits: str | None) -> Traits:
+    """What ``packed`` made. What is none of its texts has no traits."""
+    if traits is None:
+        return NO_TRAITS
+    digits, _, rest = traits.partition("|")
+    if len(digits) != len(NO_TRAITS.digits) or not digits.isdecimal():
+        return NO_TRAITS
+    text, _, around = rest.partition("|")
+    return Traits(digits, text, around)
+
+
+def standing_after(traits: Traits, relevance: float, relevant: float) -> Standing:
+    """Where a page stands that was fetched by a link with these traits. ``relevant``: from when on it counts as found.
+    The faded relevance of an ancestor is kept as its digit alone.
+    """
+    ancestors = int(traits.digits[1])
+    faded = FADING * (0.0, *BOUNDS)[ancestors]
+    distance = 0 if relevance >= relevant else min(int(traits.digits[2]) + 1, FAR)
+    return Standing(digit_of(relevance), digit_of(max(relevance, faded)), distance)
