@@ -16,7 +16,7 @@ MACHINE = {
     "hosts": ("urls",),
     "documents": ("urls",),
     "processing": ("urls", "documents"),
-    "focus": ("documents", "urls"),
+    "focus": ("documents", "urls", "errors", "frontier.records"),
     "archive": ("errors",),
     "contents": ("errors",),
     "linklog": ("urls", "archive", "export.parquet"),

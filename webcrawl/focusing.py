@@ -1,4 +1,6 @@
-"""Focused crawling, wired: every fetched page is judged, and its line of the log says how relevant it is."""
+"""Focused crawling, wired: pages are judged, their links get what is known of them, and what comes of that is
+learned.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +10,29 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from webcrawl import anticipated
+from webcrawl.errors import CrawlError
 from webcrawl.focus.judge import Function, clamped, judge_of
+from webcrawl.focus.learner import Learner
 from webcrawl.focus.page import FetchedPage
+from webcrawl.focus.scorer import LinkScorer
+from webcrawl.focus.store import LearnerStore, NoStore
+from webcrawl.focus.stores.file import LearnerFile
+from webcrawl.focus.traits import Standing, packed
+from webcrawl.frontier.lease import Result
 from webcrawl.frontier.records import Kind
+from webcrawl.urls.politeness_key import host_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
     from scrapy.http import Response
 
     from webcrawl.configuration import Configuration
+    from webcrawl.documents.links import Link
     from webcrawl.focus.judge import Judge
-    from webcrawl.frontier.lease import Outcome
+    from webcrawl.frontier.backend import Backend
+    from webcrawl.frontier.lease import Lease, Outcome
     from webcrawl.frontier.records import UrlEntry
     from webcrawl.items import Page
 
@@ -26,16 +41,28 @@ logger = logging.getLogger(__name__)
 WORD = "relevance"
 """What a page's relevance is called in the log, and under which errors of its judge are in errors.log."""
 _DIGITS = 4
+EXAMPLES = 32
+"""That are learned together."""
 
 
 class Focusing:
-    """Says of the pages of one crawl how relevant they are."""
+    """What is looked for in one crawl, and what was learned of where it is."""
 
-    def __init__(self, judge: Judge) -> None:
+    def __init__(self, judge: Judge, learner: Learner, store: LearnerStore) -> None:
         self._judge = judge
+        self.learner = learner
+        self.scorer = LinkScorer(learner)
+        self._store = store
         self._thread: ThreadPoolExecutor | None = None
+        self._learning = asyncio.Lock()
+        self._waiting = 0
+        self._task: asyncio.Task[None] | None = None
+        self._failed = False
+        self._begun = False
 
-    async def page(self, page: Page, response: Response) -> float:
+    # -- pages ---------------------------------------------------------------------------------------------
+
+    async def relevance(self, page: Page, response: Response) -> float:
         """How relevant a page is, 0..1; that of one which came under another URL before is 0, and so is that of one
         of which its judge cannot say it."""
         if page.duplicate_of is not None:
@@ -61,16 +88,99 @@ class Focusing:
             anticipated.note(WORD, page.url, via=page.via, detail=detail)
             return 0.0
 
+    def judged(self, lease: Lease, outcome: Outcome, relevance: float) -> Standing:
+        """A page was found to be so relevant: the log says it, it is learned from, and where it stands is known."""
+        if outcome.entry is not None:
+            outcome.entry.record.extra[WORD] = round(relevance, _DIGITS)
+        return self._learn_from(lease.entry, relevance)
+
+    def mark(
+        self,
+        url: str,
+        standing: Standing,
+        links: Sequence[Link],
+        beside: Mapping[str, str],
+        entries: Sequence[UrlEntry],
+    ) -> None:
+        """Give the new ones among a page's links what is known of them."""
+        if not entries:
+            return
+        known = {link.url: link for link in links}
+        host, promises = host_of(url), self._judge.promises
+        place = f"{standing.relevance}{standing.ancestors}{standing.distance}"
+        for entry in entries:
+            link = known.get(entry.url)
+            if link is None:
+                continue
+            stays = "1" if host_of(entry.url) == host else "0"
+            says = "1" if promises(entry.url, link.text) else "0"
+            kind = "0" if link.type == "a" else "1"
+            entry.traits = packed(f"{place}{says}{stays}{kind}", link.text, beside.get(entry.url, ""))
+
     def settled(self, entry: UrlEntry, outcome: Outcome) -> None:
-        """A URL is done. What was fetched and is no page that a spider reads has its type and its address alone."""
+        """A URL is done. Of what was fetched and is no page that a spider reads there are its type and its address
+        alone; what could not be fetched is worth nothing.
+        """
         kept = outcome.entry
         if kept is None or entry.kind != Kind.PAGE or WORD in kept.record.extra:
             return
-        status = kept.record.status or 0
-        if 200 <= status < 300 and "duplicate_of" not in kept.record.extra:
-            bare = FetchedPage(entry.url, kept.record.mime or "", depth=entry.depth)
-            found = 0.0 if self._judge.is_slow else clamped(self._judge.relevance(bare))
-            tell(outcome, found)
+        if outcome.result is Result.FAILED:
+            self._learn_from(entry, 0.0)
+        elif outcome.result is Result.FETCHED and 200 <= (kept.record.status or 0) < 300:
+            found = 0.0
+            if not self._judge.is_slow and "duplicate_of" not in kept.record.extra:
+                bare = FetchedPage(entry.url, kept.record.mime or "", depth=entry.depth)
+                found = clamped(self._judge.relevance(bare))
+            kept.record.extra[WORD] = round(found, _DIGITS)
+            self._learn_from(entry, found)
+
+    # -- learning ------------------------------------------------------------------------------------------
+
+    def _learn_from(self, entry: UrlEntry, relevance: float) -> Standing:
+        standing = self.learner.fetched(entry.url, entry.traits, entry.via, relevance)
+        self._waiting += 1
+        if self._waiting >= EXAMPLES and self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._learn())
+        return standing
+
+    async def _learn(self) -> None:
+        """Learn what is there, in a thread."""
+        try:
+            async with self._learning:
+                await self._learn_all()
+        finally:
+            self._task = None
+
+    async def _learn_all(self) -> None:
+        # What was learned before comes first: it takes the place of what was not.
+        if not self._begun:
+            return
+        self._waiting = 0
+        if examples := self.learner.take_examples():
+            await asyncio.to_thread(self.learner.learn, examples)
+            self.learner.learned()
+
+    async def step(self, now: float, *, last: bool = False) -> None:
+        """Take up what was learned before, keep what is learned, and hear what others have learned. What cannot be
+        done now is done later."""
+        async with self._learning:
+            try:
+                if not self._begun:
+                    await self._begin()
+                await self._learn_all()
+                if await self._store.step(self.learner, now, last=last):
+                    self.learner.learned()
+            except CrawlError as error:
+                if not self._failed:
+                    logger.warning("What is learned cannot be kept at the moment: %s", error)
+                self._failed = True
+            else:
+                self._failed = False
+
+    async def _begin(self) -> None:
+        if await self._store.begin(self.learner):
+            logger.info("Looking on with what was learned from %d pages", self.learner.weights.learned)
+        self._begun = True
 
     def close(self) -> None:
         """Let go of the thread."""
@@ -84,20 +194,32 @@ class Focusing:
         return self._thread
 
 
-def tell(outcome: Outcome, relevance: float) -> None:
-    """Have the log say how relevant a page is."""
-    if outcome.entry is not None:
-        outcome.entry.record.extra[WORD] = round(relevance, _DIGITS)
-
-
-def focusing_of(configuration: Configuration, spider: object) -> Focusing | None:
+def focusing_of(
+    configuration: Configuration, spider: object, backend: Backend, folder: Path | None
+) -> Focusing | None:
     """What is looked for: the spider's argument ``focus``, or else its method ``relevance``, or else the setting.
-    None where a crawl takes what comes. :raises FocusError: the argument is none
+    None where a crawl takes what comes. ``folder``: the JOBDIR. :raises FocusError: the argument is none
     """
-    argued = getattr(spider, "focus", None)
-    method = getattr(spider, "relevance", None)
+    argued, method = getattr(spider, "focus", None), getattr(spider, "relevance", None)
+    judge: Judge
     if isinstance(argued, str) and argued:
-        return Focusing(judge_of(argued))
-    if callable(method):
-        return Focusing(Function(method))
-    return Focusing(judge_of(configuration.focus)) if configuration.focus else None
+        name, judge = argued, judge_of(argued)
+    elif callable(method):
+        name, judge = f"{type(spider).__module__}:{type(spider).__qualname__}.relevance", Function(method)
+    elif configuration.focus:
+        name, judge = configuration.focus, judge_of(configuration.focus)
+    else:
+        return None
+    learner = Learner(configuration.focus_relevant)
+    return Focusing(judge, learner, _store(configuration, backend, folder, name))
+
+
+def _store(configuration: Configuration, backend: Backend, folder: Path | None, name: str) -> LearnerStore:
+    if configuration.frontier_backend == "redis":
+        # Who crawls alone does not wait for what he does not need.
+        from webcrawl.focus.stores.redis import SharedLearning
+        from webcrawl.frontier.backends.redis import RedisBackend
+
+        assert isinstance(backend, RedisBackend)
+        return SharedLearning(backend.server, backend.spider, name)
+    return NoStore() if folder is None else LearnerFile(folder, name)

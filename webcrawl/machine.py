@@ -148,7 +148,8 @@ def _build(crawler: Crawler) -> Machine:
     rules = RulesCache(ROBOTS_PARSED, configuration.product_token)
     archive = None if jobdir is None else ArchiveThread(archive_of(configuration, jobdir, crawler.settings))
     visiting = visiting_of(configuration, clock, backend, directory, archive, intake)
-    policies = _policies(crawler, configuration, choices, key, intake, rules)
+    focusing = focusing_of(configuration, crawler.spider, backend, directory)
+    policies = _policies(crawler, configuration, choices, key, intake, rules, focusing)
     if visiting is not None:
         policies = replace(policies, refused=visiting.refused)
     return Machine(
@@ -168,7 +169,7 @@ def _build(crawler: Crawler) -> Machine:
         backend.clocks if isinstance(backend, SharedBackend) else None,
         _contents(configuration, backend, directory),
         *processing_of(configuration),
-        focusing_of(configuration, crawler.spider),
+        focusing,
         visiting,
     )
 
@@ -298,6 +299,7 @@ def _policies(
     key: PolitenessKey,
     intake: Intake,
     rules: RulesCache,
+    focusing: Focusing | None,
 ) -> Policies:
     prioritiser = configuration.frontier_prioritiser
     return Policies(
@@ -305,6 +307,7 @@ def _policies(
             configuration.frontier_order,  # type: ignore[arg-type]
             load_object(prioritiser) if prioritiser else None,
             time.time(),
+            scorer=None if focusing is None else focusing.scorer,
         ),
         draw=Draw(configuration.frontier_bias),
         politeness=politeness_of(configuration),

@@ -252,6 +252,9 @@ class Scheduler:
         if isinstance(entry, str):
             self._refused(request.url, entry)
             return False
+        if flight is not None and entry.redirects:
+            # Where a link leads to in the end is what is known of it.
+            entry.traits = flight.lease.entry.traits
         found = flight.outcome.discovered if flight is not None else []
         found.append(entry)
         if flight is None or len(found) >= GIVEN_AT_ONCE:

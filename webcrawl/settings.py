@@ -214,6 +214,7 @@ EXTENSIONS = {
     "webcrawl.extensions.feeding.Feeding": 9,
     "webcrawl.extensions.traps.Traps": 9,
     "webcrawl.extensions.revisits.Revisits": 9,
+    "webcrawl.extensions.focus.Focus": 9,
     "webcrawl.extensions.errors.Errors": 10,
     "webcrawl.extensions.statistics.Statistics": 20,
     "webcrawl.extensions.progress.Progress": 30,

@@ -53,6 +53,8 @@ class Findings:
     """``lang`` of the page."""
     canonical: str | None = None
     """``href`` of the first ``<link rel=canonical>``."""
+    beside: dict[str, str] | None = None
+    """``href`` of links to the words that stand before and behind them; None where nobody asks for that."""
     translations: list[tuple[str, str]] = field(default_factory=list)
     """``hreflang`` and ``href`` of each ``<link rel=alternate>`` that has both."""
 

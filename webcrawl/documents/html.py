@@ -31,10 +31,11 @@ class Document:
     ``title`` is one line of at most ``TITLE_MAX`` characters. ``base`` is the URL that the links were resolved
     against. ``encoding`` is the Python codec that the bytes were decoded with. ``links`` are in the order of the
     page, each pair of URL and type once: with the first text that is not empty, and with a word of ``links.NOFOLLOW``
-    in ``rel`` only when all links of the pair have one. ``links_dropped`` counts links that were too long or over
-    the limit. ``robots`` is what meta elements say to all robots or to us, for ``robots_tags.of_meta``. ``metas``,
+    in ``rel`` only when all links of the pair have one. ``links_dropped`` counts links that were too long or over the
+    limit. ``robots`` is what meta elements say to all robots or to us, for ``robots_tags.of_meta``. ``metas``,
     ``language``, ``canonical`` and ``translations`` are as ``findings.Findings`` has them: as they stand there, not
-    resolved, not cleaned. ``error`` says why the page was not read to its end.
+    resolved, not cleaned. ``beside`` has words that stand right before or behind links, by URL, where they were asked
+    for and the page is one for ``tree``. ``error`` says why the page was not read to its end.
     """
 
     title: str
@@ -47,6 +48,7 @@ class Document:
     language: str | None = None
     canonical: str | None = None
     translations: list[tuple[str, str]] = field(default_factory=list)
+    beside: dict[str, str] = field(default_factory=dict)
     error: str | None = None
 
 
@@ -58,15 +60,18 @@ def extract(
     links_max: int,
     types: frozenset[str] = FOLLOWED,
     agent: str = "",
+    surroundings: bool = False,
 ) -> Document:
     """Return the title and the links of the page at ``url``; ``content_type`` is the header's whole value.
 
-    At most ``links_max`` links are looked at. Links of types beyond ``FOLLOWED`` (names of ``links.TYPES``) are
-    found on demand only, because every further element costs. ``agent`` is the product token by which a meta element
-    may speak to us alone. No body makes it raise. On an event loop use an ``Extractor``, which interrupts itself and
-    ends a page that takes too long.
+    At most ``links_max`` links are looked at. Links of types beyond ``FOLLOWED`` (names of ``links.TYPES``) are found
+    on demand only, because every further element costs; so are the ``surroundings`` of links. ``agent`` is the
+    product token by which a meta element may speak to us alone. No body makes it raise. On an event loop use an
+    ``Extractor``, which interrupts itself and ends a page that takes too long.
     """
-    extraction = Extraction(body, url, content_type, links_max=links_max, types=types, agent=agent)
+    extraction = Extraction(
+        body, url, content_type, links_max=links_max, types=types, agent=agent, surroundings=surroundings
+    )
     for _ in extraction.steps():
         pass
     return extraction.document
@@ -84,12 +89,14 @@ class Extraction:
         links_max: int,
         types: frozenset[str] = FOLLOWED,
         agent: str = "",
+        surroundings: bool = False,
     ) -> None:
         self._body = body
         self._is_xml = mime_type(content_type) == "application/xhtml+xml"
         self._links_max = links_max
         self._types = types
         self._agent = agent.lower()
+        self._beside: dict[str, str] | None = {} if surroundings else None
         self._links: dict[tuple[str, str], Link] = {}
         self.document = Document(title="", base=url, encoding=encoding_of(body, content_type))
 
@@ -100,7 +107,7 @@ class Extraction:
         text = _decoded(self._body, document.encoding)
         if self._is_xml:
             text = _CLOSES_ITSELF.sub(r"<\1\2></\1>", text)
-        findings = Findings(self._types, self._links_max, self._agent)
+        findings = Findings(self._types, self._links_max, self._agent, beside=self._beside)
         if tree.is_harmless(text):
             tree.read(text, findings)
         else:
@@ -136,6 +143,10 @@ class Extraction:
             # To a link with a text, and nothing to be said against it, a second one has nothing to add.
             if known is not link and (known[3] or not known[2]):
                 links[url, kind] = _merged(known, text, rel)
+        if self._beside:
+            for url, (href, _, _, _) in zip(urls, found, strict=True):
+                if url is not None and href in self._beside:
+                    self.document.beside.setdefault(url, line(self._beside[href], TEXT_MAX))
 
 
 def _merged(link: Link, text: str, rel: str) -> Link:

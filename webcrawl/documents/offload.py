@@ -44,10 +44,13 @@ class Extractor:
         links_max: int,
         types: frozenset[str] = FOLLOWED,
         agent: str = "",
+        surroundings: bool = False,
     ) -> Document:
         """Return what ``html.extract`` returns, or ``error`` and less when the page takes ``seconds_max``."""
         ends_at = self._clock() + self._turn_seconds
-        extraction = Extraction(body, url, content_type, links_max=links_max, types=types, agent=agent)
+        extraction = Extraction(
+            body, url, content_type, links_max=links_max, types=types, agent=agent, surroundings=surroundings
+        )
         steps = extraction.steps()
         for _ in steps:
             if self._clock() >= ends_at:

@@ -22,6 +22,9 @@ LENGTH_MAX = 1 << 19
 TAGS_MAX = 3_000
 """``<`` in such a page: all of them left open take some 30 ms."""
 
+BESIDE_MAX = 60
+"""Characters before a link, and behind it, that are told of what stands beside it."""
+
 FEW_TAGS = 850
 FORMATTING_MAX = 150_000
 """Formatting elements with attributes times tags, which bounds the elements that the tree may get: some 50 ms, and
@@ -76,7 +79,7 @@ def _ends_in_tag(text: str, end: int) -> bool:
 def read(text: str, findings: Findings) -> None:
     """Read the whole page."""
     room = findings.links_max if "a" in findings.types else 0
-    found = findings.found
+    found, beside = findings.found, findings.beside
     for node in LexborHTMLParser(text, options=_OPTIONS).css(_selector(findings.types)):
         values = node.attributes
         href = values.get("href")
@@ -84,6 +87,8 @@ def read(text: str, findings: Findings) -> None:
         if href and node.tag == "a" and len(href) <= HREF_MAX and len(found) < room:
             rel = values.get("rel")
             found.append((href, "a", _text_of(node), rel.lower() if rel else ""))
+            if beside is not None and (text := _text_beside(node)):
+                beside.setdefault(href, text)
         else:
             findings.element(node.tag or "", values, partial(_text_of, node))
 
@@ -95,6 +100,15 @@ def _text_of(node: LexborNode) -> str:
         return text[:LOOKED_AT]
     image = node.css_first("img[alt]:not([alt=''])")
     return "" if image is None else image.attributes.get("alt") or ""
+
+
+def _text_beside(node: LexborNode) -> str:
+    """What is written right before and right behind an element."""
+    before, behind = node.prev, node.next
+    text = (before.text_content or "")[-BESIDE_MAX:] if before is not None and before.is_text_node else ""
+    if behind is not None and behind.is_text_node:
+        text = f"{text} {(behind.text_content or '')[:BESIDE_MAX]}"
+    return text.strip()
 
 
 @lru_cache(maxsize=64)

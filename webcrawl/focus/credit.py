@@ -1,8 +1,9 @@
 """Which paths led to something: a page is worth what it is, or what it led to.
 
-Of a page that was fetched, and whose links were, the worth is the larger of its own relevance and ``DISCOUNT`` times the
-mean worth of those links that were followed; so a hub, or a page on the way to relevant ones, is rewarded later, and its
-own page with it (the delayed reward of Rennie & McCallum 1999, backed up as in Q-learning: Watkins & Dayan 1992).
+Of a page that was fetched, and whose links were, the worth is the larger of its own relevance and ``DISCOUNT`` times
+the mean worth of those links that were followed; so a hub, or a page on the way to relevant ones, is rewarded later,
+and its own page with it (the delayed reward of Rennie & McCallum 1999, backed up as in Q-learning: Watkins & Dayan
+1992).
 """
 
 from __future__ import annotations
@@ -50,9 +51,7 @@ class Credit:
         self._pages: OrderedDict[int, _Page] = OrderedDict()
         self._most = most
 
-    def fetched(
-        self, page: int, via: int | None, slots: Sequence[int], relevance: float
-    ) -> list[Example]:
+    def fetched(self, page: int, via: int | None, slots: Sequence[int], relevance: float) -> list[Example]:
         """A page was judged: what follows for its link and for those that led to it. ``page`` and ``via``: any
         numbers that stand for it and for the page it was found on. Seeds have no ``slots``.
         """

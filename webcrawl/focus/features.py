@@ -1,8 +1,8 @@
 """What a link's worth is guessed from: short names, each of which gets a weight.
 
 They come in groups, of which many links of a page share one or another, so that its sum is worked out once for all of
-them: ``context`` of the page, ``place`` of the folder that the link leads to, ``words`` of the anchor text, ``tail`` of
-the rest of the URL, and what stands ``beside`` it.
+them: ``context`` of the page, ``place`` of the folder that the link leads to, ``words`` of the anchor text, ``tail``
+of the rest of the URL, and what stands ``beside`` it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def split(url: str) -> tuple[str, str]:
 
 def context(digits: str) -> list[str]:
     """Of the standing of the page, and how the link stands in it."""
-    relevance, ancestors, distance, promises, stays, where = digits
+    relevance, ancestors, distance, promises, stays, where = tuple(digits)
     return [
         f"relevance of the page {relevance}",
         f"relevance of its ancestors {ancestors}",

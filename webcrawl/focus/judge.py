@@ -34,6 +34,12 @@ class Judge(Protocol):
         """
         ...
 
+    def promises(self, url: str, text: str) -> bool:
+        """Whether the URL of a link and its anchor text say that it leads to what is looked for. Asked of every link,
+        so it must be quick.
+        """
+        ...
+
 
 class Function:
     """A function, or the method of a spider, that takes a ``FetchedPage``."""
@@ -45,6 +51,9 @@ class Function:
 
     def relevance(self, page: FetchedPage) -> float:
         return self._function(page)
+
+    def promises(self, url: str, text: str) -> bool:
+        return False
 
 
 def judge_of(focus: str) -> Judge:

@@ -1,7 +1,7 @@
 """Whether guesses are better than chance: the levels at which pages were fetched, against what they turned out to be.
 
-The measure is the area under the ROC curve, which is the Mann-Whitney statistic: the chance that of a relevant page and
-another one the relevant one had the higher level. By chance it is 1/2, with a known spread.
+The measure is the area under the ROC curve, which is the Mann-Whitney statistic: the chance that of a relevant page
+and another one the relevant one had the higher level. By chance it is 1/2, with a known spread.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ class LearnerStore(Protocol):
         ...
 
     async def step(self, learner: Learner, now: float, *, last: bool = False) -> bool:
-        """Keep what was learned, if it is time or the ``last`` time, and hear of others. ``now``: seconds by any clock.
-        Whether anything came from others.
+        """Keep what was learned, if it is time or the ``last`` time, and hear of others. ``now``: seconds by any
+        clock. Whether anything came from others.
         """
         ...
 
@@ -34,4 +34,5 @@ class NoStore:
         return False
 
     async def step(self, learner: Learner, now: float, *, last: bool = False) -> bool:
+        learner.weights.take_news()
         return False

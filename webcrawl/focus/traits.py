@@ -74,8 +74,8 @@ def unpacked(traits: str | None) -> Traits:
 
 
 def standing_after(traits: Traits, relevance: float, relevant: float) -> Standing:
-    """Where a page stands that was fetched by a link with these traits. ``relevant``: from when on it counts as found.
-    The faded relevance of an ancestor is kept as its digit alone.
+    """Where a page stands that was fetched by a link with these traits. ``relevant``: from when on it counts as
+    found. The faded relevance of an ancestor is kept as its digit alone.
     """
     ancestors = int(traits.digits[1])
     faded = FADING * (0.0, *BOUNDS)[ancestors]

@@ -1,7 +1,7 @@
 """The weights of features: logistic regression by stochastic gradient descent, with a step of its own for each.
 
-Features are hashed into a table of fixed size (Weinberger et al. 2009), steps shrink as AdaGrad has it (Duchi, Hazan &
-Singer 2011). In plain Python: why, docs/decisions/0020-focus.md.
+Features are hashed into a table of fixed size (Weinberger et al. 2009), steps shrink as AdaGrad has it (Duchi, Hazan
+& Singer 2011). In plain Python: why, docs/decisions/0020-focus.md.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import zlib
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import Literal
 from zlib import crc32
 
 BITS = 18
@@ -23,7 +24,7 @@ _FIRST = 0.3
 BIAS = 0
 """The place of the weight that every link has."""
 _LOGIT_MAX = 30.0
-_ORDER = "little"
+_ORDER: Literal["little"] = "little"
 
 Deltas = Mapping[int, tuple[float, float]]
 """Place to what was added to its weight, and to its sum of squared gradients."""

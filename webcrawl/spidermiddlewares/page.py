@@ -10,7 +10,6 @@ from scrapy.http import Request
 
 from webcrawl.documents.mime import HTML_TYPES
 from webcrawl.documents.robots_tags import RobotsTags
-from webcrawl.focusing import tell as tell_relevance
 from webcrawl.items import Page
 from webcrawl.machine import machine_of
 from webcrawl.meta import detach, fetch_meta
@@ -19,7 +18,7 @@ from webcrawl.scheduler import flight_of
 from webcrawl.traps.wording import wording_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -62,12 +61,13 @@ class PageMiddleware:
         async for output in result:
             if isinstance(output, Page):
                 in_header = self._complete(output, response)
+                beside = output.document.beside if output.document is not None else {}
                 if self._processing is not None:
                     self._processing.begin(output)
                     if self._processing.applies(output):
                         await self._processing.process(output, response)
-                await self._judge(output, response)
                 self._page(output, response, in_header)
+                await self._follow(output, response, in_header, beside)
                 if output.noindex or output.duplicate_of is not None:
                     continue
             elif isinstance(output, Request):
@@ -95,12 +95,6 @@ class PageMiddleware:
             page.body_bytes = len(response.body)
         return in_header
 
-    async def _judge(self, page: Page, response: Response) -> None:
-        """Have the log say how relevant a page is, where something is looked for."""
-        flight = flight_of(self._crawler, response.request)
-        if self._focusing is not None and flight is not None:
-            tell_relevance(flight.outcome, await self._focusing.page(page, response))
-
     def _page(self, page: Page, response: Response, in_header: RobotsTags) -> None:
         asked = RobotsTags(page.noindex, page.nofollow)
         flight = flight_of(self._crawler, response.request)
@@ -113,9 +107,24 @@ class PageMiddleware:
             if self._keeps_links:
                 kept.links = page.links
             tell(page, kept, self._keeps_fields)
+
+    async def _follow(
+        self, page: Page, response: Response, in_header: RobotsTags, beside: Mapping[str, str]
+    ) -> None:
+        """Queue the links of a page unless its author asks not to follow them, and learn from it."""
+        flight = flight_of(self._crawler, response.request)
+        if flight is None:
+            return
+        standing = None
+        if self._focusing is not None:
+            relevance = await self._focusing.relevance(page, response)
+            standing = self._focusing.judged(flight.lease, flight.outcome, relevance)
+        asked = RobotsTags(page.noindex, page.nofollow)
         found: list[UrlEntry] = []
         if not asked.nofollow:
             found = self._take(page, flight)
+            if self._focusing is not None and standing is not None:
+                self._focusing.mark(flight.lease.entry.url, standing, page.links, beside, found)
         elif page.links:
             rule = HEADER if in_header.nofollow else META
             flight.scheduler.frontier.tally.refused(rule, len(page.links))

@@ -102,6 +102,7 @@ class BroadSpider(Spider):
             links_max=configuration.links_per_page_max,
             types=frozenset(configuration.link_types),
             agent=machine.rules.agent,
+            surroundings=machine.focusing is not None,
         )
         asked = robots_tags.NOTHING
         if document.robots and configuration.robots_meta_obey:

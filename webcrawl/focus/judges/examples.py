@@ -86,6 +86,9 @@ class Examples:
         span = max(self._full - self._usual, 1e-6)
         return min(max((like - self._usual) / span, 0.0), 1.0)
 
+    def promises(self, url: str, text: str) -> bool:
+        return False
+
     def _learn(self, counts: Iterable[str]) -> None:
         self._pages += 1
         self._having.update(set(counts))

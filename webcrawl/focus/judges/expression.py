@@ -34,6 +34,10 @@ class Expression:
         search = self._pattern.search
         return float(any(search(text) for text in (page.url, page.title)) or search(page.text) is not None)
 
+    def promises(self, url: str, text: str) -> bool:
+        search = self._pattern.search
+        return search(text) is not None or search(url) is not None
+
 
 def _reason(error: Exception) -> str:
     said = error.args[0] if error.args else ""

@@ -66,6 +66,9 @@ class Keywords:
             without *= half / (count + half)
         return 1.0 - without
 
+    def promises(self, url: str, text: str) -> bool:
+        return self._pattern.search(text.lower()) is not None or self._pattern.search(url.lower()) is not None
+
     def _counts(self, text: str) -> dict[str, float]:
         found = self._pattern.findall(text.lower())
         return dict(Counter(" ".join(one.split()) for one in found).items())

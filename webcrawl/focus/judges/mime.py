@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from mimetypes import guess_type
 from typing import TYPE_CHECKING
 
 from webcrawl.documents.mime import unwanted
@@ -29,3 +31,14 @@ class MimeTypes:
 
     def relevance(self, page: FetchedPage) -> float:
         return float(bool(page.mime) and not unwanted(page.mime, self._types))
+
+    def promises(self, url: str, text: str) -> bool:
+        path = url.partition("?")[0]
+        dot, slash = path.rfind("."), path.rfind("/")
+        return dot > slash and self._is_of(path[dot:].lower())
+
+    @lru_cache(maxsize=1000)  # noqa: B019 - there is one judge in a process
+    def _is_of(self, ending: str) -> bool:
+        """Whether files that end like this are of one of the types."""
+        mime = guess_type("x" + ending)[0]
+        return mime is not None and not unwanted(mime, self._types)

@@ -34,6 +34,9 @@ class Model:
             return float(self._probability(texts)[0][-1])
         return float(self._model.predict(texts)[0])
 
+    def promises(self, url: str, text: str) -> bool:
+        return False
+
 
 def _load(path: Path) -> Any:
     if not path.is_file():

@@ -43,6 +43,7 @@ class LearnerFile:
         return True
 
     async def step(self, learner: Learner, now: float, *, last: bool = False) -> bool:
+        learner.weights.take_news()
         learned = learner.weights.learned
         if self._saved_at is None:
             self._saved_at = now

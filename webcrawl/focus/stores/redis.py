@@ -1,8 +1,9 @@
-"""What the workers of a shared crawl learn, in Redis: each tells what it added to the weights, and adds what others tell.
+"""What the workers of a shared crawl learn, in Redis: each tells what it added to the weights, and adds what others
+tell.
 
 All names have one hash tag, ``{<spider>:focus}``, and a number that stands for what is looked for. ``deltas`` is a
-STREAM of what was learned: fields ``by`` (a name for the process), ``learned`` (examples) and ``deltas`` (16 bytes
-each: place, step, square, all little-endian, and 4 bytes of nothing). ``saved`` is a HASH: all weights (``weights``,
+STREAM of what was learned: fields ``by`` (a name for the process), ``learned`` (examples) and ``deltas`` (12 bytes
+each: place, step, square, little-endian). ``saved`` is a HASH: all weights (``weights``,
 as ``saved.pack`` has them) with everything up to the entry ``at`` of the stream, which has nothing from before
 ``since`` any more. ``claim`` is the name of the process that saves, for some seconds.
 """
@@ -30,7 +31,7 @@ SAVED_EVERY = 3 * SAVE_SECONDS
 """How long the stream grows before the weights are saved and it is cut; a worker that was away for two of these reads
 all weights anew."""
 _AT_ONCE = 100
-_DELTA = struct.Struct("<Iff4x")
+_DELTA = struct.Struct("<Iff")
 _FIRST = b"0-0"
 
 
@@ -43,7 +44,9 @@ class Commands(Protocol):
 
 
 class SharedLearning:
-    """A ``LearnerStore`` of one worker. The weights of all come to be the same sums, in whatever order they are added."""
+    """A ``LearnerStore`` of one worker. The weights of all come to be the same sums, in whatever order they are
+    added.
+    """
 
     def __init__(self, server: Commands, spider: str, focus: str) -> None:
         self._server = server
