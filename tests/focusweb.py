@@ -5,12 +5,13 @@ What it assumes, for all subjects alike, so that nothing is made easy for the on
 * 500 subjects in 25 fields, and by default 400,000 pages on 3,000 hosts; one page in 500 is about each subject.
   Half of all pages are on hosts that have a subject of their own (three pages in five are about it), the others on
   larger general ones, whose folders have subjects (half of a folder's pages; the rest are about anything).
-* Subjects cluster as they do on the web (Chakrabarti, van den Berg & Dom 1999; Davison 2000): of a page's links a share
-  between 0.3 and 0.5, drawn for the page, leads to pages of its subject; some to its field, some anywhere, and the
-  rest are the host's own navigation, of which most leads to nothing in particular. A page has some 25 links.
+* Subjects cluster as they do on the web (Chakrabarti, van den Berg & Dom 1999; Davison 2000): of a page's links a
+  share between 0.3 and 0.5, drawn for the page, leads to pages of its subject; some to its field, some anywhere, and
+  the rest are the host's own navigation, of which most leads to nothing in particular. A page has some 25 links.
 * One page in 50 is a hub: it lists 60 links, most of them to one subject, without being about it.
 * A quarter of a subject's pages are islands: no page of the subject outside leads there, nor any hub. They are
-  reached through two or three pages in a row that are not relevant (gateways), to which one link in 40 of a page leads.
+  reached through two or three pages in a row that are not relevant (gateways), to which one link in 40 of a page
+  leads.
 * Words: each subject has 20 words out of 2,500, so that a word belongs to four subjects. Of the links to a page 45 %
   say words of its subject, 35 % say nothing ("more"), 20 % have words of any subject. Words around a link are of the
   linking page's subject and of the target's, and chance ones. Half of the hosts have folders named after their
@@ -251,7 +252,7 @@ class FocusWeb:
 MEMBER, FRONT, HUB, ISLAND, GATEWAY = range(5)
 """Kinds of pages; the gateways are three, one behind the other."""
 
-_SYLLABLES = "ba ce di fo gu ka le mi no pu ra se ti vo zu am el in or un".split()
+_SYLLABLES = "ba ce di fo gu ka le mi no pu ra se ti vo zu am el in or un".split()  # noqa: SIM905 - is read
 
 
 def _word(draw: random.Random) -> str:

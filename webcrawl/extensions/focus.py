@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
+from webcrawl.extensions.ticking import Ticking
 from webcrawl.machine import machine_of
 from webcrawl.scheduler import Scheduler
 
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from webcrawl.focusing import Focusing
-
-logger = logging.getLogger(__name__)
 
 SECONDS = 1.0
 """Between two steps."""
@@ -31,7 +28,8 @@ class Focus:
     def __init__(self, crawler: Crawler, focusing: Focusing) -> None:
         self._crawler = crawler
         self._focusing = focusing
-        self._task: asyncio.Task[None] | None = None
+        self._clock = machine_of(crawler).clock
+        self._ticking = Ticking(SECONDS, self._step, at_once=True)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -46,22 +44,11 @@ class Focus:
         scheduler: object = self._crawler.engine.scheduler
         if isinstance(scheduler, Scheduler):
             scheduler.before_close(self._end)
-            self._task = asyncio.get_running_loop().create_task(self._watch())
-            self._task.add_done_callback(self._stopped)
+            self._ticking.begin()
 
-    @staticmethod
-    def _stopped(task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            logger.error("What is learned is kept no more: %s", error, exc_info=error)
-
-    async def _watch(self) -> None:
-        clock = machine_of(self._crawler).clock
-        while True:
-            await self._focusing.step(clock())
-            await asyncio.sleep(SECONDS)
+    async def _step(self) -> None:
+        await self._focusing.step(self._clock())
 
     async def _end(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-        await self._focusing.step(machine_of(self._crawler).clock(), last=True)
+        self._ticking.end()
+        await self._focusing.step(self._clock(), last=True)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class LinkScorer:
-    """A ``frontier.order.Scorer``. Seeds, robots.txt, sitemaps and ordinary Requests stay where they were asked for."""
+    """A ``frontier.order.Scorer``. Seeds, robots.txt, sitemaps and ordinary Requests stay where they are."""
 
     def __init__(self, learner: Learner) -> None:
         self._learner = learner

@@ -11,8 +11,10 @@ from collections import Counter, deque
 
 PAGES = 1000
 """Pages that are looked back at."""
+FROM = 200
+"""Pages before which nothing is concluded, since hardly anything was learned."""
 LEAST = 10
-"""Of both kinds there must be so many before anything is concluded."""
+"""Of both kinds there must be so many, or nothing is concluded either."""
 LOST_BELOW, REGAINED_ABOVE = 1.0, 3.0
 """Standard deviations above chance below which guesses are not believed any more, and above which they are again."""
 EVERY = 50
@@ -20,7 +22,9 @@ EVERY = 50
 
 
 class Skill:
-    """Guesses are believed until they are shown to be none."""
+    """Guesses are believed unless the pages looked back at show that they are none: where so few of those are
+    relevant that they show nothing, they are believed again.
+    """
 
     def __init__(self) -> None:
         self._pages: deque[tuple[int, bool]] = deque(maxlen=PAGES)
@@ -44,7 +48,10 @@ class Skill:
         found = Counter(level for level, relevant in self._pages if relevant)
         others = Counter(level for level, relevant in self._pages if not relevant)
         hits, misses = found.total(), others.total()
+        if hits + misses < FROM:
+            return
         if min(hits, misses) < LEAST:
+            self.is_believed = self.is_believed or hits + misses == PAGES
             return
         below = pairs = ties = 0.0
         for level in sorted({*found, *others}):
