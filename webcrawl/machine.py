@@ -55,6 +55,7 @@ from webcrawl.scope.sequence import Scope
 from webcrawl.scope.whitelist import WhitelistRule, whitelist_of
 from webcrawl.seeded import SeededHosts
 from webcrawl.storing import archive_of
+from webcrawl.subscribing import Subscribing, subscribing_of
 from webcrawl.trapping import Trapping, trapping_of
 from webcrawl.urls.politeness_key import PolitenessKey
 
@@ -111,6 +112,8 @@ class Machine:
     """What is looked for; None where a crawl takes what comes."""
     visiting: Visiting | None = None
     """Who remembers pages to visit them again; None where each page is visited once."""
+    subscribing: Subscribing | None = None
+    """Who is told by hubs that pages have changed; None where hubs cannot reach the crawl."""
 
     async def open_beside(self) -> None:
         """Make ready what is kept beside the frontier, which is open. Raises CrawlError."""
@@ -120,6 +123,8 @@ class Machine:
             await self.visiting.open()
         if self.trapping is not None:
             await self.trapping.begin(self.clock())
+        if self.subscribing is not None:
+            await self.subscribing.open()
 
 
 def machine_of(crawler: Crawler) -> Machine:
@@ -171,6 +176,7 @@ def _build(crawler: Crawler) -> Machine:
         *processing_of(configuration),
         focusing,
         visiting,
+        subscribing=subscribing_of(configuration, clock, backend, directory, intake),
     )
 
 

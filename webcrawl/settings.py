@@ -115,6 +115,7 @@ DOWNLOADER_MIDDLEWARES = {
     "webcrawl.downloadermiddlewares.visits.VisitsMiddleware": 170,
     "webcrawl.downloadermiddlewares.retry.RetryMiddleware": 550,
     "webcrawl.downloadermiddlewares.redirect.RedirectMiddleware": 600,
+    "webcrawl.downloadermiddlewares.websub.WebsubMiddleware": 620,
     "webcrawl.downloadermiddlewares.decoding.DecodingMiddleware": 700,
     "webcrawl.downloadermiddlewares.outcome.OutcomeMiddleware": 950,
     # The frontier, scope and the handler own what these do.
@@ -175,6 +176,19 @@ REVISIT_HOSTS_PAGES = 8  # of a host that wait in its queue to be visited again
 REVISIT_CHANGE = "body"  # body, text: what has to differ
 REVISIT_GONE_MAX = 3  # visits in a row that find a page gone, after which it is visited no more
 
+# Being told of changes (WebSub) ----------------------------------------------------------------------------------
+WEBSUB_CALLBACK_URL = (
+    None  # where hubs reach the crawl, such as https://crawler.example.org/websub; None: off
+)
+WEBSUB_LISTEN = "127.0.0.1:8090"  # where a proxy passes on what comes to that URL
+WEBSUB_LEASE_SECONDS = 10 * 86_400  # asked for; the hub decides
+WEBSUB_SECRET = "https"  # https, always, never: which hubs sign what they push
+WEBSUB_PAUSE_SECONDS = 60.0  # between two visits of a page for pushes
+WEBSUB_PUSH_MAXSIZE = 8 * 1024 * 1024  # bytes
+WEBSUB_SUBSCRIPTIONS_MAX = 10_000
+WEBSUB_PER_KEY_MAX = 100  # to pages of one host
+WEBSUB_UNSUBSCRIBE = False  # when the crawl has come to its end
+
 # What is kept ----------------------------------------------------------------------------------------------------
 JOBDIR = None  # the crawl; the same one again resumes it. None: a fresh folder under crawls/
 WARC_ENABLED = True
@@ -215,6 +229,7 @@ EXTENSIONS = {
     "webcrawl.extensions.traps.Traps": 9,
     "webcrawl.extensions.revisits.Revisits": 9,
     "webcrawl.extensions.focus.Focus": 9,
+    "webcrawl.extensions.websub.Websub": 9,
     "webcrawl.extensions.errors.Errors": 10,
     "webcrawl.extensions.statistics.Statistics": 20,
     "webcrawl.extensions.progress.Progress": 30,

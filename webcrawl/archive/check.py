@@ -95,7 +95,8 @@ class Check:
                         str(folder / fetchlog.NAME), f"a line is not as it must be: {str(line)[:200]}"
                     )
                     continue
-                if has_warcs and "status" in line:
+                # What is said to a hub is not archived: it holds what only the hub may know.
+                if has_warcs and "status" in line and line.get("kind") != "websub":
                     met.line(warc_date(start), uri(url), line["status"])
                 for each in self._beside:
                     each.logged(folder, line)

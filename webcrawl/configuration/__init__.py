@@ -26,6 +26,7 @@ from webcrawl.configuration.setting import Setting
 from webcrawl.configuration.showing import ShowingSettings, own_name
 from webcrawl.configuration.stores import store_contradictions
 from webcrawl.configuration.vocabulary import unknown_names, wrong_types
+from webcrawl.configuration.websub import WebsubSettings
 from webcrawl.contact import contact_problem
 from webcrawl.errors import ConfigurationError, Problem
 from webcrawl.hosts.robots_text import product_token
@@ -45,6 +46,7 @@ class Configuration(
     SearchSettings,
     KeepingSettings,
     RevisitSettings,
+    WebsubSettings,
     FocusSettings,
     ProcessingSettings,
     FetchingSettings,

@@ -23,6 +23,8 @@ class Kind(StrEnum):
     PAGE = "page"
     ROBOTS = "robots"
     SITEMAP = "sitemap"
+    WEBSUB = "websub"
+    """A request to a hub."""
 
 
 def web_origin(url: str) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
+from webcrawl.documents.charset import encoding_of
 from webcrawl.documents.tree import is_harmless
 from webcrawl.urls.resolve import resolve
 
@@ -56,14 +57,15 @@ class Related(NamedTuple):
         return found
 
 
-def advertised(headers: Iterable[str], body: bytes, encoding: str, url: str) -> Advertised | None:
+def advertised(headers: Iterable[str], body: bytes, content_type: str | None, url: str) -> Advertised | None:
     """What the document at ``url`` says; None when it names no hub, or no name of its own. Never raises.
 
-    ``headers``: the values of its Link headers. ``body`` is looked at for what these do not say.
+    ``headers``: the values of its Link headers; ``content_type``: that of the header's whole. ``body`` is looked at
+    for what the Link headers do not say.
     """
     hubs, selves = Related.of(_in_headers(headers))
     if not hubs or not selves:
-        inside = _inside(body, encoding)
+        inside = _inside(body, content_type)
         hubs, selves = hubs or inside.hubs, selves or inside.selves
     topics, found = list(_resolved(selves, url)), list(_resolved(hubs, url))
     return Advertised(topics[0], tuple(found[:HUBS_MAX])) if topics and found else None
@@ -87,14 +89,16 @@ def _in_headers(values: Iterable[str]) -> Iterator[tuple[str, str]]:
                 yield said.get("rel", ""), link[1]
 
 
-def _inside(body: bytes, encoding: str) -> Related:
+def _inside(body: bytes, content_type: str | None) -> Related:
     if _XML.match(body[:_PIECE].removeprefix(b"\xef\xbb\xbf")):
         return Related.of(_in_feed(body) if b"hub" in body else ())
     body = body[:HEAD_MAX]
     begins = _BODY.search(body)
     head = body[: begins.start()] if begins else body
     # Nearly all pages end here, and it costs microseconds.
-    return Related.of(_in_head(head.decode(encoding, "replace")) if b"hub" in head.lower() else ())
+    if b"hub" not in head.lower():
+        return Related.of(())
+    return Related.of(_in_head(head.decode(encoding_of(head, content_type), "replace")))
 
 
 def _in_head(text: str) -> Iterator[tuple[str, str]]:

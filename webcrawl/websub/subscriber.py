@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Protocol
 from urllib.parse import urlencode
@@ -35,9 +35,21 @@ class Crawl(Protocol):
         """Queue the POST of a form to a hub. Returns why that may not be, None if it may."""
         ...
 
-    async def hint(self, url: str) -> None:
-        """The document may have changed: queue it, or have it be due."""
+    async def hint(self, one: Subscription) -> None:
+        """Its topic may have changed: queue it, or have it be due."""
         ...
+
+
+class Document(Protocol):
+    """A page or feed as it was fetched; an entry of the frontier is one."""
+
+    url: str
+    key: str
+    """Its politeness key."""
+    kind: str
+    depth: int
+    repeat: bool
+    """It was fetched before."""
 
 
 class Subscriber:
@@ -51,10 +63,10 @@ class Subscriber:
         self.counts = Counts()
         self.store = store
         self._key = b""
-        self._found: dict[str, tuple[str, tuple[str, ...]]] = {}
-        """Topic to its politeness key and its hubs."""
+        self._found: dict[str, tuple[Document, tuple[str, ...]]] = {}
+        """Topic to a document that says so, and its hubs."""
         self._vanished: set[str] = set()
-        self._is_full = False
+        self._is_full = self._ends = False
 
     async def open(self) -> None:
         """:raises webcrawl.errors.CrawlError: the store cannot be used"""
@@ -70,21 +82,26 @@ class Subscriber:
 
     # -- what documents say ----------------------------------------------------------------------------------
 
-    def noted(self, url: str, key: str, said: Advertised | None, *, again: bool) -> None:
-        """A document was fetched, ``again`` if it was known before. What follows from it is done by ``step``."""
-        if again and (said is None or said.topic != url) and len(self._vanished) < NEWS_MAX:
-            self._vanished.add(url)
+    def noted(self, document: Document, said: Advertised | None) -> None:
+        """A document was fetched, and says this of itself. What follows from it is done by ``step``."""
+        vanished = document.repeat and (said is None or said.topic != document.url)
+        if vanished and len(self._vanished) < NEWS_MAX:
+            self._vanished.add(document.url)
         if said is not None and len(self._found) < NEWS_MAX:
-            self._found[said.topic] = key, said.hubs
+            self._found[said.topic] = document, said.hubs
 
     async def step(self, crawl: Crawl, now: float) -> None:
         """Do what is to be done now, at most so much at once.
 
         :raises webcrawl.errors.CrawlError: what is left is done by a later call
         """
+        if self._ends:
+            self._found.clear()
+            async for one in self._all():
+                await self._leave(one, now)
         for topic in list(self._found)[:AT_ONCE]:
-            key, hubs = self._found[topic]
-            await self._advertised(topic, key, hubs, now)
+            document, hubs = self._found[topic]
+            await self._advertised(topic, document, hubs, now)
             self._found.pop(topic, None)
         for url in list(self._vanished)[:AT_ONCE]:
             for one in await self.store.of_topic(url):
@@ -93,7 +110,7 @@ class Subscriber:
         for one in await self.store.due(now, AT_ONCE):
             await self._turn(one, crawl, now)
 
-    async def _advertised(self, topic: str, key: str, hubs: tuple[str, ...], now: float) -> None:
+    async def _advertised(self, topic: str, document: Document, hubs: tuple[str, ...], now: float) -> None:
         known = await self.store.of_topic(topic)
         for one in known:
             if one.hub not in hubs:
@@ -103,8 +120,9 @@ class Subscriber:
         denied = {one.hub for one in known if one.state is State.DENIED}
         # HTTPS first, and then as the document has them; False sorts before True.
         for hub in sorted(hubs, key=lambda hub: not hub.startswith("https:")):
-            if hub not in denied and await self._has_room(key):
-                await self._begin(topic, key, hub, known, now)
+            if hub not in denied and await self._has_room(document.key):
+                generation = 1 + max((one.generation for one in known if one.hub == hub), default=0)
+                await self._begin(topic, document, hub, generation, now)
                 return
 
     async def _has_room(self, key: str) -> bool:
@@ -116,32 +134,39 @@ class Subscriber:
         self._is_full = False
         return await self.store.count(key) < self.terms.per_key_max
 
-    async def _begin(self, topic: str, key: str, hub: str, known: Sequence[Subscription], now: float) -> None:
-        generation = 1 + max((one.generation for one in known if one.hub == hub), default=0)
+    async def _begin(
+        self, topic: str, document: Document | Subscription, hub: str, generation: int, now: float
+    ) -> None:
         token, asked_at = token_of(self._key, topic, hub, generation), favoured(hub)
-        signed = self.terms.signs(asked_at)
-        await self.store.change(
-            None, Subscription(token, topic, key, hub, asked_at, generation, signed, now, now)
+        signed, kind, depth = self.terms.signs(asked_at), document.kind, document.depth
+        wanted = Subscription(
+            token, topic, document.key, hub, asked_at, generation, signed, now, now, kind, depth
         )
+        await self.store.change(None, wanted)
 
-    async def leave_all(self, now: float) -> int:
-        """Have all hubs forget us; how many that are. ``step`` asks them."""
-        left, after = 0, ""
+    def end(self) -> None:
+        """Have all hubs forget us, and make no subscriptions any more."""
+        self._ends = True
+
+    async def is_leaving(self) -> bool:
+        """Whether hubs have still to be asked to forget us, or to ask back."""
+        async for one in self._all():
+            if one.state is not State.DENIED and one.state is not State.REPLACED:
+                return True
+        return False
+
+    async def _all(self) -> AsyncIterator[Subscription]:
+        after = ""
         while some := await self.store.some(after, AT_ONCE):
             for one in some:
-                left += await self._leave(one, now)
+                yield one
             after = some[-1].token
-        return left
 
-    async def _leave(self, one: Subscription, now: float) -> bool:
-        """Whether its hub is to be asked to forget it."""
-        unknown = one.state is State.WANTED and not one.tries
-        if unknown:
+    async def _leave(self, one: Subscription, now: float) -> None:
+        if one.state is State.WANTED and not one.tries:
             await self.store.change(one, None)
         elif one.state not in (State.DENIED, State.REPLACED):
-            await self.change(one.token, lambda now_so: become.leave(now_so, now))
-            return True
-        return False
+            await self.change(one.token, lambda as_now: become.leave(as_now, now))
 
     # -- what the time says ----------------------------------------------------------------------------------
 
@@ -164,7 +189,7 @@ class Subscriber:
     async def _hint(self, one: Subscription, crawl: Crawl, now: float) -> None:
         mine = become.claimed(one, now)
         if await self.store.change(one, mine):
-            await crawl.hint(one.topic)
+            await crawl.hint(one)
             self.counts.hints += 1
             # A push that came meanwhile has changed it, and is told of when the claim has ended.
             await self.store.change(mine, become.hinted(mine, now))
@@ -196,9 +221,9 @@ class Subscriber:
     async def _renew(self, one: Subscription, crawl: Crawl, now: float) -> None:
         """By a new subscription with a URL of its own. The topic is fetched again too: it may have moved, or have
         another hub by now (section 6.1)."""
-        await self._begin(one.topic, one.key, one.hub, [one], now)
+        await self._begin(one.topic, one, one.hub, one.generation + 1, now)
         if await self.store.change(one, become.run_out(one)):
-            await crawl.hint(one.topic)
+            await crawl.hint(one)
 
     async def _deny(self, one: Subscription, why: str, now: float) -> None:
         if await self.store.change(one, become.denied(one, why, now)):

@@ -67,6 +67,10 @@ class Subscription:
     since: float
     turn_at: float
     """When it is looked at again, whatever the state has to be done then."""
+    kind: str = "page"
+    """What the topic is fetched as, see ``frontier.records.Kind``."""
+    depth: int = 0
+    """The topic's."""
     state: State = State.WANTED
     tries: int = 0
     """How often the hub was asked since it last asked back."""

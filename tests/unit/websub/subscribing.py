@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
+from webcrawl.frontier.records import UrlEntry
 from webcrawl.websub.callback import Answer, Callback, Push
 from webcrawl.websub.discovery import Advertised
 from webcrawl.websub.stores.memory import MemorySubscriptions
@@ -44,8 +45,8 @@ class Stage:
         self.asked.append((hub, dict(parse_qsl(form.decode("ascii"), strict_parsing=True))))
         return self.refusal
 
-    async def hint(self, url: str) -> None:
-        self.hints.append(url)
+    async def hint(self, one: Subscription) -> None:
+        self.hints.append(one.topic)
 
     def step(self, seconds: float = 0.0) -> None:
         self.now += seconds
@@ -53,7 +54,7 @@ class Stage:
 
     def find(self, *hubs: str, topic: str = TOPIC, key: str = KEY, again: bool = False) -> None:
         said = Advertised(topic, hubs) if hubs else None
-        self.subscriber.noted(topic, key, said, again=again)
+        self.subscriber.noted(UrlEntry(topic, key, 0, depth=2, repeat=again), said)
         self.step()
 
     def known(self, topic: str = TOPIC) -> list[Subscription]:

@@ -177,8 +177,8 @@ def test_a_push_that_comes_while_the_crawl_is_told_of_one_is_told_too(stage: Sta
     stage.push(CONTENT, signature(stage))
     tell = stage.hint
 
-    async def told_meanwhile(url: str) -> None:
-        await tell(url)
+    async def told_meanwhile(one) -> None:
+        await tell(one)
         stage.hint = tell
         push = await stage.callback.begin(stage.token(), signed)
         push.signature.feed(CONTENT)

@@ -11,12 +11,13 @@ import pytest
 
 from tests.hub import Hub
 from webcrawl.errors import StartRefused, StorageFull
+from webcrawl.frontier.records import UrlEntry
 from webcrawl.websub.callback import Callback
 from webcrawl.websub.discovery import Advertised
 from webcrawl.websub.server import Server
 from webcrawl.websub.stores.memory import MemorySubscriptions
 from webcrawl.websub.subscriber import Subscriber
-from webcrawl.websub.subscription import State
+from webcrawl.websub.subscription import State, Subscription
 from webcrawl.websub.terms import Terms
 
 DAY = 86_400.0
@@ -38,8 +39,8 @@ class Crawl:
             self.answers.append((form, response.status, response.headers.get("Location")))
         return None
 
-    async def hint(self, url: str) -> None:
-        self.hints.append(url)
+    async def hint(self, one: Subscription) -> None:
+        self.hints.append(one.topic)
 
     def heard(self) -> None:
         self.pushed += 1
@@ -54,7 +55,7 @@ class Crawl:
             await self.subscriber.answered(token, status, location, self.now)
 
     async def find(self, hub: str) -> None:
-        self.subscriber.noted(TOPIC, "a.test", Advertised(TOPIC, (hub,)), again=False)
+        self.subscriber.noted(UrlEntry(TOPIC, "a.test", 0), Advertised(TOPIC, (hub,)))
         await self.step()
 
 
@@ -95,7 +96,7 @@ def test_from_the_first_request_to_the_last() -> None:
             assert sorted(await hub.push(TOPIC, b"new")) == [202, 410]
             assert await hub.push(TOPIC, b"new") == [202]
             await crawl.step(3 * DAY)
-            await crawl.subscriber.leave_all(crawl.now)
+            crawl.subscriber.end()
             await crawl.step()
             assert await hub.ask_back() == [True]
             assert hub.held == {}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
 from dataclasses import replace
 
 import pytest
 
 from tests.unit.websub.subscribing import DAY, HUB, KEY, TERMS, TOPIC, Stage
+from webcrawl.frontier.records import UrlEntry
+from webcrawl.websub.discovery import Advertised
 from webcrawl.websub.stores.sqlite import SqliteSubscriptions
 from webcrawl.websub.subscription import ANSWER_SECONDS, FORGET_SECONDS, TRIES, State
 from webcrawl.websub.terms import favoured
@@ -227,10 +230,12 @@ def test_all_hubs_are_left_when_that_is_wanted_and_forgotten_when_they_do_not_an
     for number in range(5):
         stage.find(HUB, topic=f"http://a.test/{number}")
     stage.subscribe()
-    assert stage.runner.run(stage.subscriber.leave_all(stage.now)) == 6
+    stage.subscriber.end()
+    assert stage.runner.run(stage.subscriber.is_leaving())
     for _ in range(8):
         stage.step(ANSWER_SECONDS * 8)
     assert [form["hub.mode"] for _, form in stage.asked].count("unsubscribe") == 18
+    assert not stage.runner.run(stage.subscriber.is_leaving())
     assert stage.runner.run(stage.store.count()) == 0
 
 
@@ -247,7 +252,7 @@ def test_so_many_subscriptions_are_made_in_all_and_of_one_site(runner: asyncio.R
 def test_two_processes_ask_once_and_either_may_be_asked_back(stage: Stage) -> None:
     other = Stage(stage.runner, stage.store)
     for one in (stage, other):
-        one.subscriber.noted(TOPIC, KEY, _said(), again=False)
+        one.subscriber.noted(UrlEntry(TOPIC, KEY, 0), Advertised(TOPIC, (HUB,)))
 
     async def both() -> None:
         await asyncio.gather(*(one.subscriber.step(one, one.now) for one in (stage, other)))
@@ -284,14 +289,6 @@ def test_after_a_kill_all_is_as_it_was_and_what_is_owed_is_done(runner: asyncio.
         runner.run(stage.subscriber.close())
 
 
-def _said():
-    from webcrawl.websub.discovery import Advertised
-
-    return Advertised(TOPIC, (HUB,))
-
-
 def _signed(stage: Stage, body: bytes, token: str) -> str:
-    import hmac
-
     [one] = [one for one in stage.known() if one.token == token]
     return f"sha256={hmac.new(stage.subscriber.secret(one).encode(), body, 'sha256').hexdigest()}"
