@@ -32,7 +32,7 @@ from webcrawl.frontier.backends.sqlite.backend import SqliteOptions
 from webcrawl.frontier.claims import ClockStore
 from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.intake import Intake
-from webcrawl.frontier.order import Order
+from webcrawl.frontier.order import Order, Scorer
 from webcrawl.frontier.policies import Limits, Policies, RobotsPolicy
 from webcrawl.frontier.seen import Seen
 from webcrawl.hosts.health import Health
@@ -54,6 +54,7 @@ from webcrawl.scope.scheme import SchemeRule
 from webcrawl.scope.sequence import Scope
 from webcrawl.scope.whitelist import WhitelistRule, whitelist_of
 from webcrawl.seeded import SeededHosts
+from webcrawl.segment_crawl import STORE, SegmentCrawl, identity_of, segment_crawl_of
 from webcrawl.storing import archive_of
 from webcrawl.subscribing import Subscribing, subscribing_of
 from webcrawl.trapping import Trapping, trapping_of
@@ -114,6 +115,8 @@ class Machine:
     """Who remembers pages to visit them again; None where each page is visited once."""
     subscribing: Subscribing | None = None
     """Who is told by hubs that pages have changed; None where hubs cannot reach the crawl."""
+    segment: SegmentCrawl | None = None
+    """Has what is found recorded instead of followed; None for a crawl of more than a segment."""
 
     async def open_beside(self) -> None:
         """Make ready what is kept beside the frontier, which is open. Raises CrawlError."""
@@ -150,8 +153,14 @@ def _build(crawler: Crawler) -> Machine:
     trapping = trapping_of(configuration, clock, backend, directory)
     fixed, followed = scopes_of(configuration, choices, crawler.spider, private, exclusions)
     intake = _intake(key, followed, fixed, choices, trapping)
+    segment = segment_crawl_of(crawler.spider, choices, identity_of(configuration, choices), directory)
     rules = RulesCache(ROBOTS_PARSED, configuration.product_token)
-    archive = None if jobdir is None else ArchiveThread(archive_of(configuration, jobdir, crawler.settings))
+    further = () if segment is None else (STORE,)
+    archive = (
+        None
+        if jobdir is None
+        else ArchiveThread(archive_of(configuration, jobdir, crawler.settings, further))
+    )
     visiting = visiting_of(configuration, clock, backend, directory, archive, intake)
     focusing = focusing_of(configuration, crawler.spider, backend, directory)
     policies = _policies(crawler, configuration, choices, key, intake, rules, focusing)
@@ -177,6 +186,7 @@ def _build(crawler: Crawler) -> Machine:
         focusing,
         visiting,
         subscribing=subscribing_of(configuration, clock, backend, directory, intake),
+        segment=segment,
     )
 
 
@@ -268,10 +278,11 @@ def _backend_and_clock(
         from webcrawl.sharing import shared_backend
 
         return shared_backend(configuration, choices, crawler, key, seeded.learn)
-    return _own_backend(configuration, choices, directory), Clock()
+    return own_backend(configuration, choices, directory), Clock()
 
 
-def _own_backend(configuration: Configuration, choices: Choices, directory: Path | None) -> Backend:
+def own_backend(configuration: Configuration, choices: Choices, directory: Path | None) -> Backend:
+    """The backend of a crawl that no other process shares."""
     if configuration.frontier_backend == "memory" or directory is None:
         seen = None
         if configuration.frontier_seen == "bloom":
@@ -291,9 +302,8 @@ def _own_backend(configuration: Configuration, choices: Choices, directory: Path
         delay_seconds=configuration.politeness_min_delay,
     )
     identity = {
-        "POLITENESS_KEY": configuration.politeness_key,
         "FRONTIER_SEEN": configuration.frontier_seen,
-        **choices.comparison(),
+        **identity_of(configuration, choices),
     }
     return SqliteBackend(directory, options, identity)
 
@@ -307,14 +317,8 @@ def _policies(
     rules: RulesCache,
     focusing: Focusing | None,
 ) -> Policies:
-    prioritiser = configuration.frontier_prioritiser
     return Policies(
-        order=Order(
-            configuration.frontier_order,  # type: ignore[arg-type]
-            load_object(prioritiser) if prioritiser else None,
-            time.time(),
-            scorer=None if focusing is None else focusing.scorer,
-        ),
+        order=order_of(configuration, None if focusing is None else focusing.scorer),
         draw=Draw(configuration.frontier_bias),
         politeness=politeness_of(configuration),
         health=Health(
@@ -342,6 +346,17 @@ def _policies(
         shared_clocks=choices.shared_clocks,
         # The network is there once the event loop runs.
         locate=lambda host: network_of(crawler).places.locate(host),
+    )
+
+
+def order_of(configuration: Configuration, scorer: Scorer | None = None) -> Order:
+    """The order in which URLs enter their queues from now on."""
+    prioritiser = configuration.frontier_prioritiser
+    return Order(
+        configuration.frontier_order,  # type: ignore[arg-type]
+        load_object(prioritiser) if prioritiser else None,
+        time.time(),
+        scorer=scorer,
     )
 
 

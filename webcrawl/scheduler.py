@@ -257,12 +257,17 @@ class Scheduler:
             entry.traits = flight.lease.entry.traits
         found = flight.outcome.discovered if flight is not None else []
         found.append(entry)
-        if flight is None or len(found) >= GIVEN_AT_ONCE:
+        if flight is None or (len(found) >= GIVEN_AT_ONCE and self.gives_early):
             # Of a callback that gives very many, most are queued before its page is done: once too often,
             # never lost.
             self.frontier.add(list(found))
             found.clear()
         return True
+
+    @property
+    def gives_early(self) -> bool:
+        """Whether what one response brings may be queued before its URL is done, where it is very much."""
+        return self._machine.segment is None
 
     async def add_seeds(self, entries: list[UrlEntry]) -> bool:
         """Queue many URLs at once and wait until they are durable. False: they cannot become so.
@@ -328,6 +333,8 @@ class Scheduler:
                 self._machine.focusing.settled(flight.lease.entry, flight.outcome)
             if self._machine.visiting is not None:
                 self._machine.visiting.landed(flight)
+            if self._machine.segment is not None:
+                self._machine.segment.keep(flight.outcome)
             self.frontier.settle(flight.lease, flight.outcome)
         except Exception:
             # A fault of ours must cost this URL, not the slot it came through.

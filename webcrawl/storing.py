@@ -11,6 +11,8 @@ from webcrawl.archive.remote import RemoteArchive
 from webcrawl.configuration import SETTINGS, Configuration
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from scrapy.settings import BaseSettings
 
     from webcrawl.jobdir import Jobdir
@@ -20,8 +22,11 @@ LINK_LOG = "webcrawl.linklog.log.LinkLog"
 _OURS = {item.name: item.field_name for item in SETTINGS}
 
 
-def archive_of(configuration: Configuration, jobdir: Jobdir, settings: BaseSettings) -> RemoteArchive:
-    """The archive of the crawl in ``jobdir``, not opened yet."""
+def archive_of(
+    configuration: Configuration, jobdir: Jobdir, settings: BaseSettings, further: Sequence[str] = ()
+) -> RemoteArchive:
+    """The archive of the crawl in ``jobdir``, not opened yet. ``further``: import paths of stores that no setting
+    names."""
     info = {
         "software": f"webcrawl/{__version__}",
         "robots": "obey (RFC 9309)",
@@ -41,7 +46,10 @@ def archive_of(configuration: Configuration, jobdir: Jobdir, settings: BaseSetti
         upload_keep=configuration.warc_upload_keep,
         level=configuration.warc_compression_level,
         log_roll_bytes=configuration.fetch_log_roll_bytes,
-        stores=[(path, store_settings(path, configuration, settings)) for path in stores_of(configuration)],
+        stores=[
+            (path, store_settings(path, configuration, settings))
+            for path in (*stores_of(configuration), *further)
+        ],
         info=info,
     )
 

@@ -71,7 +71,7 @@ def row_of(entry: Entry, *, links: bool = True, fields: bool = True) -> tuple[An
     rows = None if packed is None else (len(packed), packed.columns)
     found = dict(entry.fields) if fields else {}
     if capture is None:
-        return said, None, earlier, rows, found
+        return said, None, earlier, rows, found, tuple(entry.found)
     kept = (
         *(
             capture.url,
@@ -89,12 +89,14 @@ def row_of(entry: Entry, *, links: bool = True, fields: bool = True) -> tuple[An
             capture.resource_type,
         ),
     )
-    return said, kept, earlier, rows, found
+    return said, kept, earlier, rows, found, tuple(entry.found)
 
 
 def entry_of(row: tuple[Any, ...]) -> Entry:
     """The entry that ``row_of`` was given."""
-    said, kept, earlier, links, fields = row
+    said, kept, earlier, links, fields, found = row
     capture = None if kept is None else Capture(*kept)
     rows = () if links is None else LinkColumns(*links)
-    return Entry(FetchRecord(*said), capture, None if earlier is None else Revisit(*earlier), rows, fields)
+    return Entry(
+        FetchRecord(*said), capture, None if earlier is None else Revisit(*earlier), rows, fields, found
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -10,10 +11,12 @@ from webcrawl.choices import wrong_files
 from webcrawl.configuration.focus import focus
 from webcrawl.configuration.vocabulary import nearest
 from webcrawl.contact import contact_problem
+from webcrawl.crawls.local import FRONTIER
 from webcrawl.errors import Problem
 from webcrawl.scope.allow import AllowRule, PatternError
 from webcrawl.scope.exclusion import ExclusionError, ExclusionList
 from webcrawl.scope.whitelist import WhitelistError, whitelist_of
+from webcrawl.segments.files import COPY
 from webcrawl.urls.seeds import BadSeed, Seed, SeedsError, read_seeds
 
 if TYPE_CHECKING:
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from webcrawl.configuration import Configuration
 
 BROAD = "broad"
-BROAD_ARGUMENTS = ("seeds", "allow", "domains", "focus", "mode")
+BROAD_ARGUMENTS = ("seeds", "allow", "domains", "focus", "mode", "segment")
 MODES = ("once", "continuous")
 STANDARD_INPUT = "-"
 
@@ -55,6 +58,9 @@ def check_arguments(
         yield Problem("-a focus", why)
     if "mode" in given and given["mode"] not in MODES:
         yield Problem("-a mode", f"must be {' or '.join(MODES)}, not {given['mode']!r}")
+    if given.get("segment"):
+        yield from _segment(given, configuration)
+        return
     if not given.get("seeds") and not given.get("domains") and not resuming:
         yield Problem("", "nothing to crawl; give -a seeds=FILE, -a seeds=URL or -a domains=FILE")
         return
@@ -92,6 +98,29 @@ def _places(given: Mapping[str, str], configuration: Configuration) -> Iterator[
         except (SeedsError, WhitelistError) as error:
             problems[name] = Problem(f"-a {name}", str(error))
     yield from problems.values()
+
+
+def _segment(given: Mapping[str, str], configuration: Configuration) -> Iterator[Problem]:
+    """Problems of a segment. Whether its lines can be read and a contact is needed shows when it is read."""
+    path = Path(given["segment"])
+    for name in ("seeds", "domains"):
+        if given.get(name):
+            yield Problem(f"-a {name}", "a crawl of a segment has its URLs from there; leave it out")
+    if (given.get("mode") or configuration.crawl_mode) == "continuous":
+        yield Problem("-a mode", "a crawl of a segment visits its URLs once; leave continuous out")
+    if configuration.frontier_seen == "bloom":
+        yield Problem("-a segment", "needs FRONTIER_SEEN=exact: a Bloom filter cannot say what was fetched")
+    if configuration.frontier_backend != "sqlite":
+        yield Problem("-a segment", f"needs FRONTIER_BACKEND=sqlite, not {configuration.frontier_backend}")
+    try:
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        yield Problem("-a segment", f"{path} cannot be read: {error.strerror or error}")
+        return
+    jobdir = configuration.jobdir
+    if jobdir is not None and (jobdir / FRONTIER).exists() and not (jobdir / COPY).exists():
+        yield Problem("-a segment", f"{jobdir} is the crawl of no segment; give another JOBDIR")
 
 
 def _contact(hosts: Iterator[str], configuration: Configuration) -> Iterator[Problem]:

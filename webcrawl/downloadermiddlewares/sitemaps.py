@@ -149,7 +149,7 @@ class SitemapMiddleware:
                 if url is not None:
                     level = LATER if visit.sitemaps else entry.level
                     visit.sitemaps += self._add_sitemap(flight, url, level, entry.depth + 1)
-        if len(found) >= GIVEN_AT_ONCE:
+        if len(found) >= GIVEN_AT_ONCE and flight.scheduler.gives_early:
             # Queued before their sitemap is done: once too often after a crash, never lost.
             flight.scheduler.frontier.add(list(found))
             found.clear()

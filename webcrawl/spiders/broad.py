@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 class BroadSpider(Spider):
     """``-a seeds=FILE|URL[,URL...]|-``, ``-a allow=REGEX``, ``-a domains=FILE|NAME[,NAME...]``, ``-a focus=WHAT``,
-    ``-a mode=once|continuous``."""
+    ``-a mode=once|continuous``; or ``-a segment=FILE``."""
 
     name = "broad"
     # The fast path needs none of Scrapy's: each wraps the output of every page in a generator of its own. What a
@@ -54,6 +54,7 @@ class BroadSpider(Spider):
         domains: str | None = None,
         focus: str | None = None,
         mode: str | None = None,
+        segment: str | None = None,
     ) -> None:
         super().__init__()
         self.seeds = seeds
@@ -61,6 +62,7 @@ class BroadSpider(Spider):
         self.domains = domains
         self.focus = focus
         self.mode = mode
+        self.segment = segment
         self._extractor = Extractor()
 
     @classmethod
@@ -72,7 +74,11 @@ class BroadSpider(Spider):
     async def start(self) -> AsyncIterator[Any]:
         scheduler: object = self.crawler.engine.scheduler
         if isinstance(scheduler, Scheduler):
-            await Seeding(machine_of(self.crawler), scheduler, self.seeds, self.domains).run()
+            machine = machine_of(self.crawler)
+            if machine.segment is not None:
+                await machine.segment.queue_all(machine, scheduler)
+            else:
+                await Seeding(machine, scheduler, self.seeds, self.domains).run()
         for nothing in list[Any]():  # an asynchronous generator, as Scrapy wants it
             yield nothing
 

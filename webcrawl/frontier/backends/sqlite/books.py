@@ -12,7 +12,8 @@ from webcrawl.frontier.backends.sqlite.standing import looking_at
 from webcrawl.frontier.records import State, UrlEntry
 
 _QUEUED = (
-    "SELECT url, key, fingerprint, -rank, position, depth, via, kind, redirects, attempts, repeat "
+    "SELECT url, key, fingerprint, -rank, position, depth, via, kind, redirects, attempts, repeat, payload, "
+    "listed, traits "
     "FROM hosts JOIN queue ON host_id = id WHERE hosts.queued > 0 AND kind != 'robots' "
     "ORDER BY host_id, rank, position"
 )
@@ -38,9 +39,8 @@ class SqliteBooks:
 
     def queued(self) -> Iterator[UrlEntry]:
         for row in self._ask(_QUEUED):
-            *values, repeat = row
-            entry = UrlEntry(*values)
-            entry.repeat = bool(repeat)
+            entry = UrlEntry(*row)
+            entry.repeat = bool(entry.repeat)
             yield entry
 
     def known(self, key: str, fingerprints: Sequence[int]) -> Mapping[int, Known]:
