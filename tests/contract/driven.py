@@ -27,7 +27,7 @@ from webcrawl.frontier.seen import Seen
 from webcrawl.hosts.record import HostRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Sequence
     from pathlib import Path
 
     from webcrawl.frontier.backend import (
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         Counts,
         Idle,
         Loaded,
+        Move,
     )
     from webcrawl.frontier.queue_head import Place
 
@@ -130,8 +131,13 @@ class Driven(ABC):
         """Put a new backend, not opened yet, before what a kill -9 at this moment would have left."""
 
     @abstractmethod
-    def listen(self, heard: Callable[[Batch, Committed], None]) -> None:
-        """Have ``heard`` called in the moment in which a commit is carried out, before anybody else knows."""
+    def listen(
+        self,
+        heard: Callable[[Batch, Committed], None],
+        moved: Callable[[list[Move]], None] = lambda moves: None,
+    ) -> None:
+        """Have ``heard`` called in the moment in which a commit is carried out, before anybody else knows, and
+        ``moved`` with what was moved."""
 
     @abstractmethod
     def counts_now(self) -> Counts:
@@ -192,8 +198,22 @@ class DrivenMemory(Driven):
     def survive(self) -> None:
         """The object is what is left of itself."""
 
-    def listen(self, heard: Callable[[Batch, Committed], None]) -> None:
-        carry_out = partial(MemoryBackend.commit, self.backend)
+    def listen(
+        self,
+        heard: Callable[[Batch, Committed], None],
+        moved: Callable[[list[Move]], None] = lambda moves: None,
+    ) -> None:
+        carry_out, move = (
+            partial(MemoryBackend.commit, self.backend),
+            partial(MemoryBackend.move, self.backend),
+        )
+
+        async def moving(moves: Sequence[Move]) -> list[Move]:
+            done = await move(moves)
+            moved(done)
+            return done
+
+        self.backend.move = moving
 
         async def commit(batch: Batch) -> Committed:
             committed = await carry_out(batch)
@@ -275,8 +295,22 @@ class DrivenSqlite(Driven):
         self.directory = directory
         self.backend = self._made()
 
-    def listen(self, heard: Callable[[Batch, Committed], None]) -> None:
-        carry_out = partial(SqliteBackend._commit, self.backend)
+    def listen(
+        self,
+        heard: Callable[[Batch, Committed], None],
+        moved: Callable[[list[Move]], None] = lambda moves: None,
+    ) -> None:
+        carry_out, move = (
+            partial(SqliteBackend._commit, self.backend),
+            partial(SqliteBackend._move, self.backend),
+        )
+
+        def moving(moves: Sequence[Move]) -> list[Move]:
+            done = move(moves)
+            moved(done)
+            return done
+
+        self.backend._move = moving
 
         def commit(batch: Batch) -> Committed:
             committed = carry_out(batch)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from redis import RedisCluster
 
-    from webcrawl.frontier.backend import Activated, Batch, Committed
+    from webcrawl.frontier.backend import Activated, Batch, Committed, Move
 
 LEASE_SECONDS = 1e6
 """Longer than any test lets time pass."""
@@ -118,7 +118,11 @@ class DrivenRedis(Driven):
         self._left.append(self.backend)
         self.backend = self.made()
 
-    def listen(self, heard: Callable[[Batch, Committed], None]) -> None:
+    def listen(
+        self,
+        heard: Callable[[Batch, Committed], None],
+        moved: Callable[[list[Move]], None] = lambda moves: None,
+    ) -> None:
         carry_out = partial(RedisBackend.commit, self.backend)
 
         async def commit(batch: Batch) -> Committed:

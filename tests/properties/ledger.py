@@ -13,7 +13,7 @@ from webcrawl.frontier.records import Kind, State, UrlEntry
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webcrawl.frontier.backend import Batch, Committed, Settled
+    from webcrawl.frontier.backend import Batch, Committed, Move, Settled
     from webcrawl.hosts.record import RobotsRecord
 
 Where = tuple[str, Place]
@@ -54,6 +54,15 @@ class Ledger:
         assert committed.total_queued == len(self.queue)
         left = sorted(where(entry) for entry in queued if where(entry) in self.queue)
         assert sorted(where(entry) for entry in committed.queued) == left
+
+    def moved(self, moves: list[Move], leased: set[Where]) -> None:
+        """URLs were given other levels."""
+        for move in moves:
+            assert where(move.entry) not in leased, f"{move.entry.url} was moved while it is fetched"
+            entry = self.queue.pop(where(move.entry))
+            assert entry.url == move.entry.url
+            assert where(move.moved()) not in self.queue, "two URLs have one place"
+            self.queue[where(move.moved())] = move.moved()
 
     def known(self, entry: UrlEntry) -> bool:
         return entry.fingerprint in self.states

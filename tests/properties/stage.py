@@ -16,7 +16,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webcrawl.archive.capture import Entry
-    from webcrawl.frontier.backend import Activated, Backend, Batch, Committed, Counts, Idle, Loaded
+    from webcrawl.frontier.backend import (
+        Activated,
+        Backend,
+        Batch,
+        Committed,
+        Counts,
+        Idle,
+        Loaded,
+        Move,
+        Spot,
+        Walked,
+    )
     from webcrawl.frontier.draw import Draw
     from webcrawl.frontier.queue_head import Place
     from webcrawl.frontier.records import State
@@ -148,6 +159,16 @@ class Slow:
         loaded = await self._do(lambda: self._backend.load(key, after, count), writes=False)
         await asyncio.sleep(0)
         return loaded
+
+    async def walk(self, spot: Spot | None, count: int) -> Walked:
+        walked = await self._do(lambda: self._backend.walk(spot, count), writes=False)
+        await asyncio.sleep(0)
+        return walked
+
+    async def move(self, moves: Sequence[Move]) -> list[Move]:
+        moved = await self._do(lambda: self._backend.move(moves))
+        await asyncio.sleep(0)
+        return moved
 
     async def commit(self, batch: Batch) -> Committed:
         committed = await self._do(lambda: self._backend.commit(batch))

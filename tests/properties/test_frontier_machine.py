@@ -12,6 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -31,6 +32,7 @@ from tests.properties.ledger import Ledger, where
 from tests.properties.stage import AtOnce, Clock, Disk, Loop, Slow
 from tests.properties.world import HOSTS, PAGE_ANSWERS, ROBOTS_ANSWERS, Answer, Flight, World, key_of, page
 from webcrawl.archive.capture import Entry, FetchRecord
+from webcrawl.errors import StorageFull
 from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.lease import Result
@@ -42,7 +44,9 @@ from webcrawl.hosts.politeness import Model, Politeness
 from webcrawl.hosts.robots_rules import RulesCache
 
 if TYPE_CHECKING:
-    from webcrawl.frontier.backend import Batch, Committed
+    from collections.abc import Sequence
+
+    from webcrawl.frontier.backend import Batch, Committed, Move
 
 HEAD = 4
 """How many entries travel at a time here, so that queues of a few URLs are long ones."""
@@ -53,6 +57,18 @@ DELAYS = st.sampled_from([0.5, 5.0, 5.0, 31.0, 70.0, 700.0, 4000.0])
 STEPS_TO_THE_END = 600
 WELL = Answer(200)
 NONE = Answer(404)
+
+
+class Whim:
+    """A scorer that thinks otherwise each time."""
+
+    def __init__(self) -> None:
+        self.version = 1
+
+    def levels(self, entries: Sequence[UrlEntry]) -> list[int | None]:
+        """A few levels; of every third URL it has no opinion."""
+        scores = [crc32(f"{entry.url} {self.version}".encode()) for entry in entries]
+        return [None if score % 3 == 0 else score % 5 - 2 for score in scores]
 
 
 class Play(RuleBasedStateMachine):
@@ -68,6 +84,8 @@ class Play(RuleBasedStateMachine):
         dry_max=st.integers(0, 2),
         blocked_max=st.sampled_from([2, 100]),
         queue_max=st.sampled_from([0, 0, 0, 5]),
+        scored=st.booleans(),
+        best_first=st.sampled_from([None, None, 0.0, 0.3]),
         first=LINKS,
     )
     def begin(
@@ -79,12 +97,15 @@ class Play(RuleBasedStateMachine):
         dry_max: int,
         blocked_max: int,
         queue_max: int,
+        scored: bool,
+        best_first: float | None,
         first: list,
     ) -> None:
         self.loop, self.clock, self.disk = Loop(), Clock(NOW), Disk()
         self.folder = Path(tempfile.mkdtemp())
         self.driven = make(self.kind, self.loop, self.folder, queue_max=queue_max, delay_seconds=5.0)
         self.order, self.model, self.lives = order, model, 0
+        self.scorer, self.best_first = Whim() if scored else None, best_first
         self.limits = Limits(open_max, active_max, dry_max, blocked_max, 40.0, commit_interval_seconds=0.0)
         self.ledger = Ledger(queue_max, lambda entry, rule: self.world.refused(entry, rule))
         self.world = World(self.policies(), self.ledger, open_max)
@@ -100,7 +121,8 @@ class Play(RuleBasedStateMachine):
 
     def policies(self) -> Policies:
         return Policies(
-            order=Order(self.order, None, self.clock.now, seed=self.lives),
+            order=Order(self.order, None, self.clock.now, seed=self.lives, scorer=self.scorer),
+            best_first=self.best_first,
             draw=Draw(2.0, seed=1),
             politeness=Politeness(self.model, 5.0, 50.0, 2.0, crawl_delay_max=300.0),
             health=Health(failures_to_park=2, park_seconds=60.0, park_max_seconds=500.0, parks_to_give_up=1),
@@ -115,7 +137,7 @@ class Play(RuleBasedStateMachine):
         if isinstance(self.driven, DrivenSqlite):
             self.driven.backend._thread.shutdown()
             self.driven.backend._thread = AtOnce()
-        self.driven.listen(self.heard)
+        self.driven.listen(self.heard, self.moved)
         self.frontier = Frontier(
             Slow(self.driven.backend, self.disk),
             self.disk,
@@ -138,6 +160,11 @@ class Play(RuleBasedStateMachine):
                 assert leased is not settled.entry or id(entry) in archived, "settled before its page is kept"
         self.ledger.committed(batch, committed)
 
+    def moved(self, moves: list[Move]) -> None:
+        """Nothing that is fetched is moved."""
+        leased = {where(flight.lease.entry) for flight in self.world.flights.values()}
+        self.ledger.moved(moves, leased)
+
     def woken(self) -> None:
         self.awake = True
 
@@ -148,6 +175,19 @@ class Play(RuleBasedStateMachine):
         entries = [page(*words) for words in links]
         self.promised += entries
         self.loop.call(self.frontier.add, entries)
+
+    @precondition(lambda self: self.scorer and not self.frontier.reordering._tasks)
+    @rule()
+    def think_otherwise(self) -> None:
+        """What is queued is scored again in the background."""
+        self.scorer.version += 1
+        self.loop.call(self.frontier.reordering._tasks.start, self.walking())
+
+    async def walking(self) -> None:
+        try:
+            await self.frontier.reordering.walk()
+        except StorageFull:
+            assert self.disk.full
 
     @rule(seconds=DELAYS)
     def wait(self, seconds: float) -> None:
@@ -419,6 +459,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Queues travel a few URLs at a time, and a full disk is tried again at once."""
     for module in ("active_key", "active_keys", "frontier", "backends.memory", "backends.sqlite.backend"):
         monkeypatch.setattr(f"webcrawl.frontier.{module}.HEAD", HEAD)
+    monkeypatch.setattr("webcrawl.frontier.reordering.STRETCH", 3)
     monkeypatch.setattr("webcrawl.frontier.patience.RETRY_SECONDS", 0.0)
     monkeypatch.setattr("webcrawl.frontier.policies.GROUP_LEAST", 2)
 

@@ -89,6 +89,11 @@ class ActiveKey:
     def key(self) -> str:
         return self.record.key
 
+    @property
+    def level(self) -> int:
+        """That of what it gives next."""
+        return robots_desk.LEVEL if self.hops else self.head.level
+
     def loaded(self, loaded: Loaded) -> None:
         self._know(loaded.robots)
         self.head.loaded(loaded.entries, loaded.more)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from operator import attrgetter
 from typing import Any
 
 from webcrawl.frontier.active_key import ActiveKey, Want
 from webcrawl.frontier.backend import HEAD, Backend, Counts, Idle
+from webcrawl.frontier.best_first import BestFirst
+from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.heap import KeyHeap
 from webcrawl.frontier.patience import Patience
 from webcrawl.frontier.policies import Limits, Policies
@@ -19,6 +24,11 @@ from webcrawl.hosts.record import RobotsRecord
 
 LONG_SECONDS = 30.0
 """A key that waits longer than this, and not because of its delay, is parked."""
+
+
+BETTER_SECONDS = 1.0
+EXCHANGED = 100
+"""Best first: how often keys are looked for that are better than active ones, and how many become so at most."""
 
 
 class ActiveKeys:
@@ -56,7 +66,13 @@ class ActiveKeys:
         self._turns = turns
         turns.turned_away = lambda active: self._release([active])
         self._keys: dict[str, ActiveKey] = {}
-        self._heap = KeyHeap()
+        share = policies.best_first
+        self._best = None if share is None else BestFirst(lambda key: self._keys[key].level, share)
+        self._heap: KeyHeap | BestFirst = KeyHeap() if self._best is None else self._best
+        self._better_at = 0.0
+        """When it is looked next for idle keys with better URLs than those of ready ones."""
+        self._moves = 0
+        """Moves that are under way: URLs that may be in no queue that is known here."""
         self._dry: dict[str, None] = {}
         self._tasks = Tasks(broken, changed)
         self._activating = False
@@ -80,6 +96,8 @@ class ActiveKeys:
         """The key whose turn it is, taken out of the heap; None when no key's time has come. ``room``: how many may
         be fetched from now: no more than these ask for the clocks that they share."""
         turns = self._turns
+        if self._best is not None and now >= self._better_at:
+            self._look_for_better(now)
         turns.advance(now)
         while (active := turns.pop_granted()) is not None:
             if not active.hold.is_over():
@@ -104,7 +122,7 @@ class ActiveKeys:
         """Whether no key has a URL that can be had within the crawl's patience. Looks for more if that is
         unknown.
         """
-        if self._tasks or len(self._heap) or self._turns:
+        if self._tasks or len(self._heap) or self._turns or self._moves:
             return False
         if self._idle is None:
             self.activate(1)
@@ -150,6 +168,17 @@ class ActiveKeys:
         """What is known of idle keys may be out of date."""
         self._idle = None
 
+    @contextmanager
+    def moving(self) -> Iterator[None]:
+        """URLs are on their way from one place in their queue to another: the crawl is not over meanwhile."""
+        self._moves += 1
+        try:
+            yield
+        finally:
+            self._moves -= 1
+            self._idle = None
+            self._changed()
+
     def refresh(self, share: int | None) -> None:
         """What was idle may be so no more, and the other way round. ``share``: see ``Pulse``."""
         self._idle = None
@@ -170,6 +199,8 @@ class ActiveKeys:
         if active.open or active.asking or active.claiming or active.head.loading:
             return
         if key in self._heap or self._keys.get(key) is not active:
+            if self._best is not None:
+                self._best.raised(key)
             return
         if record.given_up:
             self._release([active])
@@ -287,7 +318,7 @@ class ActiveKeys:
         if self._activating or room <= 0 or not self._idle_may_be_ready():
             return
         self._activating = True
-        self._tasks.start(self._activate(min(room, max(16, wanted))))
+        self._tasks.start(self._activate(min(room, max(16, wanted)), self._policies.draw))
 
     def _room(self) -> int:
         """How many more keys we may have."""
@@ -303,11 +334,32 @@ class ActiveKeys:
         now = self._clock()
         return any(at is not None and at <= now for at in (self._idle.at, self._idle.parked_at))
 
-    async def _activate(self, count: int) -> None:
+    def _look_for_better(self, now: float) -> None:
+        """Best first: keys with better URLs become active although others are ready, in the place of the worst if
+        there is no room."""
+        self._better_at = now + BETTER_SECONDS
+        if self._room() > 0:
+            self.activate(EXCHANGED)
+        elif not self._activating and self._idle_may_be_ready():
+            waiting = (
+                active for key, active in self._keys.items() if key in self._heap and not active.unsettled
+            )
+            worst = heapq.nsmallest(EXCHANGED, waiting, key=attrgetter("level"))
+            if worst:
+                self._activating = True
+                self._tasks.start(self._exchange(worst))
+
+    async def _exchange(self, worst: list[ActiveKey]) -> None:
+        before = len(self._keys)
+        await self._activate(len(worst), self._policies.draw.above(worst[-1].level))
+        gained = max(len(self._keys) - before, 0)
+        self._release([active for active in worst[:gained] if active.key in self._heap])
+
+    async def _activate(self, count: int, draw: Draw) -> None:
         try:
             self._idle = Idle(None, None)
             activated = await self._patience.insist(
-                lambda: self._backend.activate(count, self._clock(), self._policies.draw)
+                lambda: self._backend.activate(count, self._clock(), draw)
             )
             for one in activated:
                 active = ActiveKey(one)

@@ -19,10 +19,10 @@ when another holds the key by now; what was discovered is always taken.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from webcrawl.contents.seen import ContentStore
 from webcrawl.frontier.claims import ClockStore
@@ -133,6 +133,40 @@ class Idle:
     """Active keys, ours or those of others, have URLs: there may be more work later, wherever it comes from."""
 
 
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A queued entry that is to have another level. Its position stays."""
+
+    entry: UrlEntry
+    """As it stands in its queue."""
+    level: int
+    fence: int | None = None
+    """Of its key, which is active here (0 where no other process could hold it); None: it is active for nobody."""
+
+    @property
+    def place(self) -> Place:
+        """Where it is to stand."""
+        return (-self.level, self.entry.position)
+
+    def moved(self) -> UrlEntry:
+        """The entry as it stands then."""
+        return replace(self.entry, level=self.level)
+
+
+Spot = tuple[Any, ...]
+"""How far a walk has come; what is in it only the backend knows."""
+
+
+@dataclass(slots=True)
+class Walked:
+    """A stretch of all queues."""
+
+    entries: list[UrlEntry]
+    """Those of one key together, in their order."""
+    spot: Spot | None
+    """Where to go on, None at the end."""
+
+
 class Command(StrEnum):
     """What the operator wants of a crawl that several processes share."""
 
@@ -201,6 +235,22 @@ class Backend(Protocol):
 
     async def load(self, key: str, after: Place | None, count: int) -> Loaded:
         """The next ``count`` entries behind ``after`` (None: from the start) in the queue of an active key."""
+        ...
+
+    async def walk(self, spot: Spot | None, count: int) -> Walked:
+        """The next some ``count`` entries of all queues, key by key, from ``spot`` on (None: from the start).
+
+        What is queued from the begin of a walk to its end and is not moved comes at least once. Where several
+        processes share the crawl, each has what it holds, and of what nobody holds its part.
+        """
+        ...
+
+    async def move(self, moves: Sequence[Move]) -> list[Move]:
+        """Give queued entries other levels: those that stand where they are said to, in a key that is held as it is
+        said to be, and that nobody fetches. Returns those that were moved; the others stay as they are.
+
+        :raises webcrawl.errors.StorageFull: some of them may have been moved
+        """
         ...
 
     async def commit(self, batch: Batch) -> Committed:

@@ -23,6 +23,10 @@ class Draw:
         self._bias = bias
         self._random = random.Random(seed)
 
+    def above(self, level: int) -> Draw:
+        """The same draw, of none but higher levels."""
+        return _Above(self, level)
+
     def spread(self, levels: Sequence[int], count: int) -> dict[int, int]:
         """How many of ``count`` keys to take from each of ``levels``; levels that get none are left out."""
         if not levels or count <= 0:
@@ -35,3 +39,12 @@ class Draw:
         for level in self._random.choices(ordered, weights, k=count):
             taken[level] = taken.get(level, 0) + 1
         return taken
+
+
+class _Above(Draw):
+    def __init__(self, draw: Draw, level: int) -> None:
+        self._draw = draw
+        self._level = level
+
+    def spread(self, levels: Sequence[int], count: int) -> dict[int, int]:
+        return self._draw.spread([level for level in levels if level > self._level], count)

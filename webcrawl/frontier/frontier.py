@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from webcrawl.frontier import robots_desk
@@ -28,26 +27,21 @@ from webcrawl.frontier.backend import (
 from webcrawl.frontier.backlog import Backlog
 from webcrawl.frontier.claims import ClockStore, OwnClocks
 from webcrawl.frontier.committer import Change, Committer, Store
-from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
+from webcrawl.frontier.lease import Ending, Lease, Outcome
 from webcrawl.frontier.membership import Membership
 from webcrawl.frontier.patience import Patience
 from webcrawl.frontier.policies import BUSY_STATUSES, Limits, Policies
 from webcrawl.frontier.records import Kind, State, UrlEntry
+from webcrawl.frontier.reordering import Reordering
 from webcrawl.frontier.tally import Snapshot, Tally
 from webcrawl.frontier.turns import Turns
+from webcrawl.frontier.verdicts import verdict
 from webcrawl.hosts.health import HOST_FAILURES
 from webcrawl.hosts.record import RobotsRecord
 
 _T = TypeVar("_T")
 
 logger = logging.getLogger(__name__)
-
-_STATES = {
-    Result.FETCHED: State.DONE,
-    Result.REDIRECTED: State.DONE,
-    Result.FAILED: State.FAILED,
-    Result.REFUSED: State.REFUSED,
-}
 
 
 class Frontier:
@@ -99,6 +93,11 @@ class Frontier:
             self._turns,
         )
         self.has_work = self._keys.has_work
+        self.reordering: Reordering | None = None
+        if policies.order.scorer is not None:
+            self.reordering = Reordering(
+                policies.order, backend, self._keys, self._committer.drain, broken, limits.reordering_share
+            )
         self._unsettled: dict[int, Lease] = {}
         self._lease_ids = itertools.count(1)
         self._closing = False
@@ -117,11 +116,15 @@ class Frontier:
         self._turns.begin(self._keys.counts)
         if self._membership is not None:
             self._membership.begin()
+        if self.reordering is not None and self._limits.reordering_share > 0:
+            self.reordering.begin()
         return self._keys.counts
 
     async def close(self) -> None:
         """Make everything durable and give all keys back; open leases are forgotten, their URLs stay queued."""
         self._closing = True
+        if self.reordering is not None:
+            await self.reordering.end()
         await self._committer.drain()
         await self._turns.close()
         await self._keys.close()
@@ -236,8 +239,7 @@ class Frontier:
         return lease
 
     def _settle_refused(self, active: ActiveKey, entry: UrlEntry, rule: str) -> None:
-        self.tally.refusals += 1
-        self.tally.refused_by_rule[rule] += 1
+        self.tally.refused(rule)
         self._policies.refused(entry)
         settled = Settled(entry, State.REFUSED, rule, fence=active.record.fence)
         self._committer.add(Change(settled=[settled], then=lambda: active.head.gone(entry)))
@@ -291,38 +293,15 @@ class Frontier:
         if outcome.robots is not None:
             self._take_robots(lease, outcome.robots, change)
         if robots_desk.is_stored(entry):
-            verdict = self._verdict(entry, outcome)
-            verdict.fence = lease.fence
-            change.settled.append(verdict)
+            settled = verdict(entry, outcome, self._policies, self.tally)
+            settled.fence = lease.fence
+            change.settled.append(settled)
         self._committer.add(change)
 
     def _holding(self, lease: Lease) -> ActiveKey | None:
         """The key of a lease, if it is held as it was then. What comes of another time must not touch it."""
         active = self._keys.get(lease.entry.key)
         return active if active is not None and active.record.fence == lease.fence else None
-
-    def _verdict(self, entry: UrlEntry, outcome: Outcome) -> Settled:
-        """The state a URL ends in, or its next attempt."""
-        result = outcome.result
-        if result is Result.ABANDONED:
-            return Settled(entry, State.QUEUED, again=self._again(entry, entry.attempts))
-        if result is Result.RETRY and entry.attempts < self._policies.retry_times:
-            self.tally.retries += 1
-            return Settled(entry, State.QUEUED, again=self._again(entry, entry.attempts + 1))
-        if result is Result.RETRY:
-            result = Result.FAILED
-        if result is Result.FAILED:
-            self.tally.failures += 1
-        elif result is Result.REDIRECTED:
-            self.tally.redirects += 1
-        elif result is Result.REFUSED:
-            self.tally.refusals += 1
-            self.tally.refused_by_rule[outcome.rule or "other"] += 1
-        return Settled(entry, _STATES[result], outcome.rule)
-
-    def _again(self, entry: UrlEntry, attempts: int) -> UrlEntry:
-        again = replace(entry, position=0, attempts=attempts)
-        return self._policies.order.place_again(again)
 
     def _take_robots(self, lease: Lease, reply: robots_desk.RobotsReply, change: Change) -> None:
         """A robots.txt was answered: its origin's record, or the next hop of a redirect."""

@@ -61,6 +61,9 @@ class Policies:
     retry_times: int = 2
     pages_per_key_max: int = 0
     """Fetches of a key after which what is left in its queue is refused; 0 for no limit."""
+    best_first: float | None = None
+    """None: of ready keys the one comes first whose time came first. Else the one whose first URL has the highest
+    level, but for this share of turns, 0 to 1, in which it is any of them."""
     shared_clocks: SharedClocks = NO_SHARED_CLOCKS
     locate: Locate = at_no_address
     """Asked where an address has a clock."""
@@ -90,6 +93,9 @@ class Limits:
     """When nothing is left but parked keys, the crawl waits for the first of them at most so long."""
     commit_interval_seconds: float = 0.02
     """How long what has ended waits for more to become durable with it."""
+
+    reordering_share: float = 0.0
+    """Of the time that re-ordering may take in the background, at most 1; 0 for none, but what is asked for."""
 
     @property
     def group_max(self) -> int:

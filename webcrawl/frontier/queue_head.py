@@ -12,6 +12,10 @@ Place = tuple[int, int]
 """
 
 
+EVERYTHING: Place = (-(1 << 47), 0)
+"""A place before all others: no level is so high."""
+
+
 def place_of(entry: UrlEntry) -> Place:
     return (-entry.level, entry.position)
 
@@ -46,6 +50,13 @@ class QueueHead:
     def __bool__(self) -> bool:
         return self._next < len(self._entries)
 
+    @property
+    def level(self) -> int:
+        """That of the first entry; of the first that a load will bring, at most, when there is none."""
+        if self:
+            return self._entries[self._next].level
+        return -self.tail[0] if self.tail is not None else 0
+
     def take(self) -> UrlEntry:
         """Take the first entry; IndexError when there is none."""
         entry = self._entries[self._next]
@@ -66,8 +77,18 @@ class QueueHead:
             else:
                 self.more = True
 
+    def withhold(self, place: Place) -> bool:
+        """Let no entry at ``place`` be taken until ``gone`` is said of it; False when one is out already."""
+        if place in self._out:
+            return False
+        index = self._index(place)
+        if index < len(self._entries) and place_of(self._entries[index]) == place:
+            del self._entries[index]
+        self._out.add(place)
+        return True
+
     def gone(self, entry: UrlEntry) -> None:
-        """An entry that was taken is no longer in its queue."""
+        """An entry that was taken or withheld is no longer in its queue."""
         (self._gone.add if self.loading else self._out.discard)(place_of(entry))
 
     def is_before(self, place: Place) -> bool:

@@ -12,7 +12,7 @@ from webcrawl.frontier.backends.memory import MemoryBackend
 from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
-from webcrawl.frontier.order import Order
+from webcrawl.frontier.order import Order, Scorer
 from webcrawl.frontier.policies import Limits, Policies, RobotsPolicy
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.frontier.robots_desk import RobotsReply
@@ -29,7 +29,15 @@ DELAY = 5.0
 class SmallCrawl:
     """Hosts of one domain share a key, and each is owed five seconds."""
 
-    def __init__(self, *, admit: Callable[[UrlEntry], str | None] | None = None, **limits: Any) -> None:
+    def __init__(
+        self,
+        *,
+        admit: Callable[[UrlEntry], str | None] | None = None,
+        scorer: Scorer | None = None,
+        best_first: float | None = None,
+        **limits: Any,
+    ) -> None:
+        self.scorer, self.best_first = scorer, best_first
         self.loop, self.clock, self.disk = Loop(), Clock(NOW), Disk()
         self.backend = MemoryBackend(delay_seconds=DELAY)
         self.limits = Limits(**limits, commit_interval_seconds=0.0)
@@ -53,7 +61,8 @@ class SmallCrawl:
 
     def policies(self) -> Policies:
         return Policies(
-            order=Order("breadth_first", None, self.clock.now),
+            order=Order("breadth_first", None, self.clock.now, scorer=self.scorer),
+            best_first=self.best_first,
             draw=Draw(2.0, seed=1),
             politeness=Politeness("fixed", DELAY, 50.0, 0.0, crawl_delay_max=300.0),
             health=Health(failures_to_park=2, park_seconds=60.0),

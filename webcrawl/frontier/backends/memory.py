@@ -7,7 +7,7 @@ memory and need no resume.
 from __future__ import annotations
 
 import copy
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +21,10 @@ from webcrawl.frontier.backend import (
     Counts,
     Idle,
     Loaded,
+    Move,
     Settled,
+    Spot,
+    Walked,
 )
 from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.queue_head import Place, place_of
@@ -83,6 +86,34 @@ class MemoryBackend:
         origins = {web_origin(entry.url) for entry in entries}
         robots = [copy.copy(self._robots[origin]) for origin in origins if origin in self._robots]
         return Loaded(entries, more=start + count < len(queue), robots=robots)
+
+    async def walk(self, spot: Spot | None, count: int) -> Walked:
+        keys = sorted(self._hosts)
+        first, after = spot or ("", None)
+        found: list[UrlEntry] = []
+        for key in keys[bisect_left(keys, first) :]:
+            queue = self._hosts[key].queue
+            start = 0 if after is None else bisect_right(queue, after, key=place_of)
+            found += [copy.copy(entry) for entry in queue[start : start + count - len(found)]]
+            if len(found) >= count:
+                return Walked(found, (key, place_of(found[-1])))
+            after = None
+        return Walked(found, None)
+
+    async def move(self, moves: Sequence[Move]) -> list[Move]:
+        return [move for move in moves if self._move(move)]
+
+    def _move(self, move: Move) -> bool:
+        host = self._hosts.get(move.entry.key)
+        if host is None or host.active is (move.fence is None):
+            return False
+        index, goal = _index_of(host.queue, place_of(move.entry)), _index_of(host.queue, move.place)
+        if index is None or goal is not None:
+            return False
+        entry = host.queue.pop(index)
+        entry.level = move.level
+        insort(host.queue, entry, key=place_of)
+        return True
 
     async def commit(self, batch: Batch) -> Committed:
         for settled in batch.settled:
@@ -189,9 +220,8 @@ class MemoryBackend:
     def _settle(self, settled: Settled) -> None:
         entry = settled.entry
         host = self._host(entry.key)
-        place = place_of(entry)
-        index = bisect_right(host.queue, place, key=place_of) - 1
-        if index >= 0 and place_of(host.queue[index]) == place:
+        index = _index_of(host.queue, place_of(entry))
+        if index is not None:
             del host.queue[index]
             self._counts.queued -= 1
         elif not entry.repeat:
@@ -222,6 +252,12 @@ class MemoryBackend:
         for entry in excess:
             self._end(host, entry, State.REFUSED)
         return excess
+
+
+def _index_of(queue: list[UrlEntry], place: Place) -> int | None:
+    """Where in ``queue`` the entry at ``place`` is, None when there is none."""
+    index = bisect_left(queue, place, key=place_of)
+    return index if index < len(queue) and place_of(queue[index]) == place else None
 
 
 def _due_at(record: HostRecord) -> float:

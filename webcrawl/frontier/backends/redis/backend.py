@@ -20,7 +20,10 @@ from webcrawl.frontier.backend import (
     Counts,
     Idle,
     Loaded,
+    Move,
     Pulse,
+    Spot,
+    Walked,
 )
 from webcrawl.frontier.backends.redis import leases
 from webcrawl.frontier.backends.redis.budget import Budget
@@ -42,6 +45,7 @@ from webcrawl.frontier.backends.redis.server import Call, Server
 from webcrawl.frontier.backends.redis.shard import Shard
 from webcrawl.frontier.backends.redis.start_list import StartList
 from webcrawl.frontier.backends.redis.visits import RedisVisits
+from webcrawl.frontier.backends.redis.walking import Walker
 from webcrawl.frontier.backends.redis.writing import Writer
 from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.hold import uptime
@@ -123,6 +127,7 @@ class RedisBackend:
         )
         self._seeded = SeededNames(self._server, self._names.seeded, learnt)
         self._loader = Loader(self._server, self._shard_of, self._seeded)
+        self._walker = Walker(self._server, self._shards, self._shard_of, self._crew, self._member)
         self._holding = Holding(
             self._server,
             self._shards,
@@ -219,6 +224,12 @@ class RedisBackend:
 
     async def load(self, key: str, after: Place | None, count: int) -> Loaded:
         return await self._loader.load(key, after, count)
+
+    async def walk(self, spot: Spot | None, count: int) -> Walked:
+        return await self._walker.walk(spot, count)
+
+    async def move(self, moves: Sequence[Move]) -> list[Move]:
+        return await self._with_room(self._walker.move(moves))
 
     async def commit(self, batch: Batch) -> Committed:
         return await self._with_room(self._writer.commit(batch))

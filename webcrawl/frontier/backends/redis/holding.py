@@ -8,11 +8,12 @@ from contextlib import contextmanager
 
 from webcrawl.frontier.backends.redis.clock import ServerClock
 from webcrawl.frontier.backends.redis.commits import release_calls
-from webcrawl.frontier.backends.redis.leases import EVERYTHING, Renewed, given_time, until
+from webcrawl.frontier.backends.redis.leases import Renewed, given_time, until
 from webcrawl.frontier.backends.redis.packing import place_from, unpack_host
 from webcrawl.frontier.backends.redis.server import Call, Server
 from webcrawl.frontier.backends.redis.shard import Shard
 from webcrawl.frontier.hold import uptime
+from webcrawl.frontier.queue_head import EVERYTHING
 from webcrawl.hosts.record import HostRecord
 
 FORGETS_SECONDS = 3.0

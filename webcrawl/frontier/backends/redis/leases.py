@@ -15,9 +15,6 @@ from webcrawl.frontier.queue_head import Place
 MARGIN_SHARE, MARGIN_SECONDS = 0.02, 0.25
 """By how much a lease ends sooner here than there: clocks that run at different speeds, a request on its way out."""
 
-EVERYTHING: Place = (-(1 << 47), -(1 << 63))
-"""A place before all others."""
-
 View = tuple[int, float, list[tuple[str, int, float]]]
 """URLs on held keys; seconds until keys may be leased; (class, level, due) of what is due first of each."""
 

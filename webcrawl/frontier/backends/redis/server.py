@@ -34,6 +34,7 @@ OPERATIONS = (
     "lease",
     "leave",
     "load",
+    "move",
     "pulse",
     "push",
     "reading",

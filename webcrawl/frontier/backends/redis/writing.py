@@ -19,12 +19,11 @@ from webcrawl.frontier.backends.redis.commits import (
     settle_portions,
 )
 from webcrawl.frontier.backends.redis.known import Known
-from webcrawl.frontier.backends.redis.leases import EVERYTHING
 from webcrawl.frontier.backends.redis.packing import encoded, place_from, unpack_entries
 from webcrawl.frontier.backends.redis.server import Call, Server
 from webcrawl.frontier.backends.redis.shard import Shard
 from webcrawl.frontier.hold import uptime
-from webcrawl.frontier.queue_head import Place, place_of
+from webcrawl.frontier.queue_head import EVERYTHING, Place, place_of
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.hosts.record import HostRecord
 

@@ -13,7 +13,18 @@ from pathlib import Path
 from typing import Literal, ParamSpec, TypeVar
 
 from webcrawl.errors import StorageFull, StorageLost
-from webcrawl.frontier.backend import HEAD, Activated, Batch, Committed, Counts, Idle, Loaded
+from webcrawl.frontier.backend import (
+    HEAD,
+    Activated,
+    Batch,
+    Committed,
+    Counts,
+    Idle,
+    Loaded,
+    Move,
+    Spot,
+    Walked,
+)
 from webcrawl.frontier.backends.sqlite.commits import Commits
 from webcrawl.frontier.backends.sqlite.keys import Keys
 from webcrawl.frontier.backends.sqlite.opening import open_database, translate_opening
@@ -73,6 +84,12 @@ class SqliteBackend:
 
     async def load(self, key: str, after: Place | None, count: int) -> Loaded:
         return await self._run(self._load, key, after, count)
+
+    async def walk(self, spot: Spot | None, count: int) -> Walked:
+        return await self._run(self._walk, spot, count)
+
+    async def move(self, moves: Sequence[Move]) -> list[Move]:
+        return await self._run(self._move, moves)
 
     async def commit(self, batch: Batch) -> Committed:
         return await self._run(self._commit, batch)
@@ -160,6 +177,16 @@ class SqliteBackend:
 
     def _load(self, key: str, after: Place | None, count: int) -> Loaded:
         return self._queues.load(self._keys.id_of(key), key, after, count)
+
+    def _walk(self, spot: Spot | None, count: int) -> Walked:
+        return self._queues.walk(spot, count)
+
+    def _move(self, moves: Sequence[Move]) -> list[Move]:
+        with self._transaction():
+            ids = self._keys.allowed(moves)
+            moved = self._queues.move(moves, ids)
+            self._keys.left({ids[move.entry.key] for move in moved})
+        return moved
 
     def _release(self, records: Sequence[HostRecord]) -> None:
         with self._transaction():

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from operator import attrgetter
 
-from webcrawl.frontier.backend import Counts, Idle
+from webcrawl.frontier.backend import Counts, Idle, Move
 from webcrawl.frontier.backends.sqlite.rows import Rows
 from webcrawl.frontier.draw import LEVELS_CONSIDERED, Draw
 from webcrawl.hosts.record import HostRecord
@@ -108,6 +108,15 @@ class Keys:
     def left(self, host_ids: Iterable[int]) -> None:
         """URLs left the queues of these keys; what is known of those that are idle may have changed with it."""
         self._left.run(list(host_ids))
+
+    def allowed(self, moves: Sequence[Move]) -> dict[str, int]:
+        """The numbers of those keys that are active as ``moves`` say, or are not."""
+        active = {move.entry.key: move.fence is not None for move in moves}
+        listed = ", ".join("?" * len(active))
+        rows = self._cursor.execute(
+            f"SELECT key, id, active FROM hosts WHERE key IN ({listed})", list(active)
+        ).fetchall()
+        return {key: host_id for key, host_id, is_active in rows if active[key] == is_active}
 
     def store(self, records: Sequence[HostRecord]) -> None:
         ids = self.ids_of([record.key for record in records])

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
+from typing import Any
 
-from webcrawl.frontier.backend import Loaded
+from webcrawl.frontier.backend import Loaded, Move, Spot, Walked
 from webcrawl.frontier.backends.sqlite.rows import Rows, Value
-from webcrawl.frontier.queue_head import Place
+from webcrawl.frontier.queue_head import Place, place_of
 from webcrawl.frontier.records import Kind, UrlEntry, web_origin
 from webcrawl.hosts.record import RobotsRecord
 
 _PAGE = Kind.PAGE.value
 _FIRST: Place = (-(1 << 63), -(1 << 63))
+
+
+_FIELDS = (
+    "fingerprint, -rank, position, depth, via, kind, redirects, attempts, repeat, payload, listed, traits"
+)
+_ENTRY = f"url, key, {_FIELDS}"
+
+
+def _entry(row: Sequence[Any]) -> UrlEntry:
+    """An entry of the columns of ``_ENTRY``."""
+    entry = UrlEntry(*row)
+    entry.repeat = bool(entry.repeat)
+    return entry
 
 
 class Queues:
@@ -39,6 +53,12 @@ class Queues:
             "WITH place (host, rank, position) AS (VALUES {rows}) DELETE FROM queue "
             "WHERE (host_id, rank, position) IN (SELECT host, rank, position FROM place)",
             "(?, ?, ?)",
+        )
+        self._move = Rows(
+            cursor,
+            "WITH new (host, rank, position, goal) AS (VALUES {rows}) UPDATE OR IGNORE queue SET rank = new.goal "
+            "FROM new WHERE host_id = new.host AND queue.rank = new.rank AND queue.position = new.position",
+            "(?, ?, ?, ?)",
         )
         self._robots_max = robots_max
 
@@ -72,17 +92,35 @@ class Queues:
         self._remove.run(values)
         return queued
 
+    def move(self, moves: Sequence[Move], ids: Mapping[str, int]) -> list[Move]:
+        """Carry out those of ``moves`` whose keys have numbers in ``ids``. Returns what was moved."""
+        there = [move for move in moves if move.entry.key in ids]
+        places = [(ids[move.entry.key], *place_of(move.entry)) for move in there]
+        before = set(self._vacant.numbers(list(chain.from_iterable(places))))
+        self._move.run(
+            [value for place, move in zip(places, there, strict=True) for value in (*place, -move.level)]
+        )
+        after = self._vacant.numbers(list(chain.from_iterable(places)))
+        return [there[number] for number in after if number not in before]
+
+    def walk(self, spot: Spot | None, count: int) -> Walked:
+        rows = self._cursor.execute(
+            f"SELECT {_ENTRY}, host_id FROM (SELECT * FROM queue WHERE (host_id, rank, position) > (?, ?, ?) "
+            "ORDER BY host_id, rank, position LIMIT ?) JOIN hosts ON id = host_id "
+            "ORDER BY host_id, rank, position",
+            (*(spot or (0, *_FIRST)), count),
+        ).fetchall()
+        entries = [_entry(row[:-1]) for row in rows]
+        return Walked(entries, (rows[-1][-1], *place_of(entries[-1])) if len(rows) == count else None)
+
     def load(self, host_id: int, key: str, after: Place | None, count: int) -> Loaded:
         rank, position = after or _FIRST
         rows = self._cursor.execute(
-            "SELECT url, ?, fingerprint, -rank, position, depth, via, kind, redirects, attempts, repeat, payload, "
-            "listed, traits FROM queue WHERE host_id = ? AND (rank, position) > (?, ?) "
+            f"SELECT url, ?, {_FIELDS} FROM queue WHERE host_id = ? AND (rank, position) > (?, ?) "
             "ORDER BY rank, position LIMIT ?",
             (key, host_id, rank, position, count + 1),
         ).fetchall()
-        entries = [UrlEntry(*row) for row in rows[:count]]
-        for entry in entries:
-            entry.repeat = bool(entry.repeat)
+        entries = [_entry(row) for row in rows[:count]]
         return Loaded(entries, more=len(rows) > count, robots=self._robots_of_all(entries))
 
     def prune(self, host_id: int, queue_max: int) -> list[tuple[Place, int, bool]]:

@@ -166,15 +166,17 @@ function queue.insert(rows, entry)
     return true
 end
 
--- Take an entry out; false when it is not there.
+-- Take an entry out: what it was, false when it is not there.
 function queue.remove(rows, place)
     local part = part_at(rows, place)
     local text, begin = part and part.text or queue.tail(rows), part and rows.begin or 1
     local at, found = seek(text, place, begin)
-    if found then
-        replace(rows, part, at, entry_end(text, at), '')
+    if not found then
+        return false
     end
-    return found
+    local after = entry_end(text, at)
+    replace(rows, part, at, after, '')
+    return sub(text, at, after - 1)
 end
 
 -- The rank of the first entry; that of level 0 when there is none.

@@ -1,0 +1,62 @@
+-- move: give queued entries other places in their queues
+-- uses: shard queue crew
+--
+-- KEYS[1..10]  the shard's own, see shard.lua
+-- ARGV[1]      the caller's name as a member of the crew
+-- ARGV[2..]    for each key three: the key; the fence under which the caller holds it, '' if nobody is to hold it; for each
+--              entry the place where it stands and the one where it is to stand (14 bytes each)
+-- Returns      a digit for each entry: 1 it was moved; 0 it was not there, the other place is taken, or the key is held
+--              otherwise
+
+local me, keys, fates = ARGV[1], {}, {}
+for arg = 2, #ARGV, 3 do
+    keys[#keys + 1] = ARGV[arg]
+end
+local hosts, held = values(HOSTS, keys), values(HELD, keys)
+
+-- Move the entry of which `text` tells from `at` on.
+local function move(rows, text, at)
+    local entry = queue.remove(rows, sub(text, at, at + 13))
+    if not entry then
+        return '0'
+    end
+    if queue.insert(rows, sub(text, at + 14, at + 27) .. sub(entry, 15)) then
+        return '1'
+    end
+    queue.insert(rows, entry)
+    return '0'
+end
+
+-- Move entries of a key. Returns the beginning of its record.
+local function move_all(key, value, text)
+    local queued, known, chunks, last = unpacked(COUNTS, value)
+    local rows = queue.open(key, chunks, last, nil)
+    for at = 1, #text, 28 do
+        fates[#fates + 1] = move(rows, text, at)
+    end
+    local rank = queue.rank(rows)
+    queue.close(rows)
+    return pack(COUNTS, queued, known, rows.chunks, rows.last, rank)
+end
+
+local written = {}
+for number = 1, #keys do
+    local key, value, holder = keys[number], hosts[number], held[number]
+    local fence, text = ARGV[3 * number], ARGV[3 * number + 1]
+    local as_said = fence == '' and not holder or fence ~= '' and holder == token(fence, me)
+    if not (value and as_said) then
+        fates[#fates + 1] = string.rep('0', #text / 28)
+    else
+        if not holder then
+            displace(key, opened(value))
+        end
+        value = move_all(key, value, text) .. sub(value, RECORD_AT)
+        if not holder then
+            place(key, opened(value))
+        end
+        written[#written + 1], written[#written + 2] = key, value
+    end
+end
+carry_out_on('HSET', HOSTS, written)
+settle_totals()
+return table.concat(fates)

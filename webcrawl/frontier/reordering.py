@@ -1,0 +1,150 @@
+"""Re-ordering of what is queued: the scorer has come to think otherwise, and URLs move to their new levels.
+
+A walk through all queues in the background, a stretch at a time, and never more of the time than its share: it
+takes from what fetching needs. It moves nothing that is being fetched, and each move is carried out only if the
+entry still stands where it was seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from typing import Any
+
+from webcrawl.errors import StorageFull
+from webcrawl.frontier.active_key import ActiveKey
+from webcrawl.frontier.active_keys import ActiveKeys
+from webcrawl.frontier.backend import Backend, Move
+from webcrawl.frontier.hold import uptime
+from webcrawl.frontier.order import Order
+from webcrawl.frontier.queue_head import EVERYTHING, place_of
+from webcrawl.frontier.records import Kind, UrlEntry
+from webcrawl.frontier.tasks import Tasks
+
+STRETCH = 500
+"""Entries that are read at a time."""
+SCORED_AT_ONCE = 50
+"""Entries that are scored while the event loop waits: about as many as a page has links."""
+LOOK_SECONDS = 1.0
+"""How often it is looked whether scores have changed."""
+FULL_SECONDS = 5.0
+"""How long a storage without room, or one that is away, is left alone."""
+
+
+class Reordering:
+    """Scores again what is queued, whenever the scorer's version changes. Everything here runs on the event loop."""
+
+    def __init__(
+        self,
+        order: Order,
+        backend: Backend,
+        keys: ActiveKeys,
+        drain: Callable[[], Coroutine[Any, Any, object]],
+        broken: Callable[[BaseException], None],
+        share: float,
+    ) -> None:
+        """``order`` has a scorer. ``drain`` waits until every change so far is durable and told to the keys.
+        ``share``: of the time that this may take, 0 to 1."""
+        assert order.scorer is not None
+        self._scorer = order.scorer
+        self._order = order
+        self._backend = backend
+        self._keys = keys
+        self._drain = drain
+        self._share = share
+        self._tasks = Tasks(broken)
+        self._ending = asyncio.Event()
+        self._scored = self._scorer.version
+        """The version by which all is scored that is queued."""
+        self.moved = 0
+        """URLs that got another level, in this run."""
+
+    def begin(self) -> None:
+        self._tasks.start(self._run())
+
+    async def end(self) -> None:
+        """Nothing is moved any more when this returns."""
+        self._ending.set()
+        await self._tasks.all_ended()
+
+    async def walk(self) -> bool:
+        """Go once through all queues, unless all is scored by the scorer's version. Whether there was need."""
+        version = self._scorer.version
+        if version == self._scored:
+            return False
+        spot = None
+        while not self._ending.is_set():
+            began = uptime()
+            walked = await self._backend.walk(spot, STRETCH)
+            await self.score_again(walked.entries)
+            if (spot := walked.spot) is None:
+                self._scored = version
+                break
+            await self._pause((uptime() - began) * (1 / self._share - 1) if self._share else 0.0)
+        return True
+
+    async def score_again(self, entries: Sequence[UrlEntry]) -> None:
+        """Move those of ``entries`` that have another level by now, in queues of ours and in those of nobody.
+
+        :raises webcrawl.errors.StorageFull: some of them may have been moved
+        """
+        changed: list[Move] = []
+        pages = [entry for entry in entries if entry.kind != Kind.ROBOTS]
+        for first in range(0, len(pages), SCORED_AT_ONCE):
+            part = pages[first : first + SCORED_AT_ONCE]
+            levels = self._order.levels(part)
+            changed += [
+                Move(entry, level) for entry, level in zip(part, levels, strict=True) if level != entry.level
+            ]
+            await asyncio.sleep(0)
+        if changed:
+            # What a key was not told of yet could be offered to it where it does not stand any more.
+            await self._drain()
+            await self._move(changed)
+
+    async def _move(self, wanted: Sequence[Move]) -> None:
+        held: dict[str, ActiveKey] = {}
+        moves: list[Move] = []
+        for move in wanted:
+            active = self._keys.get(move.entry.key)
+            if active is None:
+                moves.append(move)
+            elif active.head.withhold(place_of(move.entry)):
+                held[active.key] = active
+                moves.append(Move(move.entry, move.level, active.record.fence))
+        with self._keys.moving():
+            ours = [move for move in moves if move.fence is not None]
+            try:
+                moved = await self._backend.move(moves)
+            except StorageFull:
+                self._tell(held, ours, None)
+                raise
+            self.moved += len(moved)
+            self._tell(held, ours, {id(move) for move in moved})
+
+    def _tell(self, held: dict[str, ActiveKey], moves: Sequence[Move], moved: set[int] | None) -> None:
+        """Let keys know where their URLs stand now. ``moved``: the identities of moves; None: nobody knows."""
+        for move in moves:
+            active = held[move.entry.key]
+            active.head.gone(move.entry)
+            if moved is None:
+                active.head.reopen(EVERYTHING)
+            elif id(move) in moved:
+                active.offer(move.moved())
+            else:
+                active.head.reopen(place_of(move.entry))
+        for active in held.values():
+            self._keys.arm(active)
+
+    async def _run(self) -> None:
+        while not self._ending.is_set():
+            try:
+                await self.walk()
+                await self._pause(LOOK_SECONDS)
+            except StorageFull:
+                await self._pause(FULL_SECONDS)
+
+    async def _pause(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._ending.wait(), seconds)
