@@ -1,13 +1,15 @@
-"""When a page is due again: the interface of policies, and the two that look at nothing but the page itself."""
+"""When a page is due again: what a policy is, and the two that look at nothing but the page itself."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from webcrawl.reports.units import duration
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from webcrawl.visits.history import History
 
 DAY_SECONDS = 86_400.0
@@ -43,6 +45,25 @@ class RevisitPolicy(Protocol):
 
     def explain(self, history: History, now: float) -> str:
         """Why then, in a sentence or a few, for people."""
+
+
+@runtime_checkable
+class LearningPolicy(RevisitPolicy, Protocol):
+    """One that learns from all pages. What it learnt is kept by its owner, and shared among workers."""
+
+    def learn(self, history: History, now: float) -> None:
+        """A page was visited; told once for each visit, before its next one is asked for."""
+
+    def lessons(self) -> str:
+        """What was learnt by this worker, from its first run on; a text of some 700 characters."""
+
+    def recall(self, own: str | None, others: Iterable[str] = (), pages: int = 0) -> None:
+        """Go on from the ``lessons`` that were kept: ``own`` replaces what was learnt here, None leaves it, and
+        ``others`` replace those of the other workers. ``pages``: of the whole crawl, for a budget in pages a day.
+        """
+
+    def freshness(self, history: History, now: float) -> float:
+        """How probable it is that the page is still as its last visit found it: from 0 to 1."""
 
 
 class FixedPolicy:
