@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from webcrawl.documents.links import Link
     from webcrawl.focus.judge import Judge
     from webcrawl.frontier.backend import Backend
-    from webcrawl.frontier.lease import Lease, Outcome
+    from webcrawl.frontier.lease import Outcome
     from webcrawl.frontier.records import UrlEntry
+    from webcrawl.frontier.tally import Tally
     from webcrawl.items import Page
 
 logger = logging.getLogger(__name__)
@@ -88,11 +89,17 @@ class Focusing:
             anticipated.note(WORD, page.url, via=page.via, detail=detail)
             return 0.0
 
-    def judged(self, lease: Lease, outcome: Outcome, relevance: float) -> Standing:
-        """A page was found to be so relevant: the log says it, it is learned from, and where it stands is known."""
+    def judged(self, entry: UrlEntry, outcome: Outcome, relevance: float, tally: Tally) -> Standing:
+        """A page was found to be so relevant: log and figures say it, it is learned from, and where it stands is
+        known.
+        """
+        found = relevance >= self.learner.relevant
+        tally.judge(found)
         if outcome.entry is not None:
             outcome.entry.record.extra[WORD] = round(relevance, _DIGITS)
-        return self._learn_from(lease.entry, relevance)
+            if found:
+                outcome.entry.record.extra["relevant"] = True
+        return self._learn_from(entry, relevance)
 
     def mark(
         self,
@@ -117,7 +124,7 @@ class Focusing:
             kind = "0" if link.type == "a" else "1"
             entry.traits = packed(f"{place}{says}{stays}{kind}", link.text, beside.get(entry.url, ""))
 
-    def settled(self, entry: UrlEntry, outcome: Outcome) -> None:
+    def settled(self, entry: UrlEntry, outcome: Outcome, tally: Tally) -> None:
         """A URL is done. Of what was fetched and is no page that a spider reads there are its type and its address
         alone; what could not be fetched is worth nothing.
         """
@@ -131,8 +138,7 @@ class Focusing:
             if not self._judge.is_slow and "duplicate_of" not in kept.record.extra:
                 bare = FetchedPage(entry.url, kept.record.mime or "", depth=entry.depth)
                 found = clamped(self._judge.relevance(bare))
-            kept.record.extra[WORD] = round(found, _DIGITS)
-            self._learn_from(entry, found)
+            self.judged(entry, outcome, found, tally)
 
     # -- learning ------------------------------------------------------------------------------------------
 

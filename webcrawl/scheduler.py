@@ -330,7 +330,7 @@ class Scheduler:
         try:
             self.ended(flight, Ending(None, self._machine.clock()))
             if self._machine.focusing is not None:
-                self._machine.focusing.settled(flight.lease.entry, flight.outcome)
+                self._machine.focusing.settled(flight.lease.entry, flight.outcome, self.frontier.tally)
             if self._machine.visiting is not None:
                 self._machine.visiting.landed(flight)
             if self._machine.segment is not None:

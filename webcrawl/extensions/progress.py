@@ -154,6 +154,7 @@ def rows(reading: Reading) -> list[tuple[str, str]]:
             if f.workers is None
             else [("hosts", f"{active}   {in_flight}")]
         ),
+        *([("found", reading.found)] if reading.found else []),
         *([("again", reading.again)] if reading.again else []),
         ("errors", units.count(reading.errors)),
         ("elapsed", units.duration(reading.elapsed_seconds)),

@@ -54,7 +54,8 @@ class Learner:
         self.weights.start_with(BELIEVED, BIAS)
         self.skill = Skill()
         self.version = 1
-        self._relevant = relevant
+        self.relevant = relevant
+        """The relevance from which on a page counts as found."""
         self._credit = Credit()
         self._examples: list[Example] = []
         self._sums: dict[str | tuple[str, str], float] = {}
@@ -119,13 +120,13 @@ class Learner:
         if via is not None:
             slots = [slot(name) for name in dict.fromkeys(features.features(url, known))]
             level = level_of(self._logit(url, known))
-            if self.skill.fetched(level, relevance >= self._relevant):
+            if self.skill.fetched(level, relevance >= self.relevant):
                 self._look_again()
         page = fingerprint(url)
         self._examples += self._credit.fetched(
             page, None if via is None else fingerprint(via), slots, relevance
         )
-        return standing_after(known if via is not None else NO_TRAITS, relevance, self._relevant)
+        return standing_after(known if via is not None else NO_TRAITS, relevance, self.relevant)
 
     def take_examples(self) -> list[Example]:
         """What is to be learned."""

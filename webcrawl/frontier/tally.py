@@ -39,6 +39,10 @@ class Tally:
     """Of these, those that had not changed."""
     due: int | None = None
     """Pages that were to be visited again when that was last looked at; None where no page is. It may fall."""
+    judged: int | None = None
+    """Pages of which it was said how relevant they are; None where nothing is looked for."""
+    relevant: int = 0
+    """Of these, those that count as found."""
     redirects: int = 0
     """Responses that sent us elsewhere."""
     failures: int = 0
@@ -72,6 +76,11 @@ class Tally:
             self.statuses[ending.status] += 1
             if ending.mime:
                 self.mimes[ending.mime] += 1
+
+    def judge(self, relevant: bool) -> None:
+        """A page was judged."""
+        self.judged = (self.judged or 0) + 1
+        self.relevant += relevant
 
     def skip(self, key: str, crawl_delay_seconds: float) -> None:
         """A host is not crawled, since it asks for a longer pause than it is given."""

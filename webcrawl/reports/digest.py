@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.reports.gaps import Gaps, Turn, turn_of
 from webcrawl.reports.gathered import Gathered
+from webcrawl.reports.harvest import Harvest
 from webcrawl.reports.heavy import HeavyHitters
 from webcrawl.reports.histogram import SIZE_EDGES, Histogram
 from webcrawl.reports.hosts_digest import HostsDigest
@@ -86,6 +87,8 @@ class Digest:
     """Bytes of pages with status 200."""
     hosts: HostsDigest = field(default_factory=HostsDigest)
     gaps: Gaps = field(default_factory=Gaps)
+    harvest: Harvest = field(default_factory=Harvest)
+    """Of a crawl that looks for certain pages."""
     texts: HeavyHitters[str] = field(default_factory=_names)
     """Extensions of the paths of pages with status 200 that were text or XHTML, or did not say what they were."""
     others: HeavyHitters[str] = field(default_factory=_names)
@@ -120,6 +123,8 @@ class Digest:
             self.page_bytes += size
             if "duplicate_of" in line:
                 self._add_duplicate(line, size)
+            if "relevance" in line:
+                self.harvest.add(line, host)
             if status == 200:
                 self.sizes.add(size)
                 extension = _extension(str(url))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from webcrawl.reports import units
 
@@ -40,6 +40,8 @@ class Reading:
     next_seconds: float | None
     """Until the next host may be contacted, if nothing is in flight and that is a second or more."""
     frontier: Snapshot
+    found: str | None = None
+    """How many of the pages are relevant; None where nothing is looked for."""
     again: str | None = None
     """How many of the pages were visited again, and how many are due; None where no page is visited again."""
 
@@ -50,9 +52,11 @@ class Reading:
         active = f"{units.count(f.active_hosts)} active, {units.count(f.ready_hosts)} ready"
         queued = f"queued {units.count(f.queued)}"
         again = [f"again {self.again}"] if self.again else []
+        found = [f"found {self.found}"] if self.found else []
         parts = [
             f"{'this worker: ' if shared else ''}pages {units.count(self.pages)} ({units.rate(self.pages_rate)}, "
             f"mean {units.rate(self.pages_rate_mean)})",
+            *found,
             *again,
             f"{units.size(self.bytes_rate)}/s",
             *([f"hosts {active}"] if shared else [queued, f"hosts {known}, {active}, {parked}"]),
@@ -73,6 +77,16 @@ class Reading:
         return "; ".join(parts)
 
 
+class _Look(NamedTuple):
+    """What a tally said at a time."""
+
+    at: float
+    pages: int = 0
+    bytes: int = 0
+    judged: int = 0
+    relevant: int = 0
+
+
 class Pace:
     """Makes readings. Each reader has its own Pace, since 'now' is measured between its own looks.
 
@@ -82,30 +96,31 @@ class Pace:
     def __init__(self, started_at: float, limits: Limits) -> None:
         self._started_at = started_at
         self._limits = limits
-        self._looks: deque[tuple[float, int, int]] = deque([(started_at, 0, 0)])
+        self._looks: deque[_Look] = deque([_Look(started_at)])
 
     def read(self, now: float, tally: Tally, frontier: Snapshot, epoch_seconds: float = 0.0) -> Reading:
         """The figures at ``now``, which is ``epoch_seconds`` by the clock of the frontier."""
         looks = self._looks
-        while len(looks) > 1 and looks[1][0] <= now - WINDOW_SECONDS:
+        while len(looks) > 1 and looks[1].at <= now - WINDOW_SECONDS:
             looks.popleft()
-        then, pages_then, bytes_then = looks[0]
-        span = now - then
-        looks.append((now, tally.pages, tally.bytes))
+        then = looks[0]
+        span = now - then.at
+        looks.append(_Look(now, tally.pages, tally.bytes, tally.judged or 0, tally.relevant))
         elapsed = now - self._started_at
-        pages_rate = _per(tally.pages - pages_then, span)
+        pages_rate = _per(tally.pages - then.pages, span)
         return Reading(
             pages=tally.pages,
             pages_rate=pages_rate,
             pages_rate_mean=_per(tally.pages, elapsed),
             bytes=tally.bytes,
-            bytes_rate=_per(tally.bytes - bytes_then, span),
+            bytes_rate=_per(tally.bytes - then.bytes, span),
             errors=tally.errors.total(),
             elapsed_seconds=elapsed,
             left_seconds=self._left(tally.pages, pages_rate, elapsed),
             next_seconds=_until_next(frontier, epoch_seconds),
             frontier=frontier,
             again=_again(tally),
+            found=_found(tally, then),
         )
 
     def _left(self, pages: int, pages_rate: float, elapsed: float) -> float | None:
@@ -115,6 +130,14 @@ class Pace:
         if self._limits.pages and pages_rate > 0:
             left.append(max(self._limits.pages - pages, 0) / pages_rate)
         return min(left, default=None)
+
+
+def _found(tally: Tally, then: _Look) -> str | None:
+    if tally.judged is None:
+        return None
+    share = 100.0 * _per(tally.relevant, tally.judged)
+    now = 100.0 * _per(tally.relevant - then.relevant, tally.judged - then.judged)
+    return f"{units.count(tally.relevant)} relevant ({now:.1f} % now, mean {share:.1f} %)"
 
 
 def _again(tally: Tally) -> str | None:

@@ -12,7 +12,7 @@ from webcrawl.reports.digest import WINDOW_SECONDS, Digest, digest
 from webcrawl.reports.drawing.shell import document
 from webcrawl.reports.drawing.texts import safe
 from webcrawl.reports.progress_log import Course, course_of
-from webcrawl.reports.sections import documents, effort, hosts, overview, politeness
+from webcrawl.reports.sections import documents, effort, finds, hosts, overview, politeness
 from webcrawl.reports.sections.effort import Prices
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def page(
     course = course or Course()
     sections = [
         overview.over_time(figures),
+        finds.harvest(figures),
         documents.outcomes(figures),
         documents.types(figures),
         documents.sizes(figures),

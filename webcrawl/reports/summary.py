@@ -75,6 +75,7 @@ def summary(ending: Ending) -> str:
         f"{_who(ending)} {_how(ending.reason)} after {units.duration(ending.elapsed_seconds)}",
         _row("pages", tally.pages, f"{units.rate(rate)}, {units.size(tally.bytes)} received"),
         *_breakdown({f"status {status}": number for status, number in tally.statuses.items()}),
+        *([_row("relevant", tally.relevant, _harvest(tally))] if tally.judged is not None else []),
         *([_row("same as others", tally.duplicates)] if tally.duplicates else []),
         _row("redirects", tally.redirects),
         _row("robots.txt", tally.robots),
@@ -97,6 +98,12 @@ def summary(ending: Ending) -> str:
         lines.append(f"  stalled at the end: {ending.frontier.stalled}")
     lines += _whereabouts(ending)
     return "\n".join(lines) + "\n"
+
+
+def _harvest(tally: Tally) -> str:
+    """What was looked for, of all that was judged."""
+    judged = tally.judged or 0
+    return f"{100 * tally.relevant / judged if judged else 0.0:.1f} % of {units.count(judged)} judged"
 
 
 def _who(ending: Ending) -> str:

@@ -118,7 +118,9 @@ class PageMiddleware:
         standing = None
         if self._focusing is not None:
             relevance = await self._focusing.relevance(page, response)
-            standing = self._focusing.judged(flight.lease, flight.outcome, relevance)
+            standing = self._focusing.judged(
+                flight.lease.entry, flight.outcome, relevance, flight.scheduler.frontier.tally
+            )
         asked = RobotsTags(page.noindex, page.nofollow)
         found: list[UrlEntry] = []
         if not asked.nofollow:

@@ -70,6 +70,20 @@ class Recount:
                     found.append((last["delay"], line["start"] - last["end"]))
         return found
 
+    def judged(self, least: float = 0.0) -> list[Line]:
+        """Pages of which it is said how relevant they are, from so much on."""
+        return [line for line in self.pages if line.get("relevance", -1) >= least]
+
+    def hosts_of(self, lines: list[Line]) -> dict[str, int]:
+        return dict(Counter(line["url"].split("/")[2] for line in lines))
+
+    def steps(self, lines: list[Line], name: str, starts_at: float, step: float) -> list[tuple[int, int]]:
+        """Lines, and those of them that have ``name``, by when they ended, in equal steps to the last."""
+        numbers = [int((line["end"] - starts_at) // step) for line in lines]
+        having = Counter(number for number, line in zip(numbers, lines, strict=True) if name in line)
+        all_of = Counter(numbers)
+        return [(all_of[number], having[number]) for number in range(max(numbers) + 1)]
+
     def bins(self, values: Iterable[float], edges: Iterable[float]) -> list[int]:
         steps = list(edges)
         found = [0] * len(steps)

@@ -24,6 +24,17 @@ def test_now_is_the_mean_over_the_last_seconds_and_mean_that_since_the_start() -
     assert reading.left_seconds is None
 
 
+def test_how_much_was_found_is_told_where_something_is_looked_for() -> None:
+    pace, tally = Pace(0.0, Limits()), Tally()
+    assert pace.read(1.0, tally, snapshot()).found is None
+    assert "found" not in pace.read(1.0, tally, snapshot()).line()
+    for second in range(1, 101):
+        tally.judge(second > 90)
+        reading = pace.read(float(second), tally, snapshot())
+    assert reading.found == "10 relevant (100.0 % now, mean 10.0 %)"
+    assert "; found 10 relevant (100.0 % now, mean 10.0 %); " in reading.line()
+
+
 def test_the_first_look_has_no_rate_yet() -> None:
     reading = Pace(5.0, Limits(pages=10)).read(5.0, Tally(), snapshot())
     assert reading.pages_rate == reading.pages_rate_mean == 0

@@ -30,6 +30,9 @@ LINES = [line for lines in LOGS for line in lines]
 for number, line in enumerate(LINES):
     if number % 17 == 0 and line.get("status") == 200:
         line |= {"duplicate_of": "http://a.test/a/b", "changed": bool(number % 2)}
+    if number % 3 == 0 and line["kind"] == "page" and "status" in line:
+        line["relevance"] = number * 7 % 101 / 100
+        line |= {"relevant": True} if line["relevance"] >= 0.8 else {}
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +87,30 @@ def test_what_ended_when(figures: Digest, recount: Recount) -> None:
         place[1] += one["bytes"]
         place[2] += "status" not in one
     assert [list(part) for part in line.bins()] == expected
+
+
+def test_what_was_looked_for(figures: Digest, recount: Recount) -> None:
+    judged, found = recount.judged(), recount.judged(0.8)
+    harvest = figures.harvest
+    assert len(judged) > len(found) > 20
+    assert (harvest.judged, harvest.relevant) == (len(judged), len(found))
+    assert harvest.rate == pytest.approx(len(found) / len(judged))
+    assert harvest.total == pytest.approx(sum(line["relevance"] for line in judged))
+    assert harvest.tenths == recount.bins(
+        (line["relevance"] + 1e-9 for line in judged), [n / 10 for n in range(10)]
+    )
+    assert counted(harvest.hosts) == recount.hosts_of(found)
+    line = harvest.time_line
+    assert line.bins() == recount.steps(judged, "relevant", line.starts_at, line.step_seconds)
+
+
+def test_the_harvest_is_shown_where_something_was_looked_for(figures: Digest, recount: Recount) -> None:
+    shown = rows_of(page.page(figures, "x"), "Harvest")
+    judged, found = len(recount.judged()), len(recount.judged(0.8))
+    assert shown["pages judged"] == str(judged)
+    assert shown["relevant pages"] == str(found)
+    assert shown["harvest rate: relevant of all judged"] == f"{100 * found / judged:.2f} %"
+    assert ">Harvest</h2>" not in page.page(digest(log(24, 50, "w1")), "x")
 
 
 def test_sizes(figures: Digest, recount: Recount) -> None:

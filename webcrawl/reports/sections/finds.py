@@ -1,0 +1,73 @@
+"""What was looked for: how much of it came, when, and where it was."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from webcrawl.reports import units
+from webcrawl.reports.drawing import axes, plots, tables
+from webcrawl.reports.harvest import TENTHS
+from webcrawl.reports.moments import second
+
+if TYPE_CHECKING:
+    from webcrawl.reports.digest import Digest
+    from webcrawl.reports.harvest import Harvest
+
+
+def harvest(figures: Digest) -> str:
+    """Only of a crawl that looked for something."""
+    found = figures.harvest
+    if not found.judged:
+        return ""
+    rows = [
+        ("pages judged", units.count(found.judged)),
+        ("relevant pages", units.count(found.relevant)),
+        ("harvest rate: relevant of all judged", _share(found.rate)),
+        ("mean relevance", f"{found.total / found.judged:.3f}"),
+    ]
+    tenths = [
+        (f"{number / TENTHS:.1f} to {(number + 1) / TENTHS:.1f}", count)
+        for number, count in enumerate(found.tenths)
+    ]
+    most = found.hosts.most(tables.SHOWN)
+    where = tables.remark(found.hosts, len(most), "hosts by relevant pages")
+    return tables.section(
+        "Harvest",
+        tables.facts(rows),
+        _over_time(found),
+        '<p class="quiet">pages by their relevance</p>',
+        tables.bars(("relevance", "pages"), tenths, tables.whole, found.judged),
+        f'<p class="quiet">{where}</p>' if most else "",
+        tables.bars(("host", "relevant pages"), most, tables.whole, found.relevant) if most else "",
+    )
+
+
+def _over_time(found: Harvest) -> str:
+    """The rate in equal steps, and since the start."""
+    line = found.time_line
+    bins, step = line.bins(), line.step_seconds
+    if not bins:
+        return ""
+    judged, relevant = (list(accumulate(part[number] for part in bins)) for number in (0, 1))
+    ends = [line.starts_at + (number + 1) * step for number in range(len(bins))]
+    series = {
+        "in each step": [(at, part[1] / part[0]) for at, part in zip(ends, bins, strict=True) if part[0]],
+        "since the start": [
+            (at, hits / pages) for at, hits, pages in zip(ends, relevant, judged, strict=True)
+        ],
+    }
+    told = f"Harvest rate over time; each step is {units.duration(step)}; on the whole {_share(found.rate)}"
+    across = axes.times(line.starts_at, ends[-1])
+    up = axes.linear(max(value for points in series.values() for _, value in points), _share)
+    rows = [
+        (second(at), *(tables.whole(number) for number in part), tables.whole(hits))
+        for at, part, hits in zip(ends, bins, relevant, strict=True)
+    ]
+    frame = plots.Frame(told, across, up, "UTC", "relevant of all judged")
+    head = ("until", "judged", "relevant", "relevant since the start")
+    return tables.figure(plots.curves(frame, series), told, head, rows)
+
+
+def _share(part: float) -> str:
+    return f"{100 * part:.2f} %"
