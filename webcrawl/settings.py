@@ -157,6 +157,7 @@ SPIDER_MIDDLEWARES = {
 CONCURRENT_ITEMS = 2  # Scrapy starts so many tasks for every response
 CONTENT_SEEN = "bytes"  # bytes, text (main text too): what another URL had is noticed, and not processed
 CONTENT_SEEN_LINKS = "elsewhere"  # elsewhere, never, always
+EXTRACTION_PROCESSES = 1  # read pages beside the event loop; 0: on it
 PROCESSING_MODULES = ["webcrawl.processing.head.Head"]  # import paths of what finds fields in pages
 PROCESSING_PROCESSES = 2  # at most, for modules that are heavy
 PROCESSING_TIMEOUT = 10.0  # seconds for one module on one page

@@ -7,7 +7,6 @@ to it in whole groups is kept and its files are closed; the beginning of another
 
 from __future__ import annotations
 
-import signal
 import sys
 import traceback
 from contextlib import suppress
@@ -19,6 +18,7 @@ from webcrawl.archive.errors import ArchiveError, StorageFull
 from webcrawl.archive.pipe import CLOSE, entry_of, receive, send
 from webcrawl.archive.store import Archive
 from webcrawl.archive.stores import Guarded
+from webcrawl.ownprocess import leave_signals_to_the_crawl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -86,9 +86,7 @@ def _answer(answers: BinaryIO, step: Callable[[], Any]) -> None:
 
 def main() -> None:
     """Keep the archive that standard input asks for."""
-    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # Those are for the crawl, which ends us when it has ended.
-        signal.signal(each, signal.SIG_IGN)
+    leave_signals_to_the_crawl()
     try:
         keep(sys.stdin.buffer, sys.stdout.buffer)
     except (BrokenPipeError, EOFError):

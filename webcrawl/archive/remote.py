@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import fcntl
-import os
 import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -14,6 +12,7 @@ from webcrawl.archive.errors import ArchiveError, StorageFull
 from webcrawl.archive.pipe import CLOSE, receive, row_of, send
 from webcrawl.archive.repair import RepairReport
 from webcrawl.archive.stores import load
+from webcrawl.ownprocess import command, environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -106,11 +105,10 @@ class _Keeper:
 
     def __init__(self, held: Sequence[int]) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "webcrawl.archive.keeper"],
+            command("webcrawl.archive.keeper"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # It finds the code where this process did; an empty path is the folder that we are in.
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
+            env=environment(),
             pass_fds=held,
             # A key that interrupts the crawl must not interrupt what it still has to keep.
             process_group=0,

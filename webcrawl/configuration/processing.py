@@ -38,6 +38,12 @@ class ProcessingSettings:
     processing_modules: tuple[str, ...] = setting(
         processing_modules(), [DEFAULT], "", "what is found in pages beside title and links, in this order"
     )
+    extraction_processes: int = setting(
+        whole(0, 64, zero="in the crawl's own process"),
+        1,
+        "processes",
+        "read pages of HTML beside the event loop, from the 200th page on",
+    )
     processing_processes: int = setting(
         whole(1, 1000), 2, "processes", "most that heavy modules run in; none is started without need"
     )

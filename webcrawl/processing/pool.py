@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import marshal
-import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from webcrawl.ownprocess import command, environment
 from webcrawl.processing.content import Row
 from webcrawl.processing.run import Answer
 from webcrawl.processing.worker import LENGTH, MEMORY, frame
@@ -191,18 +190,13 @@ class _Worker:
 
 def _popen(connected: socket.socket) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-m", "webcrawl.processing.worker"],
+        command("webcrawl.processing.worker"),
         stdin=connected.fileno(),
         # What a module prints belongs nowhere: warnings about strangers' pages among them.
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path)),
-            # Each would start a thread per CPU, with memory for each, to multiply small matrices.
-            "OPENBLAS_NUM_THREADS": "1",
-            "OMP_NUM_THREADS": "1",
-        },
+        # Each would start a thread per CPU, with memory for each, to multiply small matrices.
+        env=environment({"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}),
         # A key that interrupts the crawl must not interrupt the pages it still has to finish.
         process_group=0,
     )

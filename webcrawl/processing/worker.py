@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from webcrawl.ownprocess import leave_signals_to_the_crawl
 from webcrawl.processing.content import Content
 from webcrawl.processing.module import load
 from webcrawl.processing.run import run, why
@@ -96,9 +97,7 @@ def _limit_memory(beyond: int) -> None:
 
 def main() -> None:
     """Serve whoever is at the other end of standard input, which is a socket."""
-    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # Those are for the crawl, which ends us when it has ended.
-        signal.signal(each, signal.SIG_IGN)
+    leave_signals_to_the_crawl()
     # Nobody catches it: the alarm ends the process, whatever it is in.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     try:

@@ -11,7 +11,6 @@ import fcntl
 import json
 import os
 import select
-import signal
 import sys
 import time
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webcrawl.errors import CrawlError
+from webcrawl.ownprocess import leave_signals_to_the_crawl
 from webcrawl.search.engine import Engine, EngineAway, Options, load
 from webcrawl.search.journal import JournalReader, Position, path_of, segments
 
@@ -158,9 +158,7 @@ def finish_left(folder: Path, engine: Engine) -> bool:
 
 def main() -> None:
     """Serve one store. What cannot be done is one line on standard output, and the exit status 1."""
-    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # Those are for the crawl, which ends us when it has ended.
-        signal.signal(each, signal.SIG_IGN)
+    leave_signals_to_the_crawl()
     os.nice(NICENESS)
     with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as told:
         asked = json.loads(told.readline())

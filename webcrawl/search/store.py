@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from webcrawl.archive.errors import ArchiveError, translated
 from webcrawl.archive.part import Part
+from webcrawl.ownprocess import command, environment
 from webcrawl.search.document import change_of
 from webcrawl.search.engine import load
 from webcrawl.search.journal import Journal, Position, segments
@@ -98,10 +98,10 @@ class _Indexer:
         self._folder = folder
         with translated(folder):
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "webcrawl.search.indexer"],
+                command("webcrawl.search.indexer"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))},
+                env=environment(),
                 bufsize=0,
             )
             self._asked = cast("BinaryIO", self._process.stdin)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Spider, signals
@@ -11,7 +12,7 @@ from webcrawl.contents.seen import follows
 from webcrawl.documents import robots_tags
 from webcrawl.documents.charset import encoding_of
 from webcrawl.documents.mime import HTML_TYPES, document_type, mime_type
-from webcrawl.documents.offload import Extractor
+from webcrawl.documents.reading.readers import Readers
 from webcrawl.items import Page
 from webcrawl.machine import machine_of
 from webcrawl.meta import fetch_meta
@@ -63,7 +64,6 @@ class BroadSpider(Spider):
         self.focus = focus
         self.mode = mode
         self.segment = segment
-        self._extractor = Extractor()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -101,7 +101,7 @@ class BroadSpider(Spider):
         ):
             yield self._duplicate(response, declared, facts)
             return
-        document = await self._extractor.extract(
+        document = await self._readers.extract(
             response.body,
             response.url,
             declared,
@@ -155,5 +155,10 @@ class BroadSpider(Spider):
             duplicate_of=facts.original,
         )
 
+    @cached_property
+    def _readers(self) -> Readers:
+        # Not before there is a page: the machine's scope is made of this spider's arguments.
+        return Readers(machine_of(self.crawler).configuration.extraction_processes)
+
     def _closed(self) -> None:
-        self._extractor.close()
+        self._readers.close()

@@ -1,0 +1,229 @@
+"""The crawl's side of the processes that read pages."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import subprocess
+from contextlib import suppress
+from itertools import count
+from typing import cast
+
+from webcrawl.documents.charset import encoding_of
+from webcrawl.documents.html import Document
+from webcrawl.documents.links import FOLLOWED
+from webcrawl.documents.offload import Extractor
+from webcrawl.documents.reading.frames import Frames, Question, document_of, frame
+from webcrawl.ownprocess import command, environment
+
+IN_PLACE_FIRST = 200
+"""Pages that are read in place before a process is started: a small crawl needs none."""
+
+START_SECONDS = 60.0
+"""How long a process may take to import its modules."""
+
+SILENCE_SECONDS = 60.0
+"""A process that has pages and gives no answer for so long is ended: none takes a tenth of it."""
+
+_PROBE = Question(-1, b"", "http://a.invalid/", None, 0, FOLLOWED, "", False)
+"""Asked first: what ends a process that has read nothing is no page."""
+
+logger = logging.getLogger(__name__)
+
+_READER = "webcrawl.documents.reading.reader"
+
+
+class Readers:
+    """Extracts pages for the coroutines of one event loop, as ``Extractor`` does, in processes beside it.
+
+    What ends a process costs one page: those that it had are read again one at a time by a process of their own, and
+    the one that ends that too is given up. Without a process pages are read in place.
+    """
+
+    def __init__(self, processes: int, in_place_first: int = IN_PLACE_FIRST, module: str = _READER) -> None:
+        """``processes``: at most so many, 0 for none. ``module``: what they run."""
+        self._in_place = Extractor()
+        self._processes = processes
+        self._left_in_place = in_place_first
+        self._module = module
+        self._readers: list[_Reader] = []
+        self._apart: _Reader | None = None
+        self._starting = False
+        self._one_at_a_time = asyncio.Lock()
+        self._numbers = count()
+        self.ended = 0
+        """Processes that pages have ended."""
+
+    async def extract(
+        self,
+        body: bytes,
+        url: str,
+        content_type: str | None,
+        *,
+        links_max: int,
+        types: frozenset[str] = FOLLOWED,
+        agent: str = "",
+        surroundings: bool = False,
+    ) -> Document:
+        """What ``html.extract`` returns, or ``error`` and less when the page took too long or ended its process."""
+        if self._processes and self._left_in_place > 0:
+            self._left_in_place -= 1
+        elif self._processes and (reader := await self._reader()) is not None:
+            question = Question(
+                next(self._numbers), body, url, content_type, links_max, types, agent, surroundings
+            )
+            try:
+                return await reader.ask(question)
+            except _Gone:
+                return await self._again(question)
+        return await self._in_place.extract(
+            body, url, content_type, links_max=links_max, types=types, agent=agent, surroundings=surroundings
+        )
+
+    def close(self) -> None:
+        """End all processes."""
+        self._processes = 0
+        for reader in (*self._readers, self._apart):
+            if reader is not None:
+                reader.end()
+        self._readers.clear()
+
+    async def _reader(self) -> _Reader | None:
+        """The one that has least to do, after one more was started if all have something and there may be more. None
+        while the first one starts."""
+        alive = self._readers = [each for each in self._readers if not each.is_gone]
+        best = min(alive, key=_Reader.busy, default=None)
+        if (best is None or best.busy()) and len(alive) < self._processes and not self._starting:
+            self._starting = True
+            try:
+                if (started := await self._started()) is not None:
+                    self._readers.append(started)
+                    return started
+            finally:
+                self._starting = False
+        return best
+
+    async def _started(self) -> _Reader | None:
+        try:
+            return await _Reader.start(self._module)
+        except OSError as error:
+            logger.warning("Pages are read in place, since no process can be started for them: %s", error)
+            self._processes = 0
+            return None
+
+    async def _again(self, question: Question) -> Document:
+        """Read a page whose process is gone, with nobody else in the next one."""
+        self.ended += 1
+        async with self._one_at_a_time:
+            if self._apart is None or self._apart.is_gone:
+                self._apart = await self._started()
+            if self._apart is not None:
+                with suppress(_Gone):
+                    return await self._apart.ask(question)
+        encoding = encoding_of(question.body, question.content_type)
+        return Document(
+            title="", base=question.url, encoding=encoding, error="ended the process that read it"
+        )
+
+
+class _Gone(Exception):  # noqa: N818 - what became of it
+    """The process ended before it answered."""
+
+
+class _Reader(asyncio.Protocol):
+    """A process and the socket to it."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self._transport: asyncio.Transport | None = None
+        self._frames = Frames()
+        self._waiting: dict[int, asyncio.Future[Document]] = {}
+        self._answered = 0
+        self._watch: asyncio.TimerHandle | None = None
+        self.is_gone = False
+
+    @classmethod
+    async def start(cls, module: str) -> _Reader:
+        """:raises OSError: it cannot be started"""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = await asyncio.to_thread(_popen, module, theirs)
+        ours.setblocking(False)
+        _, reader = await asyncio.get_running_loop().create_connection(lambda: cls(process), sock=ours)
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                await reader.ask(_PROBE)
+        except (_Gone, TimeoutError) as error:
+            reader.end()
+            raise OSError("it does not answer") from error
+        reader._look(-1)
+        return reader
+
+    def busy(self) -> int:
+        """How many pages it has."""
+        return len(self._waiting)
+
+    async def ask(self, question: Question) -> Document:
+        """:raises _Gone: it ended before it answered"""
+        if self._transport is None or self.is_gone:
+            raise _Gone
+        answer: asyncio.Future[Document] = asyncio.get_running_loop().create_future()
+        self._waiting[question.number] = answer
+        self._transport.write(frame(tuple(question)))
+        try:
+            return await answer
+        finally:
+            self._waiting.pop(question.number, None)
+
+    def end(self) -> None:
+        """End it, whatever it is at."""
+        if self._transport is not None:
+            self._transport.abort()
+        self._reap()
+
+    # -- what the loop tells ---------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # The one of uvloop is none by its class.
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        for number, values, columns in self._frames.feed(data):
+            self._answered += 1
+            answer = self._waiting.pop(number, None)
+            if answer is not None and not answer.done():
+                answer.set_result(document_of(values, columns))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._reap()
+
+    def _reap(self) -> None:
+        self.is_gone = True
+        if self._watch is not None:
+            self._watch.cancel()
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        waiting, self._waiting = self._waiting, {}
+        for answer in waiting.values():
+            if not answer.done():
+                answer.set_exception(_Gone())
+
+    def _look(self, answered_before: int) -> None:
+        """End a process that has said nothing since the last look and should have."""
+        if self._waiting and self._answered == answered_before:
+            self.end()
+        else:
+            loop = asyncio.get_running_loop()
+            self._watch = loop.call_later(SILENCE_SECONDS, self._look, self._answered)
+
+
+def _popen(module: str, connected: socket.socket) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command(module),
+        stdin=connected.fileno(),
+        env=environment(),
+        # A key that interrupts the crawl must not interrupt the pages that it still has to read.
+        process_group=0,
+    )

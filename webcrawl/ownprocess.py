@@ -1,0 +1,31 @@
+"""Processes of our own beside the crawl: how they are started, and what they do not hear."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def command(module: str) -> list[str]:
+    """The words that run ``module`` with this Python."""
+    return [sys.executable, "-m", module]
+
+
+def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What such a process is given: it finds the code where this one did; an empty path is the folder we are in."""
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path)),
+        **(more or {}),
+    }
+
+
+def leave_signals_to_the_crawl() -> None:
+    """Those that end a crawl are for the crawl, which ends us when it has ended."""
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, signal.SIG_IGN)
