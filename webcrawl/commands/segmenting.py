@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -108,12 +108,15 @@ class Segmenting:
 
     def _shared_backend(self) -> Backend:
         # Who has a folder does not wait for what he does not need.
+        from webcrawl.frontier.backends.redis.control import NoSuchCrawl
         from webcrawl.sharing import shared_backend
 
         crawl = crawl_named(self._settings, self._spider)
-        if workers := crawl.at_work():
-            names = ", ".join(sorted(worker.name for worker in workers))
-            raise CrawlError(f"{crawl.name} is at work ({names}); stop it first: scrapy frontier stop")
+        # One that is not there begins with what is brought home, as in a new folder.
+        with suppress(NoSuchCrawl):
+            if workers := crawl.at_work():
+                names = ", ".join(sorted(worker.name for worker in workers))
+                raise CrawlError(f"{crawl.name} is at work ({names}); stop it first: scrapy frontier stop")
         crawler = Crawler(get_spider_loader(self._settings).load(self._spider), self._settings)
         key = self._choices.politeness_key()
         return shared_backend(self._configuration, self._choices, crawler, key, lambda host: None)[0]

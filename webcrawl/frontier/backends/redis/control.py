@@ -19,6 +19,10 @@ from webcrawl.frontier.backends.standing import Standing, Worker
 _COUNTED = ("queued", "done", "failed", "refused", "hosts", "given_up_hosts", "given_up_urls")
 
 
+class NoSuchCrawl(StartRefused):
+    """Redis has nothing of a crawl of this name."""
+
+
 class Control:
     """Looks at a crawl and gives it commands, without being one of its members.
 
@@ -42,7 +46,7 @@ class Control:
             meta = await self._meta()
             where = f"on Redis at {self.server.address}"
             if not meta:
-                raise StartRefused(f"there is no crawl '{self.spider}' {where}; --spider NAME names another")
+                raise NoSuchCrawl(f"there is no crawl '{self.spider}' {where}; --spider NAME names another")
             if meta.get("protocol") not in READABLE or not meta.get("shards", "").isdigit():
                 raise StartRefused(
                     f"the crawl '{self.spider}' {where} is one of protocol {meta.get('protocol')}, this webcrawl "
