@@ -23,6 +23,7 @@ from webcrawl.search import copying
 from webcrawl.search.store import FOLDER as SEARCH
 from webcrawl.traps.stores.sqlite import NAME as TRAPS
 from webcrawl.visits.stores.sqlite import NAME as VISITS
+from webcrawl.websub.stores.sqlite import NAME as SUBSCRIPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -95,7 +96,7 @@ def _fill(source: Path, target: Path, progress: Callable[[int, int], None] | Non
     else:
         raise CheckpointError(f"the seen filter that {source / FRONTIER} names is not there")
     _count(copied, target / FRONTIER, linked=False)
-    for name in (CONTENTS, TRAPS, VISITS):
+    for name in (CONTENTS, TRAPS, VISITS, SUBSCRIPTIONS):
         if (source / name).is_file():
             _copy_database(source / name, target / name, None)
             _count(copied, target / name, linked=False)

@@ -16,7 +16,7 @@ from tests.contract.samples import NOW
 from webcrawl.errors import JobdirDamaged
 from webcrawl.visits.history import History
 from webcrawl.visits.page import Page
-from webcrawl.visits.store import DueKey, Standing
+from webcrawl.visits.store import DueKey, Hint, Standing
 from webcrawl.visits.stores.memory import MemoryVisits
 from webcrawl.visits.stores.sqlite import NAME, SqliteVisits, page_in
 
@@ -61,7 +61,11 @@ class Visits:
         return [one.id for one in self._runner.run(self.store.take(keys, now, seconds, most))]
 
     def hint(self, key: str, fingerprint: int, at: float) -> bool:
-        return self._runner.run(self.store.hint(key, fingerprint, at))
+        [known] = self.hints([Hint(key, fingerprint, at)])
+        return known
+
+    def hints(self, hints: list[Hint]) -> list[bool]:
+        return self._runner.run(self.store.hint(hints))
 
     def standing(self, now: float) -> Standing:
         return self._runner.run(self.store.standing(now))
@@ -255,6 +259,15 @@ def _compare(stores: list[Visits], steps: list[tuple[object, ...]]) -> None:
             for answer, visits in zip(answers, stores, strict=True)
         ]
         assert answers[0] == answers[1]
+
+
+def test_many_hints_are_one_step(opened: Opened) -> None:
+    visits = opened()
+    visits.keep(page(A, 1, NOW + 50), page(A, 2, NOW + 90), page(B, 1, NOW + 70))
+    hints = [Hint(A, 1, NOW + 20), Hint(A, 9, NOW), Hint(A, 2, NOW + 10), Hint(B, 1, NOW + 80)]
+    assert visits.hints(hints) == [True, False, True, True]
+    assert visits.hints([]) == []
+    assert visits.due_keys(NOW + 90) == [DueKey(NOW + 10, A), DueKey(NOW + 70, B)]
 
 
 def _step(visits: Visits, now: float, name: str, key: str, rest: list[int]) -> object:

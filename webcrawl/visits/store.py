@@ -23,6 +23,14 @@ class DueKey(NamedTuple):
     key: str
 
 
+class Hint(NamedTuple):
+    """That a page may have changed: it had better be visited at ``at`` (epoch seconds)."""
+
+    key: str
+    fingerprint: int
+    at: float
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """How many pages are remembered, how many of them are due, and when the first is (epoch seconds)."""
@@ -66,8 +74,8 @@ class VisitStore(Protocol):
         """
         ...
 
-    async def hint(self, key: str, fingerprint: int, at: float) -> bool:
-        """The page is due at ``at`` if it is not due earlier, or out. False: it is not remembered."""
+    async def hint(self, hints: Sequence[Hint]) -> list[bool]:
+        """Each page is due at its time if it is not due earlier, or out; in one step. False: it is not remembered."""
         ...
 
     async def standing(self, now: float) -> Standing: ...

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from webcrawl.visits.judging import Rules, after
-from webcrawl.visits.store import Standing
+from webcrawl.visits.store import Hint, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -112,7 +112,7 @@ class Visits:
         """The page at ``url`` has perhaps changed: it is due at ``at`` (epoch seconds), unless it is due earlier or
         on its way. False: no such page is remembered. May raise the errors of the storage.
         """
-        known = await self.store.hint(*self._identify(url), at)
+        [known] = await self.store.hint([Hint(*self._identify(url), at)])
         if known:
             self.sooner.set()
         return known

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from webcrawl.visits.store import DOUBLINGS, DUE_COUNTED, DueKey, Standing
+from webcrawl.visits.store import DOUBLINGS, DUE_COUNTED, DueKey, Hint, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,7 +68,10 @@ class MemoryVisits:
         known = (self._keys[key] for key in keys if key in self._keys)
         return [page for held in known for page in _take(held, now, seconds, most)]
 
-    async def hint(self, key: str, fingerprint: int, at: float) -> bool:
+    async def hint(self, hints: Sequence[Hint]) -> list[bool]:
+        return [self._hint(*hint) for hint in hints]
+
+    def _hint(self, key: str, fingerprint: int, at: float) -> bool:
         page = self._find(key, fingerprint)
         if page is None:
             return False

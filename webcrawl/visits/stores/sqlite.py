@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from webcrawl.errors import JobdirDamaged, StorageFull
 from webcrawl.visits.history import History
 from webcrawl.visits.page import Page
-from webcrawl.visits.store import DOUBLINGS, DUE_COUNTED, DueKey, Standing
+from webcrawl.visits.store import DOUBLINGS, DUE_COUNTED, DueKey, Hint, Standing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -114,8 +114,8 @@ class SqliteVisits:
 
         return await self._step(step)
 
-    async def hint(self, key: str, fingerprint: int, at: float) -> bool:
-        return await self._step(lambda connection: _hint(connection, key, fingerprint, at))
+    async def hint(self, hints: Sequence[Hint]) -> list[bool]:
+        return await self._step(lambda connection: _hint(connection, hints))
 
     async def standing(self, now: float) -> Standing:
         return await self._step(lambda connection: standing(connection, now))
@@ -236,16 +236,16 @@ def _take(connection: sqlite3.Connection, key: str, now: float, seconds: float, 
     return taken
 
 
-def _hint(connection: sqlite3.Connection, key: str, fingerprint: int, at: float) -> bool:
-    row = connection.execute(
-        "SELECT next_at, is_out FROM pages WHERE key = ? AND fingerprint = ?", (key, fingerprint)
-    ).fetchone()
-    if row is None:
-        return False
-    next_at, is_out = row
-    if not is_out and at < next_at:
-        connection.execute(
-            "UPDATE pages SET next_at = ? WHERE key = ? AND fingerprint = ?", (at, key, fingerprint)
-        )
+def _hint(connection: sqlite3.Connection, hints: Sequence[Hint]) -> list[bool]:
+    known, moved = [], set()
+    look = "SELECT next_at, is_out FROM pages WHERE key = ? AND fingerprint = ?"
+    move = "UPDATE pages SET next_at = ? WHERE key = ? AND fingerprint = ?"
+    for key, fingerprint, at in hints:
+        row = connection.execute(look, (key, fingerprint)).fetchone()
+        known.append(row is not None)
+        if row is not None and not row[1] and at < row[0]:
+            connection.execute(move, (at, key, fingerprint))
+            moved.add(key)
+    for key in moved:
         _reckon(connection, key)
-    return True
+    return known

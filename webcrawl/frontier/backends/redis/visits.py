@@ -14,7 +14,7 @@ from webcrawl.frontier.backends.redis.names import ShardNames, shard_of
 from webcrawl.frontier.backends.redis.server import Call, Server
 from webcrawl.visits.history import History
 from webcrawl.visits.page import Page, PageId
-from webcrawl.visits.store import DOUBLINGS, DUE_COUNTED, DueKey, Standing
+from webcrawl.visits.store import DOUBLINGS, DUE_COUNTED, DueKey, Hint, Standing
 
 KEYS_COUNTED = 1000
 """Keys of a shard that have due pages, of which the pages are counted."""
@@ -88,9 +88,9 @@ class RedisVisits:
             if row is not None
         ]
 
-    async def hint(self, key: str, fingerprint: int, at: float) -> bool:
-        [known] = await self._server.call("visits_hint", [self._call(key, _mark(fingerprint), repr(at))])
-        return bool(known)
+    async def hint(self, hints: Sequence[Hint]) -> list[bool]:
+        calls = [self._call(key, _mark(fingerprint), repr(at)) for key, fingerprint, at in hints]
+        return [bool(known) for known in await self._server.call("visits_hint", calls)]
 
     async def standing(self, now: float) -> Standing:
         commands: list[tuple[Any, ...]] = []
