@@ -32,7 +32,7 @@ from webcrawl.frontier.backends.sqlite.backend import SqliteOptions
 from webcrawl.frontier.claims import ClockStore
 from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.intake import Intake
-from webcrawl.frontier.order import Order, Scorer
+from webcrawl.frontier.order import BEST_FIRST, Order, Scorer
 from webcrawl.frontier.policies import Limits, Policies, RobotsPolicy
 from webcrawl.frontier.seen import Seen
 from webcrawl.hosts.health import Health
@@ -320,6 +320,9 @@ def _policies(
     return Policies(
         order=order_of(configuration, None if focusing is None else focusing.scorer),
         draw=Draw(configuration.frontier_bias),
+        best_first=None
+        if focusing is None and configuration.frontier_order not in BEST_FIRST
+        else configuration.frontier_exploration,
         politeness=politeness_of(configuration),
         health=Health(
             failures_to_park=configuration.health_failures_to_park,
@@ -357,6 +360,7 @@ def order_of(configuration: Configuration, scorer: Scorer | None = None) -> Orde
         load_object(prioritiser) if prioritiser else None,
         time.time(),
         scorer=scorer,
+        restart=configuration.frontier_restart,
     )
 
 
@@ -366,4 +370,5 @@ def limits_of(configuration: Configuration) -> Limits:
         active_max=configuration.frontier_active_max,
         patience_seconds=configuration.frontier_patience_seconds,
         commit_interval_seconds=configuration.commit_interval_seconds,
+        reordering_share=configuration.frontier_reordering,
     )

@@ -77,7 +77,7 @@ class Play(RuleBasedStateMachine):
     kind = "memory"
 
     @initialize(
-        order=st.sampled_from(["breadth_first", "priority", "random"]),
+        order=st.sampled_from(["breadth_first", "priority", "random", "random_walk"]),
         model=st.sampled_from(["fixed", "mean"]),
         open_max=st.integers(1, 6),
         active_max=st.integers(1, 4),

@@ -56,7 +56,10 @@ class FrontierSettings:
         "for so many seconds a crawl with nothing left waits for URLs to be pushed; if unset not at all",
     )
     frontier_order: str = setting(
-        choice("breadth_first", "priority", "random"), "breadth_first", "", "what a queue gives first"
+        choice("breadth_first", "priority", "random", "best_first", "random_walk"),
+        "breadth_first",
+        "",
+        "what a queue gives first; in the last two, and with a FOCUS, also which ready host comes first",
     )
     frontier_prioritiser: str | None = setting(
         import_path("the import path of a prioritiser"), None, "", "function from a URL to its level"
@@ -66,6 +69,15 @@ class FrontierSettings:
         2.0,
         "",
         "how much rather a host of one level becomes active than one of the next lower",
+    )
+    frontier_exploration: float = setting(
+        real(0, 1), 0.05, "", "share of turns in which a best-first order takes any ready host"
+    )
+    frontier_reordering: float = setting(
+        real(0, 1), 0.1, "", "share of time that may go into scoring again what is queued; 0 for not at all"
+    )
+    frontier_restart: float = setting(
+        real(0, 1), 0.15, "", "how likely a random walk jumps to any known URL instead of following a link"
     )
     frontier_active_max: int = setting(whole(1, 1_000_000), 20_000, "hosts", "most hosts active at a time")
     frontier_patience_seconds: float = setting(

@@ -6,9 +6,12 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
-from webcrawl.frontier.records import UrlEntry
+from webcrawl.frontier.records import Kind, UrlEntry
 
-OrderName = Literal["breadth_first", "priority", "random"]
+OrderName = Literal["breadth_first", "priority", "random", "best_first", "random_walk"]
+
+BEST_FIRST: frozenset[OrderName] = frozenset({"best_first", "random_walk"})
+"""Orders in which levels also say which of the ready hosts comes first."""
 
 Prioritiser = Callable[[UrlEntry], int]
 """Gives a URL its level: any integer, higher is fetched sooner. Called once, before the URL is queued."""
@@ -52,6 +55,10 @@ class Order:
     ``priority``: the prioritiser's levels, first come, first served within one.
     ``random``: a random position, so that a queue gives a random one of its URLs each time: a random walk
     over all that is known, which ends when all of it was visited.
+    ``best_first``: the levels of the scorer, or else of the prioritiser, or else as asked for.
+    ``random_walk``: of the links of a page that are new one drawn at random goes a level up, so that it is the walk's
+    next step; with the probability ``restart``, or when a page has none, no link does, and the walk jumps to a random
+    one of all URLs that are known.
     """
 
     def __init__(
@@ -61,9 +68,11 @@ class Order:
         now: float,
         seed: int | None = None,
         scorer: Scorer | None = None,
+        restart: float = 0.15,
     ) -> None:
         """``scorer`` has the last word on levels."""
         self._name = name
+        self._restart = restart
         self.scorer = scorer
         self._prioritiser = prioritiser or (by_path_depth if name == "priority" else None)
         self._random = random.Random(seed)
@@ -81,10 +90,18 @@ class Order:
         new = [entry for entry in entries if not entry.position]
         for entry in new:
             self.place(entry)
+        if self._name == "random_walk" and new and self._random.random() >= self._restart:
+            self._step(new)
         if self.scorer is not None and new:
             for entry, level in zip(new, self.levels(new), strict=True):
                 entry.level = level
         return entries
+
+    def _step(self, found: Sequence[UrlEntry]) -> None:
+        links = [entry for entry in found if entry.via is not None and entry.kind == Kind.PAGE]
+        if links:
+            step = self._random.choice(links)
+            step.level = _within(step.level + 1)
 
     def levels(self, entries: Sequence[UrlEntry]) -> list[int]:
         """The levels that the scorer gives to ``entries`` by now."""
@@ -104,7 +121,7 @@ class Order:
 
     def place_again(self, entry: UrlEntry) -> UrlEntry:
         """A new position at the same level: where a URL goes that has to be tried again."""
-        if self._name == "random":
+        if self._name in ("random", "random_walk"):
             entry.position = self._random.randrange(_POSITIONS)
         else:
             self._position += 1

@@ -145,3 +145,26 @@ def test_what_a_scorer_gives_is_kept_storable() -> None:
     order = Order("priority", None, NOW, scorer=Boundless())
     high, low = order.place_all([entry("http://a/1", 0, 0), entry("http://a/2", 0, 0)])
     assert (high.level, low.level) == (LEVEL - 1, 1 - LEVEL)
+
+
+def walked(restart: float, seed: int) -> list[int]:
+    order = Order("random_walk", None, NOW, seed, restart=restart)
+    found = [entry(f"http://a/{number}", 0, 0, via="http://a/") for number in range(20)]
+    return [one.level for one in order.place_all(found)]
+
+
+def test_a_random_walk_goes_on_with_one_of_a_pages_links_or_jumps() -> None:
+    steps = [walked(0.3, seed) for seed in range(400)]
+    assert {sum(levels) for levels in steps} == {0, 1}
+    # Of 400 walks 120 jump on average, 9 the standard deviation.
+    assert 80 < sum(not any(levels) for levels in steps) < 160
+    assert len({levels.index(1) for levels in steps if any(levels)}) == 20
+    assert not any(walked(1.0, 1))
+    assert sum(walked(0.0, 1)) == 1
+
+
+def test_a_random_walk_begins_anywhere() -> None:
+    order = Order("random_walk", None, NOW, 5, restart=0.0)
+    seeds = order.place_all([entry(f"http://a/{number}", 0, 0) for number in range(20)])
+    assert {one.level for one in seeds} == {0}
+    assert in_order(seeds) != [f"http://a/{number}" for number in range(20)]
