@@ -32,7 +32,7 @@ FIELD_MAX = 1024
 class VisitsMiddleware:
     """Has what came digested, for the page's history, and stops a 304: no callback and no pipeline hears of it.
 
-    Judged are pages and sitemaps that came whole with a 2xx status, or did not come since we have them.
+    Judged are pages and sitemaps that came with a 2xx status, or did not come since we have them.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -55,7 +55,7 @@ class VisitsMiddleware:
             return response
         if response.status == NOT_MODIFIED:
             return self._not_modified(flight, request, response)
-        if not 200 <= response.status < 300 or response.flags:
+        if not 200 <= response.status < 300 or not _is_whole(flight):
             return response
         if self._texts is not None and flight.lease.entry.kind == Kind.PAGE:
             return self._digest_text(self._texts, flight, request, response)
@@ -83,6 +83,13 @@ class VisitsMiddleware:
         # The spider would hear of the refusal by its errback.
         request.errback = None
         raise Refused("not-modified", f"{request.url} is the same as before")
+
+
+def _is_whole(flight: Flight) -> bool:
+    """Whether all came that ever comes: what is cut at the limit of a body is cut there each time."""
+    archived = flight.outcome.entry
+    capture = None if archived is None else archived.capture
+    return capture is not None and capture.truncated in (None, "length")
 
 
 def _came(content: bytes | None, response: Response) -> Came:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from scrapy import signals
-from scrapy.exceptions import NotConfigured
+from scrapy.exceptions import DontCloseSpider, NotConfigured
 
 from webcrawl.errors import CrawlError, StorageFull
 from webcrawl.machine import machine_of
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BUSY_SECONDS, IDLE_SECONDS = 0.1, 1.0
-"""Between two steps, when something was fed and when nothing was."""
+"""Between two steps at least, and while nothing new is heard."""
 REST_SECONDS = 5.0
 """How long a step waits at most while nothing is due: another process may have been told of a change."""
 GRACE_SECONDS = 10.0
-"""How long the end of a crawl waits for a step."""
+"""How long the end of a crawl waits for a step, and how long what a step found out counts for that."""
 LOOK_SECONDS = 5.0
 """How often pages are counted."""
 
@@ -46,6 +46,7 @@ class Revisits:
         self._looked_at = 0.0
         self._failed = False
         self._over = False
+        self._idle_since: float | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -54,6 +55,7 @@ class Revisits:
             raise NotConfigured  # without a word: each page is visited once
         extension = cls(crawler, visiting)
         crawler.signals.connect(extension._opened, signal=signals.spider_opened)
+        crawler.signals.connect(extension._idle, signal=signals.spider_idle)
         return extension
 
     def _opened(self) -> None:
@@ -68,10 +70,21 @@ class Revisits:
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("Pages are visited again no more: %s", error, exc_info=error)
 
+    def _idle(self) -> None:
+        """Nothing is queued, and no page is known here: another process may have fetched some since the last look."""
+        if self._task is None or self._task.done() or self._over:
+            return
+        now = self._machine.clock()
+        if self._idle_since is None or now - self._idle_since > GRACE_SECONDS:
+            self._idle_since = now
+            self._visiting.visits.news.set()
+        if self._looked_at < self._idle_since:
+            raise DontCloseSpider
+
     async def _end(self) -> None:
         """Nothing more is taken. What was refused last is told, if there is room."""
         self._over = True
-        self._visiting.visits.sooner.set()
+        self._visiting.visits.news.set()
         if self._task is not None:
             # What was taken and not added would wait for an hour.
             await asyncio.wait([self._task], timeout=GRACE_SECONDS)
@@ -90,37 +103,36 @@ class Revisits:
             visits, scheduler.frontier, lambda page, level: entry_at(page, level, order), portions
         )
         while not self._over:
-            visits.sooner.clear()
-            fed = await self._step(scheduler, feeder)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(visits.sooner.wait(), self._rest_seconds(fed))
+            visits.news.clear()
+            await self._step(scheduler, feeder)
+            await asyncio.sleep(BUSY_SECONDS)
+            if not feeder.waits_for_share:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(visits.news.wait(), self._rest_seconds())
 
-    def _rest_seconds(self, fed: int) -> float:
-        if fed:
-            return BUSY_SECONDS
+    def _rest_seconds(self) -> float:
         next_at = self._visiting.visits.standing.next_at
         wait = REST_SECONDS if next_at is None else next_at - self._machine.clock()
         return min(max(wait, IDLE_SECONDS), REST_SECONDS)
 
-    async def _step(self, scheduler: Scheduler, feeder: Feeder) -> int:
+    async def _step(self, scheduler: Scheduler, feeder: Feeder) -> None:
         """One step of the feeder; while the storage is full or away it waits as the rest of the crawl does."""
         visits, frontier, now = self._visiting.visits, scheduler.frontier, self._machine.clock()
         if frontier.is_closing():
-            return 0
+            return
         tally = frontier.tally
         try:
             await visits.keep_loose()
-            fed = await feeder.step(now, tally.pages - tally.revisits)
-            if now - self._looked_at >= LOOK_SECONDS:
-                self._looked_at = now
+            await feeder.step(now, tally.pages - tally.revisits)
+            if self._idle_since is not None or now - self._looked_at >= LOOK_SECONDS:
                 tally.due = (await visits.look()).due
+                self._looked_at = now
         except StorageFull as error:
             if not self._failed:
                 logger.warning("Pages that are due cannot be had at the moment: %s", error)
             self._failed = True
-            return 0
+            return
         self._failed = False
         if not self._visiting.awaits_pages():
             # It may be over.
             scheduler.wake()
-        return fed

@@ -77,6 +77,8 @@ class Feeder:
         self._share = Share(portions.share, portions.saved_max)
         self._new = 0
         self._passed: DueKey | None = None
+        self.waits_for_share = False
+        """Whether pages were due in the last step that are granted when more new ones were fetched."""
 
     async def step(self, now: float, new: int) -> int:
         """Feed what may be fed at ``now``; how many pages that was. ``new``: how many new pages were fetched so far.
@@ -85,10 +87,16 @@ class Feeder:
         """
         self._share.fetched(new - self._new)
         self._new = new
+        if not self.waits_for_share:
+            # What nobody could use is not saved up.
+            self._share.lapse(self._portions.pages_max)
+        self.waits_for_share = False
         fed = 0
         for _ in range(LOOKS):
             hungry = self._queue.is_hungry()
             if not hungry and not self._share.granted:
+                next_at = self._visits.standing.next_at
+                self.waits_for_share = next_at is not None and next_at <= now
                 break
             due = await self._visits.store.due_keys(now, KEYS_AT_ONCE, self._passed)
             fed += await self._feed(due, now, hungry)
@@ -110,6 +118,7 @@ class Feeder:
             taken = await self._take(keys, now, self._portions.pages_max, ABOVE)
             self._share.spend(taken)
             fed, at = fed + taken, at + len(keys)
+        self.waits_for_share |= at < len(busy)
         return fed
 
     async def _take(self, keys: Sequence[str], now: float, most: int, level: int) -> int:

@@ -25,6 +25,11 @@ class Share:
         if self._each != float("inf"):
             self._saved -= pages
 
+    def lapse(self, most: int) -> None:
+        """What was saved up beyond ``most`` pages is granted no more."""
+        if self._each != float("inf"):
+            self._saved = min(self._saved, most)
+
     @property
     def granted(self) -> int:
         """How many pages may be taken now."""

@@ -52,8 +52,8 @@ class Visits:
         """What left nothing for the archive."""
         self.standing = Standing()
         """As of the last look, and what was kept since."""
-        self.sooner = asyncio.Event()
-        """Set when a page is due earlier than any was before."""
+        self.news = asyncio.Event()
+        """Set when there may be more to be had: a page was heard of that was out, or is due earlier than it was."""
 
     # -- what is told ----------------------------------------------------------------------------------------
 
@@ -96,6 +96,8 @@ class Visits:
         if kept or dropped:
             await self.store.keep(kept, dropped)
             new = sum(before[page.id] is None for page in kept)
+            if new < len(kept) or self.standing.next_at is None:
+                self.news.set()
             self._reckon(new - len(dropped), [page.next_visit_at for page in kept])
 
     def _reckon(self, more: int, times: Sequence[float]) -> None:
@@ -103,8 +105,6 @@ class Visits:
         said = self.standing
         known = times if said.next_at is None else [*times, said.next_at]
         self.standing = replace(said, pages=said.pages + more, next_at=min(known, default=None))
-        if said.next_at is None or (self.standing.next_at or 0.0) < said.next_at:
-            self.sooner.set()
 
     # -- what is asked ---------------------------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ class Visits:
         """
         [known] = await self.store.hint([Hint(*self._identify(url), at)])
         if known:
-            self.sooner.set()
+            self.news.set()
         return known
 
     async def page_at(self, url: str) -> Page | None:

@@ -105,11 +105,11 @@ def test_a_hint_wakes_whoever_waits_and_only_for_a_page_that_is_known(visits):
     entries = [entry()]
     visits.tell(visit(1), entries[0])
     asyncio.run(visits.append(entries))
-    visits.sooner.clear()
+    visits.news.clear()
     assert asyncio.run(visits.hint("http://h/2", NOW)) is False
-    assert not visits.sooner.is_set()
+    assert not visits.news.is_set()
     assert asyncio.run(visits.hint("http://h/1", NOW + 3)) is True
-    assert visits.sooner.is_set()
+    assert visits.news.is_set()
     assert asyncio.run(visits.look()).next_at == NOW + 3
 
 
