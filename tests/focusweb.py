@@ -154,6 +154,10 @@ class FocusWeb:
             return self.first[int(url[8:].partition(".")[0])]
         return int(last[1:-5])
 
+    def is_relevant(self, url: str) -> bool:
+        """Whether a page is of the subject."""
+        return self.relevance(self.page_at(url)) >= 0.5
+
     def relevance(self, page: int) -> float:
         """What a judge says of it."""
         draw = (page * 2654435761 + self.seed) % 1009 / 1009
