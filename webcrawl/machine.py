@@ -345,6 +345,7 @@ def _policies(
         admit=intake.admit,
         retry_times=configuration.retry_times,
         pages_per_key_max=configuration.pages_per_key_max,
+        page_budget=configuration.page_budget,
         forget=intake.forget,
         shared_clocks=choices.shared_clocks,
         # The network is there once the event loop runs.

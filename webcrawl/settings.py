@@ -36,6 +36,7 @@ TRAPS_NEW_SHARE = 0.1  # of what a page says; with less it brings nothing new
 TRAPS_WITHHELD_MAX = 1000  # URLs remembered of each, to be queued when it is released
 CANONICAL_RULES = ["escapes", "empty_query"]  # differences between URLs that do not count
 HOST_RULES_FILE = None  # hosts that are one site under several names: startsWith, endsWith, synonym
+PAGE_BUDGET = 0  # pages of one politeness key in all, redirects and errors aside; 0: no limit
 PAGES_PER_KEY_MAX = 0  # requests to one politeness key in all; 0: no limit
 LINKS_PER_PAGE_MAX = 5000
 LINK_TYPES = [  # where a link has to stand in a page to be taken; there are others, "img" for instance

@@ -104,6 +104,7 @@ def identity(configuration: Configuration, choices: Choices, spider: object) -> 
         "PATH_SEGMENTS_MAX": configuration.path_segments_max,
         "PATH_REPEATS_MAX": configuration.path_repeats_max,
         "PAGES_PER_KEY_MAX": configuration.pages_per_key_max,
+        "PAGE_BUDGET": configuration.page_budget,
         "CONTENT_SEEN": configuration.content_seen or "False",
         # The list itself is read again while the crawl runs, and may lie elsewhere on each machine.
         "EXCLUSION_FILE": "given" if configuration.exclusion_file else "none",

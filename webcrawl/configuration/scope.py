@@ -57,6 +57,12 @@ class ScopeSettings:
         "requests",
         "to one politeness key in the whole crawl, robots.txt and redirects included; the rest is refused",
     )
+    page_budget: int = setting(
+        whole(0, ANY, zero="no limit"),
+        0,
+        "pages",
+        "of one politeness key in the whole crawl: what is no redirect and no error; the rest is refused",
+    )
     links_per_page_max: int = setting(whole(1, ANY), 5000, "links", "links taken from one page")
     link_types: tuple[str, ...] = setting(
         some_of(*sorted(TYPES)), sorted(FOLLOWED), "", "where a link has to stand in a page to be taken"

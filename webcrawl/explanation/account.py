@@ -11,6 +11,7 @@ from webcrawl.explanation.robots_word import RobotsWord, robots_word
 from webcrawl.explanation.scoping import Scoping, Stage, scoping_of
 from webcrawl.frontier.backends.sighting import Activity
 from webcrawl.frontier.records import Kind, State
+from webcrawl.hosts.budget import spent
 from webcrawl.hosts.record import HostRecord
 from webcrawl.scope.rule import Candidate
 
@@ -85,6 +86,8 @@ class Rules:
     """The product token."""
     pages_per_key_max: int = 0
     """Fetches of a key after which what is left in its queue is refused; 0 for no limit."""
+    page_budget: int = 0
+    """Pages of a key after which what is left in its queue is refused; 0 for no limit."""
     standing: Scope | None = None
     """What is asked again at its turn about a URL that was followed; ``fixed`` where there is none."""
 
@@ -156,7 +159,8 @@ def _queued(
     key = sighting.key
     leased = None if key is not None and _is_held(key, sighting.now) else False
     record = None if key is None else key.record
-    rule = _refusal(scoping, robots, record, rules)
+    again = sighting.entry is not None and sighting.entry.repeat
+    rule = _refusal(scoping, robots, record, rules, again=again)
     if rule is not None:
         return Conclusion(Fate.WILL_BE_REFUSED, rule, leased=leased)
     if waiting.earliest_at is None or record is None:
@@ -171,15 +175,18 @@ def _is_held(key: KeySighting, now: float) -> bool:
     return key.activity is Activity.ACTIVE and key.holder is not None and not ended
 
 
-def _refusal(scoping: Scoping, robots: RobotsWord, record: HostRecord | None, rules: Rules) -> str | None:
+def _refusal(
+    scoping: Scoping, robots: RobotsWord, record: HostRecord | None, rules: Rules, *, again: bool
+) -> str | None:
     """The rule that refuses a queued URL at its turn, in the order in which ``ActiveKey`` asks.
 
     A robots.txt that is asked for first may change its own word and the Crawl-delay.
     """
     if scoping.standing_objection is not None:
         return scoping.standing_objection
-    if record is not None and 0 < rules.pages_per_key_max <= record.fetches:
-        return "pages-per-key"
+    most = rules.pages_per_key_max, rules.page_budget
+    if record is not None and (rule := spent(record, *most, again=again)):
+        return rule
     if robots.fresh and record is not None and rules.politeness.skips(record):
         return "crawl-delay"
     return "robots" if robots.forbids else None

@@ -224,7 +224,10 @@ def _key(key: KeySighting | None, now: float) -> Iterator[Row]:
     if key.held_until is not None:
         yield "lease ends", f"{moment(key.held_until, now)}, unless it is renewed"
     yield "delay", f"{record.delay_seconds:g} s"
-    yield "requests", units.count(record.fetches)
+    yield (
+        "requests",
+        f"{units.count(record.fetches)}, of which {units.things(record.pages, 'page')} in the budget",
+    )
     if record.failures or record.last_error:
         yield (
             "failures",

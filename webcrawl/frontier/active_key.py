@@ -14,6 +14,7 @@ from webcrawl.frontier.policies import Policies
 from webcrawl.frontier.queue_head import QueueHead
 from webcrawl.frontier.records import Kind, UrlEntry, web_origin
 from webcrawl.hosts import robots
+from webcrawl.hosts.budget import spent
 from webcrawl.hosts.politeness import Politeness
 from webcrawl.hosts.record import RobotsRecord
 from webcrawl.hosts.robots import RobotsState
@@ -152,8 +153,8 @@ class ActiveKey:
             if entry.kind == Kind.ROBOTS:
                 pick.entry = entry
                 return pick
-            if rule := policies.admit(entry):
-                # First: a host that asked to be left alone is not asked for its robots.txt either.
+            if rule := policies.admit(entry) or self._spent(entry, policies):
+                # First: a host that asked to be left alone, or gave enough, is not asked for its robots.txt either.
                 pick.refused.append((entry, rule))
                 continue
             due = self._robots_due(entry, now)
@@ -222,10 +223,12 @@ class ActiveKey:
             return None
         return robots_desk.first_request(origin, self.key, entry.url)
 
+    def _spent(self, entry: UrlEntry, policies: Policies) -> str | None:
+        most = policies.pages_per_key_max, policies.page_budget
+        return spent(self.record, *most, again=entry.repeat) if any(most) else None
+
     def _refusal(self, entry: UrlEntry, now: float, policies: Policies) -> str | None:
         """None when the entry may be fetched, the rule when not, "" when it was put aside for later."""
-        if 0 < policies.pages_per_key_max <= self.record.fetches:
-            return "pages-per-key"
         if policies.politeness.skips(self.record):
             return "crawl-delay"
         origin = web_origin(entry.url)

@@ -36,6 +36,7 @@ from webcrawl.frontier.reordering import Reordering
 from webcrawl.frontier.tally import Snapshot, Tally
 from webcrawl.frontier.turns import Turns
 from webcrawl.frontier.verdicts import verdict
+from webcrawl.hosts.budget import counts
 from webcrawl.hosts.health import HOST_FAILURES
 from webcrawl.hosts.record import RobotsRecord
 
@@ -276,6 +277,8 @@ class Frontier:
             policies.health.busy(record, ending.ended_at, ending.retry_after_seconds)
         else:
             policies.health.succeeded(record)
+        if lease.entry.kind == Kind.PAGE and counts(ending.status, again=lease.entry.repeat):
+            record.pages += 1
         ending.owes(record)
 
     def settle(self, lease: Lease, outcome: Outcome) -> None:

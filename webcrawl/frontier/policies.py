@@ -61,6 +61,8 @@ class Policies:
     retry_times: int = 2
     pages_per_key_max: int = 0
     """Fetches of a key after which what is left in its queue is refused; 0 for no limit."""
+    page_budget: int = 0
+    """Pages of a key after which what is left of new URLs in its queue is refused; 0 for no limit."""
     best_first: float | None = None
     """None: of ready keys the one comes first whose time came first. Else the one whose first URL has the highest
     level, but for this share of turns, 0 to 1, in which it is any of them."""

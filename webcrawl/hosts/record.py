@@ -27,6 +27,8 @@ class HostRecord:
     """The largest Crawl-delay any origin of this key asks of us; None when none does."""
     fetches: int = 0
     """Requests that ended, with whatever outcome."""
+    pages: int = 0
+    """Pages that it gave, each counted once: answers of status 2xx for URLs that were not fetched before."""
     answered: bool = False
     """Whether the host ever sent an HTTP response."""
     failures: int = 0

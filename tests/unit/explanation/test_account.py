@@ -136,6 +136,8 @@ def test_a_queued_url_may_be_refused_at_its_turn() -> None:
 @given(
     fetches=st.sampled_from([0, 3, 9]),
     most=st.sampled_from([0, 5]),
+    budget=st.sampled_from([0, 2]),
+    again=st.booleans(),
     asked=st.sampled_from([None, 2.0, 4000.0]),
     state=st.sampled_from([None, *RobotsState]),
     text=st.sampled_from(["", "User-agent: *\nDisallow: /a", "User-agent: *\nAllow: /a\nDisallow: /"]),
@@ -145,6 +147,8 @@ def test_a_queued_url_may_be_refused_at_its_turn() -> None:
 def test_the_frontier_refuses_what_is_said_to_be_refused_and_nothing_else(
     fetches: int,
     most: int,
+    budget: int,
+    again: bool,
     asked: float | None,
     state: RobotsState | None,
     text: str,
@@ -152,9 +156,9 @@ def test_the_frontier_refuses_what_is_said_to_be_refused_and_nothing_else(
     admitted: bool,
 ) -> None:
     known = None if state is None else RobotsRecord("http://h.test", state, NOW - 10, expires_at, text)
-    record = HostRecord("h.test", fetches=fetches, crawl_delay_seconds=asked)
+    record = HostRecord("h.test", fetches=fetches, pages=fetches // 3, crawl_delay_seconds=asked)
     fixed = Scope([] if admitted else [AllowRule("/b")])
-    rules = Rules(Scope([]), fixed, POLITE, "foobot", most)
+    rules = Rules(Scope([]), fixed, POLITE, "foobot", most, budget)
     told = explained(seen(robots=known, key=KeySighting(record, 1, Activity.IDLE)), rules=rules).conclusion
 
     policies = Policies(
@@ -166,6 +170,7 @@ def test_the_frontier_refuses_what_is_said_to_be_refused_and_nothing_else(
         key_of=lambda url: "h.test",
         admit=lambda entry: None if admitted else "allow",
         pages_per_key_max=most,
+        page_budget=budget,
     )
     records = [] if known is None else [known]
     key = ActiveKey(Activated(replace(record), Loaded([entry()], False, records)))

@@ -132,6 +132,22 @@ def test_of_a_key_that_was_fetched_from_so_often_the_rest_is_refused(
     assert (taken.entry is None) == bool(refused)
 
 
+@pytest.mark.parametrize(("pages", "refused"), [(9, []), (10, ["page-budget"]), (11, ["page-budget"])])
+def test_of_a_key_that_gave_its_budget_of_pages_the_rest_is_refused_and_nothing_is_asked_any_more(
+    pages: int, refused: list[str]
+) -> None:
+    key = active("http://a/1", pages=pages, fetches=99)
+    taken = pick(key, page_budget=10)
+    assert [rule for _, rule in taken.refused] == refused
+    assert [taken.entry.kind if taken.entry else None] == (["robots"] if not refused else [None])
+
+
+def test_a_page_that_is_visited_again_costs_nothing_of_the_budget() -> None:
+    key = active("http://a/1", known=[no_robots("http://a", RobotsState.ALLOWED_ALL)], pages=10)
+    key.head._entries[0].repeat = True
+    assert pick(key, page_budget=10).entry is not None
+
+
 @pytest.mark.parametrize("state", [RobotsState.UNREACHABLE, RobotsState.PENDING])
 def test_urls_whose_robots_txt_cannot_be_had_are_held_back_and_others_given(state: RobotsState) -> None:
     key = active("http://a/1", "https://a/1", known=[no_robots("http://a", state), robots("https://a")])

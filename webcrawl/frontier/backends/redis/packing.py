@@ -37,7 +37,7 @@ _POSITIONS = 1 << 63
 _HEADER = struct.Struct("<III14s6sdddBB")
 _RECORD = struct.Struct("<dddBB")
 _REST = struct.Struct("<IIIIdBdB")
-_ANSWERED, _CRAWL_DELAY, _ERROR = 1, 2, 4
+_ANSWERED, _CRAWL_DELAY, _ERROR, _PAGES = 1, 2, 4, 8
 _MICROSECONDS = 1_000_000
 _ENTRY = struct.Struct(">HIQIcBq")
 """Place (two parts of its rank, its position), length of what follows, repeat, flags, fingerprint."""
@@ -305,6 +305,8 @@ def pack_record(record: HostRecord, slack_seconds: float) -> bytes:
         flags |= _CRAWL_DELAY
     if record.last_error is not None:
         flags |= _ERROR
+    if record.pages:
+        flags |= _PAGES
     downloads = [min(max(round(one * _MICROSECONDS), 0), 0xFFFFFFFF) for one in record.download_seconds]
     return b"".join(
         (
@@ -326,6 +328,7 @@ def pack_record(record: HostRecord, slack_seconds: float) -> bytes:
                 len(downloads),
             ),
             struct.pack(f"<{len(downloads)}I", *downloads),
+            struct.pack("<I", record.pages) if record.pages else b"",
             encoded(record.last_error or ""),
         )
     )
@@ -352,8 +355,12 @@ def _unpack_rest(record: HostRecord, rest: bytes) -> None:
         record.crawl_delay_seconds = crawl_delay
     times = struct.unpack_from(f"<{downloads}I", rest, _REST.size)
     record.download_seconds = [time / _MICROSECONDS for time in times]
+    at = _REST.size + 4 * downloads
+    if flags & _PAGES:
+        [record.pages] = struct.unpack_from("<I", rest, at)
+        at += 4
     if flags & _ERROR:
-        record.last_error = _decode(rest[_REST.size + 4 * downloads :])
+        record.last_error = _decode(rest[at:])
 
 
 def pack_robots(record: RobotsRecord) -> bytes:
