@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from scrapy.utils.misc import load_object
-
 from webcrawl import request_codec
 from webcrawl.frontier.backend import SharedBackend
 from webcrawl.frontier.lease import Result
@@ -14,7 +12,7 @@ from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.visits.dates import modified_at
 from webcrawl.visits.judging import Rules, is_changed
 from webcrawl.visits.page import Finding, Visit
-from webcrawl.visits.policies import FixedPolicy, MultiplicativePolicy, Pace
+from webcrawl.visits.policies import Pace
 from webcrawl.visits.stores.memory import MemoryVisits
 from webcrawl.visits.stores.sqlite import SqliteVisits
 from webcrawl.visits.visits import Visits
@@ -35,10 +33,6 @@ if TYPE_CHECKING:
 
 PAYLOAD_MAX = 4096
 """Characters of an ordinary Request as text; a page that was asked for with more is not visited again."""
-POLICIES: dict[str, Callable[[Pace], RevisitPolicy]] = {
-    "fixed": FixedPolicy,
-    "multiplicative": MultiplicativePolicy,
-}
 GONE_STATUSES = frozenset({404, 410})
 
 
@@ -83,8 +77,10 @@ def entry_at(page: Page, level: int, order: Order) -> UrlEntry:
 class Visiting:
     """Tells the visits of a crawl what its flights came to."""
 
-    def __init__(self, visits: Visits, clock: Callable[[], float], retry_times: int) -> None:
+    def __init__(self, visits: Visits, clock: Callable[[], float], retry_times: int, worker: str) -> None:
+        """``worker``: under which name its policy's lessons are kept."""
         self.visits = visits
+        self._worker = worker
         self._clock = clock
         self._retry_times = retry_times
 
@@ -92,6 +88,11 @@ class Visiting:
         """:raises webcrawl.errors.StartRefused: the store cannot be used"""
         await self.visits.store.open()
         await self.visits.look()
+        await self.visits.recall(self._worker)
+
+    async def share_lessons(self) -> None:
+        """Keep what the policy learnt, and hear what those of other workers did."""
+        await self.visits.share_lessons(self._worker)
 
     async def close(self) -> None:
         """Nothing more will be told."""
@@ -187,12 +188,15 @@ def visiting_of(
     """None where each page is visited once. ``folder``: the JOBDIR."""
     if configuration.crawl_mode != "continuous":
         return None
-    rules = Rules(policy_of(configuration), configuration.revisit_gone_max)
+    rules = Rules(chosen_policy(configuration), configuration.revisit_gone_max)
     store = _store(configuration, backend, folder)
-    return Visiting(Visits(store, rules, clock, archive, intake.identify), clock, configuration.retry_times)
+    visits = Visits(store, rules, clock, archive, intake.identify)
+    # A crawl of one process has one worker, whatever it is called in each run.
+    worker = configuration.worker_name if isinstance(backend, SharedBackend) else ""
+    return Visiting(visits, clock, configuration.retry_times, worker)
 
 
-def policy_of(configuration: Configuration) -> RevisitPolicy:
+def chosen_policy(configuration: Configuration) -> RevisitPolicy:
     """The policy of the setting REVISIT_POLICY."""
     pace = Pace(
         configuration.revisit_interval_seconds,
@@ -202,9 +206,10 @@ def policy_of(configuration: Configuration) -> RevisitPolicy:
         configuration.revisit_slower,
         configuration.revisit_pages_per_day,
     )
-    name = configuration.revisit_policy
-    policy: RevisitPolicy = (POLICIES.get(name) or load_object(name))(pace)
-    return policy
+    # Who visits each page once does not wait for what he does not need.
+    from webcrawl.visits.choosing import policy_of
+
+    return policy_of(configuration.revisit_policy, pace)
 
 
 def _store(configuration: Configuration, backend: Backend, folder: Path | None) -> VisitStore:

@@ -169,7 +169,7 @@ PROCESSING_MEMORY_BYTES = 512 * 1024 * 1024  # of such a process for one page; 0
 
 # Visiting pages again --------------------------------------------------------------------------------------------
 CRAWL_MODE = "once"  # once, continuous
-REVISIT_POLICY = "multiplicative"  # fixed, multiplicative, or an import path
+REVISIT_POLICY = "freshness"  # fixed, multiplicative, freshness, or an import path
 REVISIT_INTERVAL_SECONDS = 7 * 86_400  # between two visits of a page, before more is known of it
 REVISIT_INTERVAL_MIN_SECONDS = 3600
 REVISIT_INTERVAL_MAX_SECONDS = 90 * 86_400

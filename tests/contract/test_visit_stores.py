@@ -212,6 +212,14 @@ def test_how_many_there_are_and_how_many_are_due(opened: Opened) -> None:
     assert visits.standing(NOW + 9.5) == Standing(40, 10, NOW)
 
 
+def test_what_policies_learnt_is_kept_by_worker(opened: Opened, runner: asyncio.Runner) -> None:
+    one, other = opened().store, opened().store
+    assert runner.run(one.lessons()) == {}
+    for worker, lessons in (("w", "[1]"), ("ü", "[2]"), ("w", "[3]")):
+        runner.run(one.learnt(worker, lessons))
+    assert runner.run(other.lessons()) == {"w": "[3]", "ü": "[2]"}
+
+
 _steps = st.lists(
     st.one_of(
         st.tuples(st.just("keep"), st.sampled_from("ab"), st.integers(0, 5), st.integers(0, 40)),

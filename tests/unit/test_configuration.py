@@ -11,8 +11,9 @@ import pytest
 from scrapy.settings import Settings
 
 from webcrawl import settings as project
-from webcrawl.configuration import SETTINGS, Configuration, check
+from webcrawl.configuration import SETTINGS, Configuration, check, revisiting
 from webcrawl.errors import ConfigurationError
+from webcrawl.visits import choosing
 
 ROOT = Path(__file__).parents[2]
 CASES = json.loads((ROOT / "tests/data/settings.json").read_text(encoding="utf-8"))
@@ -180,3 +181,7 @@ def test_the_contact_becomes_part_of_the_user_agent() -> None:
 
 def test_the_product_token_follows_the_user_agent() -> None:
     assert Configuration.from_settings(Settings({"USER_AGENT": "mybot/2.0"})).product_token == "mybot"
+
+
+def test_the_policies_that_may_be_named_are_those_that_there_are() -> None:
+    assert tuple(choosing.POLICIES) == revisiting.POLICIES

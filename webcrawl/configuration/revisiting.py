@@ -4,22 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from webcrawl.configuration.readers import Reader, choice, import_path, optional, real, whole
+from webcrawl.configuration.readers import Reader, Refusal, choice, optional, real, whole
 from webcrawl.configuration.setting import DAY, YEAR, setting
 
-POLICIES = ("fixed", "multiplicative")
+POLICIES = ("fixed", "multiplicative", "freshness")
 
 
 def policy() -> Reader:
     """One of the policies by name, or the import path of another."""
-    own, path = choice(*POLICIES), import_path("the import path of a policy")
+    allowed = f"{', '.join(POLICIES)} or the import path of a policy"
 
-    def read(value: object) -> object:
-        if not value:
-            raise ValueError
-        return own.read(value) if value in POLICIES else path.read(value)
+    def read(value: object) -> str:
+        name = str(value)
+        if name in POLICIES:
+            return name
+        # What the freshness policy takes to import only those wait for who use it.
+        from webcrawl.visits.choosing import policy_of
+        from webcrawl.visits.policies import Pace
 
-    return Reader(f"{', '.join(POLICIES)} or {path.allowed}", read)
+        try:
+            policy_of(name, Pace())
+        except ValueError as error:
+            raise Refusal(f"must be {allowed} ({error})") from error
+        return name
+
+    return Reader(allowed, read)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +38,7 @@ class RevisitSettings:
     crawl_mode: str = setting(
         choice("once", "continuous"), "once", "", "whether pages are visited once, or again and again"
     )
-    revisit_policy: str = setting(policy(), "multiplicative", "", "what says when a page is due again")
+    revisit_policy: str = setting(policy(), "freshness", "", "what says when a page is due again")
     revisit_interval_seconds: float = setting(
         real(1, 10 * YEAR), 7.0 * DAY, "seconds", "between two visits of a page, before more is known of it"
     )

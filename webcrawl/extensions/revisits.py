@@ -29,6 +29,8 @@ BUSY_SECONDS, IDLE_SECONDS = 0.1, 1.0
 """Between two steps at least, and while nothing new is heard."""
 REST_SECONDS = 5.0
 """How long a step waits at most while nothing is due: another process may have been told of a change."""
+LESSONS_SECONDS = 60.0
+"""How often what the policy learnt is kept, and shared."""
 GRACE_SECONDS = 10.0
 """How long the end of a crawl waits for a step, and how long what a step found out counts for that."""
 LOOK_SECONDS = 5.0
@@ -44,6 +46,7 @@ class Revisits:
         self._machine = machine_of(crawler)
         self._task: asyncio.Task[None] | None = None
         self._looked_at = 0.0
+        self._shared_at = self._machine.clock()
         self._failed = False
         self._over = False
         self._idle_since: float | None = None
@@ -92,6 +95,7 @@ class Revisits:
             await asyncio.gather(self._task, return_exceptions=True)
         with suppress(CrawlError):
             await self._visiting.visits.keep_loose()
+            await self._visiting.share_lessons()
 
     async def _feed_on(self, scheduler: Scheduler) -> None:
         configuration, visits = self._machine.configuration, self._visiting.visits
@@ -127,6 +131,9 @@ class Revisits:
             if self._idle_since is not None or now - self._looked_at >= LOOK_SECONDS:
                 tally.due = (await visits.look()).due
                 self._looked_at = now
+            if now - self._shared_at >= LESSONS_SECONDS:
+                self._shared_at = now
+                await self._visiting.share_lessons()
         except StorageFull as error:
             if not self._failed:
                 logger.warning("Pages that are due cannot be had at the moment: %s", error)

@@ -1,4 +1,4 @@
-"""What a visit makes of what is remembered of its page. Pure: the time and the policy are passed in."""
+"""What a visit makes of what is remembered of its page. The time and the policy are passed in."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from webcrawl.visits.history import History
 from webcrawl.visits.page import Finding, Page, Visit
+from webcrawl.visits.policies import LearningPolicy
 
 if TYPE_CHECKING:
     from webcrawl.visits.policies import RevisitPolicy
@@ -26,6 +27,12 @@ class Rules:
     policy: RevisitPolicy
     gone_max: int = 3
     """Visits in a row that find a page gone, after which it is remembered no more."""
+
+    def due_at(self, history: History, now: float) -> float:
+        """When a page is due whose visit has just ended. A policy that learns learns from it, once."""
+        if isinstance(self.policy, LearningPolicy):
+            self.policy.learn(history, now)
+        return self.policy.next_visit_at(history, now)
 
 
 def after(page: Page | None, visit: Visit, now: float, rules: Rules) -> Page | None:
@@ -62,7 +69,7 @@ def _first(visit: Visit, now: float, rules: Rules) -> Page | None:
         visit.fingerprint,
         visit.url,
         history,
-        rules.policy.next_visit_at(history, now),
+        rules.due_at(history, now),
         visit.digest,
         visit.at,
         visit.etag,
@@ -78,9 +85,7 @@ def _again(page: Page, visit: Visit, now: float, rules: Rules) -> Page:
     history = page.history.visited(visit.at, is_changed(page.digest, visit.digest), visit.modified_at)
     if history is page.history:
         return page
-    kept = replace(
-        page, history=history, next_visit_at=rules.policy.next_visit_at(history, now), gone=0, failed=0
-    )
+    kept = replace(page, history=history, next_visit_at=rules.due_at(history, now), gone=0, failed=0)
     if visit.digest is None:
         # A 304 need not repeat what is known (RFC 9110, section 15.4.5).
         return replace(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from webcrawl.visits.judging import Rules, after
+from webcrawl.visits.policies import LearningPolicy
 from webcrawl.visits.store import Hint, Standing
 
 if TYPE_CHECKING:
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from webcrawl.archive.capture import Entry
     from webcrawl.visits.page import Page, PageId, Visit
     from webcrawl.visits.store import VisitStore
+
+BREATH = 16
+"""Visits that are judged in one turn of the event loop: a policy that learns takes some 0.1 ms for each."""
 
 
 class Archive(Protocol):
@@ -89,8 +93,10 @@ class Visits:
         ids = list(dict.fromkeys(visit.id for visit in visits))
         known.update(zip(ids, await self.store.find(ids), strict=True))
         before, now = dict(known), self._clock()
-        for visit in visits:
+        for number, visit in enumerate(visits, start=1):
             known[visit.id] = after(known[visit.id], visit, now, self.rules)
+            if number % BREATH == 0:
+                await asyncio.sleep(0)
         kept = [page for page in known.values() if page is not None]
         dropped = [one for one, page in known.items() if page is None and before[one] is not None]
         if kept or dropped:
@@ -105,6 +111,24 @@ class Visits:
         said = self.standing
         known = times if said.next_at is None else [*times, said.next_at]
         self.standing = replace(said, pages=said.pages + more, next_at=min(known, default=None))
+
+    # -- what is learnt --------------------------------------------------------------------------------------
+
+    async def recall(self, worker: str) -> None:
+        """Go on with what was learnt of this crawl, by this worker and by others; for a policy that learns."""
+        policy = self.rules.policy
+        if isinstance(policy, LearningPolicy):
+            lessons = await self.store.lessons()
+            policy.recall(lessons.pop(worker, None), lessons.values(), self.standing.pages)
+
+    async def share_lessons(self, worker: str) -> None:
+        """Keep what was learnt here, and take what others have learnt since."""
+        policy = self.rules.policy
+        if isinstance(policy, LearningPolicy):
+            await self.store.learnt(worker, policy.lessons())
+            lessons = await self.store.lessons()
+            lessons.pop(worker, None)
+            policy.recall(None, lessons.values(), self.standing.pages)
 
     # -- what is asked ---------------------------------------------------------------------------------------
 

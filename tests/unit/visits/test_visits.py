@@ -120,3 +120,37 @@ def test_how_many_pages_there_are_is_known_between_looks(visits):
         visits.tell(visit(number), one)
     asyncio.run(visits.append(entries))
     assert (visits.standing.pages, visits.standing.next_at) == (2, NOW + 100)
+
+
+class Learner(FixedPolicy):
+    def __init__(self):
+        super().__init__(Pace(100.0, least_seconds=0.0))
+        self.learnt = []
+        self.recalled = None
+
+    def learn(self, history, now):
+        self.learnt.append(history.visits)
+
+    def lessons(self):
+        return f"{len(self.learnt)} visits"
+
+    def recall(self, own, others=(), pages=0):
+        self.recalled = own, sorted(others), pages
+
+    def freshness(self, history, now):
+        return 1.0
+
+
+def test_a_policy_that_learns_hears_of_each_visit_and_of_what_others_learnt():
+    policies = [Learner(), Learner()]
+    store = MemoryVisits()
+    crawls = [Visits(store, Rules(policy), lambda: NOW, None, lambda url: ("", 0)) for policy in policies]
+    for number, visits in enumerate(crawls):
+        for at in range(3 + number):
+            visits.tell(visit(number, at=NOW + at), None)
+        asyncio.run(visits.keep_loose())
+        asyncio.run(visits.share_lessons(f"w{number}"))
+    assert [policy.learnt for policy in policies] == [[1, 2, 3], [1, 2, 3, 4]]
+    assert policies[1].recalled == (None, ["3 visits"], 1)
+    asyncio.run(crawls[0].recall("w0"))
+    assert policies[0].recalled == ("3 visits", ["4 visits"], 1)

@@ -31,6 +31,7 @@ class MemoryVisits:
 
     def __init__(self) -> None:
         self._keys: dict[str, _Key] = {}
+        self._lessons: dict[str, str] = {}
 
     async def open(self) -> None:
         """Nothing to do."""
@@ -80,6 +81,12 @@ class MemoryVisits:
             held.pages[fingerprint] = replace(page, next_visit_at=at)
             held.reckon()
         return True
+
+    async def learnt(self, worker: str, lessons: str) -> None:
+        self._lessons[worker] = lessons
+
+    async def lessons(self) -> dict[str, str]:
+        return dict(self._lessons)
 
     async def standing(self, now: float) -> Standing:
         held = self._keys.values()

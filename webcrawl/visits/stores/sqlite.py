@@ -51,6 +51,7 @@ CREATE TABLE IF NOT EXISTS keys (
     untold         INTEGER NOT NULL     -- how often some were taken since something was heard of one
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS keys_due ON keys (at, key);
+CREATE TABLE IF NOT EXISTS lessons (worker TEXT PRIMARY KEY, learnt TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS totals (pages INTEGER NOT NULL);
 INSERT INTO totals SELECT 0 WHERE NOT EXISTS (SELECT * FROM totals);
 CREATE TRIGGER IF NOT EXISTS one_more AFTER INSERT ON pages BEGIN UPDATE totals SET pages = pages + 1; END;
@@ -116,6 +117,15 @@ class SqliteVisits:
 
     async def hint(self, hints: Sequence[Hint]) -> list[bool]:
         return await self._step(lambda connection: _hint(connection, hints))
+
+    async def learnt(self, worker: str, lessons: str) -> None:
+        statement = "INSERT OR REPLACE INTO lessons VALUES (?, ?)"
+        await self._step(lambda connection: connection.execute(statement, (worker, lessons)))
+
+    async def lessons(self) -> dict[str, str]:
+        return await self._step(
+            lambda connection: dict(connection.execute("SELECT * FROM lessons").fetchall())
+        )
 
     async def standing(self, now: float) -> Standing:
         return await self._step(lambda connection: standing(connection, now))

@@ -6,7 +6,7 @@ What is called how is in the head of ``lua/visits.lua``. A row is JSON: URL, his
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -91,6 +91,14 @@ class RedisVisits:
     async def hint(self, hints: Sequence[Hint]) -> list[bool]:
         calls = [self._call(key, _mark(fingerprint), repr(at)) for key, fingerprint, at in hints]
         return [bool(known) for known in await self._server.call("visits_hint", calls)]
+
+    async def learnt(self, worker: str, lessons: str) -> None:
+        await self._server.commands([("HSET", self._shards()[0].visits_lessons, _bytes(worker), lessons)])
+
+    async def lessons(self) -> dict[str, str]:
+        [found] = await self._server.commands([("HGETALL", self._shards()[0].visits_lessons)])
+        pairs = found.items() if isinstance(found, Mapping) else zip(found[::2], found[1::2], strict=True)
+        return {_text(worker): _text(lessons) for worker, lessons in pairs}
 
     async def standing(self, now: float) -> Standing:
         commands: list[tuple[Any, ...]] = []
