@@ -1,0 +1,78 @@
+"""How far a site's claims are believed: by the share of those that proved true."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from webcrawl.visits.history import History
+
+MARKS_MAX = 16
+"""Claims of a site that are waited for at a time: a sample, so that what is kept of a site stays under a kilobyte."""
+MARK_SECONDS = 180 * 86_400.0
+"""How long a claim is waited for whose page is not visited."""
+MEMORY = 50
+"""Claims after which what was seen counts a third."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What is known of the claims of one politeness key: claims that a page changed since its last visit."""
+
+    right: float = 0.0
+    """Claims after which a visit found a change. Fades."""
+    wrong: float = 0.0
+    """Claims after which a visit found none. Fades."""
+    marks: Mapping[int, float] = field(default_factory=dict)
+    """Fingerprints of pages of which something was claimed, with the time (epoch seconds)."""
+
+    @property
+    def share(self) -> float:
+        """The share of claims that are true, by Laplace's rule of succession: a half before anything is known."""
+        return (self.right + 1.0) / (self.right + self.wrong + 2.0)
+
+    def marked(self, fingerprint: int, now: float) -> Trust:
+        """The page is said to have changed; it is judged by its next visit, if there is room to wait for it."""
+        if fingerprint in self.marks or len(self.marks) >= MARKS_MAX:
+            return self
+        return replace(self, marks={**self.marks, fingerprint: now})
+
+    def judged(self, histories: Mapping[int, History | None], now: float) -> Trust:
+        """Judge what can be judged by now. ``histories``: those of the marked pages; None of what is not
+        remembered any more, which says nothing.
+        """
+        right, wrong, kept = self.right, self.wrong, dict[int, float]()
+        for fingerprint, at in self.marks.items():
+            history = histories.get(fingerprint)
+            if history is None or now - at > MARK_SECONDS:
+                continue
+            if history.last_at <= at:
+                kept[fingerprint] = at
+                continue
+            is_right = history.changed_at is not None and history.changed_at > at
+            fades = 1.0 - 1.0 / MEMORY
+            right, wrong = right * fades + is_right, wrong * fades + (not is_right)
+        return self if len(kept) == len(self.marks) else Trust(round(right, 3), round(wrong, 3), kept)
+
+    def due_at(self, last_at: float, planned_at: float, now: float) -> float:
+        """When a page is to be visited that is said to have changed: its interval is shorter by the share of claims
+        that are true. ``planned_at``: when it would be visited by what is known of the page itself.
+        """
+        return max(now, last_at + (planned_at - last_at) * (1.0 - self.share))
+
+    def text(self) -> str:
+        """As JSON of at most some 700 characters."""
+        marks = {str(fingerprint): round(at) for fingerprint, at in self.marks.items()}
+        return json.dumps([self.right, self.wrong, marks], separators=(",", ":"))
+
+    @classmethod
+    def of(cls, text: str | bytes) -> Trust:
+        """What ``text()`` wrote. :raises ValueError: it is something else"""
+        try:
+            right, wrong, marks = json.loads(text)
+            return cls(float(right), float(wrong), {int(one): float(at) for one, at in marks.items()})
+        except (TypeError, AttributeError) as error:
+            raise ValueError(f"no trust: {error}") from error
