@@ -22,6 +22,7 @@ MACHINE = {
     "linklog": ("urls", "archive", "export.parquet"),
     "search": ("archive", "errors", "ownprocess"),
     "websub": ("urls", "documents", "errors"),
+    "hints": ("documents.listed", "visits", "errors"),
     "frontier": (
         "urls",
         "scope",

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from webcrawl.contents.sqlite import NAME as CONTENTS
 from webcrawl.errors import CrawlError
 from webcrawl.frontier.backends.sqlite.opening import read_only
+from webcrawl.hints.stores.sqlite import NAME as TRUST
 from webcrawl.reports.progress_log import NAME as PROGRESS
 from webcrawl.search import copying
 from webcrawl.search.store import FOLDER as SEARCH
@@ -96,7 +97,7 @@ def _fill(source: Path, target: Path, progress: Callable[[int, int], None] | Non
     else:
         raise CheckpointError(f"the seen filter that {source / FRONTIER} names is not there")
     _count(copied, target / FRONTIER, linked=False)
-    for name in (CONTENTS, TRAPS, VISITS, SUBSCRIPTIONS):
+    for name in (CONTENTS, TRAPS, VISITS, SUBSCRIPTIONS, TRUST):
         if (source / name).is_file():
             _copy_database(source / name, target / name, None)
             _count(copied, target / name, linked=False)

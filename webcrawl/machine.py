@@ -35,6 +35,7 @@ from webcrawl.frontier.intake import Intake
 from webcrawl.frontier.order import BEST_FIRST, Order, Scorer
 from webcrawl.frontier.policies import Limits, Policies, RobotsPolicy
 from webcrawl.frontier.seen import Seen
+from webcrawl.hinting import Hinting, hinting_of
 from webcrawl.hosts.health import Health
 from webcrawl.hosts.robots import Absence
 from webcrawl.hosts.robots_rules import RulesCache
@@ -115,6 +116,8 @@ class Machine:
     """Who remembers pages to visit them again; None where each page is visited once."""
     subscribing: Subscribing | None = None
     """Who is told by hubs that pages have changed; None where hubs cannot reach the crawl."""
+    hinting: Hinting | None = None
+    """Who hears what sitemaps and feeds say of known pages; None where nobody is to."""
     segment: SegmentCrawl | None = None
     """Has what is found recorded instead of followed; None for a crawl of more than a segment."""
 
@@ -128,6 +131,8 @@ class Machine:
             await self.trapping.begin(self.clock())
         if self.subscribing is not None:
             await self.subscribing.open()
+        if self.hinting is not None:
+            await self.hinting.open()
 
 
 def machine_of(crawler: Crawler) -> Machine:
@@ -186,6 +191,7 @@ def _build(crawler: Crawler) -> Machine:
         focusing,
         visiting,
         subscribing=subscribing_of(configuration, clock, backend, directory, intake),
+        hinting=hinting_of(configuration, clock, backend, directory, intake, visiting),
         segment=segment,
     )
 

@@ -172,6 +172,8 @@ class Scheduler:
                 await self.frontier.drain()
                 await machine.contents.close()
             await self.frontier.close()
+            if machine.hinting is not None:
+                await machine.hinting.close()
             if machine.visiting is not None:
                 await machine.visiting.close()
         finally:

@@ -116,6 +116,7 @@ DOWNLOADER_MIDDLEWARES = {
     "webcrawl.downloadermiddlewares.contents.ContentsMiddleware": 120,
     "webcrawl.downloadermiddlewares.robots.RobotsMiddleware": 150,
     "webcrawl.downloadermiddlewares.sitemaps.SitemapMiddleware": 160,
+    "webcrawl.downloadermiddlewares.hints.HintsMiddleware": 165,
     "webcrawl.downloadermiddlewares.visits.VisitsMiddleware": 170,
     "webcrawl.downloadermiddlewares.retry.RetryMiddleware": 550,
     "webcrawl.downloadermiddlewares.redirect.RedirectMiddleware": 600,
@@ -180,6 +181,9 @@ REVISIT_SHARE = 0.3  # of requests, for pages that are due, of hosts with new UR
 REVISIT_HOSTS_PAGES = 8  # of a host that wait in its queue to be visited again
 REVISIT_CHANGE = "body"  # body, text: what has to differ
 REVISIT_GONE_MAX = 3  # visits in a row that find a page gone, after which it is visited no more
+
+HINTS_FOLLOW = True  # of sitemaps and feeds: which pages have changed
+HINTS_TRUST_MIN = 0.25  # share of a host's claims that must prove true
 
 # Being told of changes (WebSub) ----------------------------------------------------------------------------------
 WEBSUB_CALLBACK_URL = (

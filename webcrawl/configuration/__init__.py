@@ -16,6 +16,7 @@ from webcrawl.configuration.contradictions import contradictions, likely_backend
 from webcrawl.configuration.fetching import FetchingSettings
 from webcrawl.configuration.focus import FocusSettings
 from webcrawl.configuration.frontier import FrontierSettings
+from webcrawl.configuration.hints import HintSettings
 from webcrawl.configuration.keeping import KeepingSettings
 from webcrawl.configuration.politeness import PolitenessSettings
 from webcrawl.configuration.processing import ProcessingSettings
@@ -47,6 +48,7 @@ class Configuration(
     KeepingSettings,
     RevisitSettings,
     WebsubSettings,
+    HintSettings,
     FocusSettings,
     ProcessingSettings,
     FetchingSettings,

@@ -60,6 +60,8 @@ class _Visit:
     base: str
     sitemaps: int = 0
     """Sitemaps that it has given so far."""
+    hints: int = 0
+    """Pages that are due earlier for what it says of them."""
 
 
 class SitemapMiddleware:
@@ -73,6 +75,7 @@ class SitemapMiddleware:
         self._nested_max = machine.configuration.sitemap_nested_max
         self._max_bytes = machine.configuration.sitemap_max_bytes
         self._redirects_max = machine.configuration.redirect_max_times
+        self._hinting = machine.hinting
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> SitemapMiddleware:
@@ -117,10 +120,10 @@ class SitemapMiddleware:
                 await asyncio.sleep(0)
                 ends_at = perf_counter() + TURN_SECONDS
         await self._enter(visit)
-        self._tell(flight, visit.reading, packing)
+        self._tell(flight, visit, packing)
 
-    @staticmethod
-    def _tell(flight: Flight, reading: SitemapReading, packing: str | None) -> None:
+    def _tell(self, flight: Flight, visit: _Visit, packing: str | None) -> None:
+        reading = visit.reading
         broken = reading.error or packing
         if broken is not None and not reading.found:
             flight.outcome.result, flight.outcome.rule = Result.FAILED, "sitemap"
@@ -128,6 +131,8 @@ class SitemapMiddleware:
             return
         facts = flight.outcome.entry.record.extra
         facts["urls"] = reading.found
+        if self._hinting is not None:
+            facts["hints"] = visit.hints
         if broken is not None:
             facts["broken"] = broken
 
@@ -144,6 +149,8 @@ class SitemapMiddleware:
             found += taken.entries
             for _, rule in taken.refused:
                 flight.scheduler.frontier.tally.refused(rule)
+            if self._hinting is not None:
+                visit.hints += await self._hinting.listed(entry, told)
         if entry.depth < self._nested_max:
             for url in resolve_all([one.url for one in sitemaps], visit.base):
                 if url is not None:

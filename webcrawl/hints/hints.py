@@ -29,11 +29,21 @@ class Pages(Protocol):
 class Hints:
     """Believes the claims of each site as far as they proved true, and below ``least`` not at all."""
 
-    def __init__(self, pages: Pages, store: TrustStore, policy: RevisitPolicy, least: float) -> None:
-        """``least``: the share of true claims below which claims change nothing. They are still judged."""
+    def __init__(
+        self,
+        pages: Pages,
+        store: TrustStore,
+        policy: RevisitPolicy,
+        trust_least: float,
+        least_seconds: float = 0.0,
+    ) -> None:
+        """``trust_least``: the share of true claims below which claims change nothing; they are still judged.
+        ``least_seconds``: no page is visited again sooner, whatever is said of it.
+        """
         self._pages = pages
         self._policy = policy
-        self._least = least
+        self._trust_least = trust_least
+        self._least_seconds = least_seconds
         self.store = store
 
     async def take(self, key: str, claims: Sequence[Claim], now: float) -> int:
@@ -49,7 +59,9 @@ class Hints:
     async def _take(self, key: str, claims: Sequence[Claim], now: float) -> int:
         before = await self.store.load(key)
         marks = list(before.marks)
-        found = await self._pages.find([(key, one) for one in (*marks, *(claim.fingerprint for claim in claims))])
+        found = await self._pages.find(
+            [(key, one) for one in (*marks, *(claim.fingerprint for claim in claims))]
+        )
         histories = {
             one: None if page is None else page.history
             for one, page in zip(marks, found[: len(marks)], strict=True)
@@ -60,7 +72,7 @@ class Hints:
             # What is gone or fails waits for reasons of its own.
             if page is None or page.gone or page.failed or not claim.says_changed(page.history, now):
                 continue
-            trust = trust.marked(claim.fingerprint, now)
+            trust = trust.marked(claim.fingerprint, page.history.last_at)
             if (hint := self._hint(page, trust, now)) is not None:
                 hints.append(hint)
         if hints:
@@ -70,9 +82,12 @@ class Hints:
         return len(hints)
 
     def _hint(self, page: Page, trust: Trust, now: float) -> Hint | None:
-        """None where the page is due as early without."""
-        if trust.share < self._least:
+        """When a page is to be visited that is said to have changed: its interval, as it would be by what is known of
+        the page itself, is shorter by the share of claims that are true. None where it is due as early without.
+        """
+        if trust.share < self._trust_least:
             return None
         last_at = page.history.last_at
-        at = trust.due_at(last_at, self._policy.next_visit_at(page.history, last_at), now)
+        planned_at = self._policy.next_visit_at(page.history, last_at)
+        at = max(now, last_at + max((planned_at - last_at) * (1.0 - trust.share), self._least_seconds))
         return Hint(*page.id, at) if at < page.next_visit_at else None

@@ -27,18 +27,20 @@ class Trust:
     wrong: float = 0.0
     """Claims after which a visit found none. Fades."""
     marks: Mapping[int, float] = field(default_factory=dict)
-    """Fingerprints of pages of which something was claimed, with the time (epoch seconds)."""
+    """Fingerprints of pages that are said to have changed, with the visit (epoch seconds) since which."""
 
     @property
     def share(self) -> float:
         """The share of claims that are true, by Laplace's rule of succession: a half before anything is known."""
         return (self.right + 1.0) / (self.right + self.wrong + 2.0)
 
-    def marked(self, fingerprint: int, now: float) -> Trust:
-        """The page is said to have changed; it is judged by its next visit, if there is room to wait for it."""
+    def marked(self, fingerprint: int, last_at: float) -> Trust:
+        """The page is said to have changed since its visit at ``last_at``; the next one judges that, if there is room
+        to wait for it.
+        """
         if fingerprint in self.marks or len(self.marks) >= MARKS_MAX:
             return self
-        return replace(self, marks={**self.marks, fingerprint: now})
+        return replace(self, marks={**self.marks, fingerprint: last_at})
 
     def judged(self, histories: Mapping[int, History | None], now: float) -> Trust:
         """Judge what can be judged by now. ``histories``: those of the marked pages; None of what is not
@@ -57,15 +59,9 @@ class Trust:
             right, wrong = right * fades + is_right, wrong * fades + (not is_right)
         return self if len(kept) == len(self.marks) else Trust(round(right, 3), round(wrong, 3), kept)
 
-    def due_at(self, last_at: float, planned_at: float, now: float) -> float:
-        """When a page is to be visited that is said to have changed: its interval is shorter by the share of claims
-        that are true. ``planned_at``: when it would be visited by what is known of the page itself.
-        """
-        return max(now, last_at + (planned_at - last_at) * (1.0 - self.share))
-
     def text(self) -> str:
-        """As JSON of at most some 700 characters."""
-        marks = {str(fingerprint): round(at) for fingerprint, at in self.marks.items()}
+        """As JSON of at most some 800 characters."""
+        marks = {str(fingerprint): at for fingerprint, at in self.marks.items()}
         return json.dumps([self.right, self.wrong, marks], separators=(",", ":"))
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The trust in sites of a crawl that several processes share: HASHes ``{<spider>:hints<n>}:trust`` from key to JSON."""
+"""The trust in sites, for all processes of a crawl: HASHes ``{<spider>:hints<n>}:trust`` from key to JSON."""
 
 from __future__ import annotations
 

@@ -38,7 +38,9 @@ class SqliteTrust:
         try:
             await self._do(self._open)
         except StorageLost as error:
-            raise JobdirDamaged(f"{error}; without it the crawl goes on, and trusts all sites alike") from error
+            raise JobdirDamaged(
+                f"{error}; without it the crawl goes on, and trusts all sites alike"
+            ) from error
 
     def _open(self) -> None:
         self._connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
