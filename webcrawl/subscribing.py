@@ -111,6 +111,7 @@ class Asking:
     def __init__(self, scheduler: Scheduler, machine: Machine, spider: Spider) -> None:
         self._scheduler = scheduler
         self._intake = machine.intake
+        self._order = machine.policies.order
         self._visiting = machine.visiting
         self._clock = machine.clock
         self._spider = spider
@@ -143,7 +144,8 @@ class Asking:
     async def _queue(self, entry: UrlEntry) -> None:
         """Beside what may be queued of the URL, and without a change of its state."""
         entry.level, entry.repeat = LEVEL, True
-        self._scheduler.frontier.add([entry])
+        # Placed here: an order of its own would think otherwise of its level.
+        self._scheduler.frontier.add([self._order.place_again(entry)])
         if not await self._scheduler.frontier.drain():
             raise StorageAway("the crawl ends")
 

@@ -1,16 +1,23 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.unit.websub.subscribing import Stage
+from webcrawl.frontier.backends.redis.server import Server
 from webcrawl.websub.stores.memory import MemorySubscriptions
+from webcrawl.websub.stores.redis import RedisSubscriptions
 from webcrawl.websub.stores.sqlite import SqliteSubscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from webcrawl.websub.store import SubscriptionStore
+
+_names = (f"stage{number}" for number in itertools.count())
 
 
 @pytest.fixture
@@ -19,9 +26,17 @@ def runner() -> Iterator[asyncio.Runner]:
         yield runner
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "redis"])
 def stage(request, runner, tmp_path) -> Iterator[Stage]:
-    store = MemorySubscriptions() if request.param == "memory" else SqliteSubscriptions(tmp_path)
+    server = None
+    if request.param == "redis":
+        server = Server({"url": request.getfixturevalue("redis_server").url}, list)
+        runner.run(server.connect())
+        store: SubscriptionStore = RedisSubscriptions(server, next(_names))
+    else:
+        store = MemorySubscriptions() if request.param == "memory" else SqliteSubscriptions(tmp_path)
     stage = Stage(runner, store)
     yield stage
     runner.run(stage.subscriber.close())
+    if server is not None:
+        runner.run(server.close())
