@@ -62,6 +62,7 @@ MACHINE = {
         "frontier.backend",
         "frontier.records",
         "frontier.backends.sighting",
+        "visits.page",
     ),
 }
 """The rooms of the machine, each with what it may know of the rest of the project (all modules below a name)."""

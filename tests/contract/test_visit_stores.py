@@ -16,9 +16,9 @@ from tests.contract.samples import NOW
 from webcrawl.errors import JobdirDamaged
 from webcrawl.visits.history import History
 from webcrawl.visits.page import Page
-from webcrawl.visits.store import DueKey, Hint, Standing
+from webcrawl.visits.store import DueKey, Hint, Lookup, Standing
 from webcrawl.visits.stores.memory import MemoryVisits
-from webcrawl.visits.stores.sqlite import NAME, SqliteVisits, page_in
+from webcrawl.visits.stores.sqlite import NAME, SqliteVisits, looked_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -297,8 +297,10 @@ def test_a_file_that_is_no_database_is_named(tmp_path: Path, runner: asyncio.Run
 
 
 def test_another_process_may_read_it_meanwhile(tmp_path: Path, runner: asyncio.Runner) -> None:
-    assert page_in(tmp_path / NAME, A, 1) is None
+    assert looked_up(tmp_path, (A, 1)) == Lookup()
     visits = Visits(runner, SqliteVisits(tmp_path))
     visits.keep(page(A, 1, NOW))
-    assert page_in(tmp_path / NAME, A, 1) == page(A, 1, NOW)
+    runner.run(visits.store.learnt("", "[1]"))
+    assert looked_up(tmp_path, (A, 1)) == Lookup(page(A, 1, NOW), ("[1]",), 1)
+    assert looked_up(tmp_path, (A, 2)) == Lookup(None, ("[1]",), 1)
     visits.close()

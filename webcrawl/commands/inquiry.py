@@ -23,10 +23,12 @@ from webcrawl.explanation.address import address_of
 from webcrawl.explanation.as_json import as_json
 from webcrawl.explanation.as_text import as_text
 from webcrawl.explanation.crawl import Crawl, Difference
+from webcrawl.explanation.remembered import Remembered
 from webcrawl.explanation.shared_clocks import shared_clocks_of, uses_in_log
 from webcrawl.explanation.visits import visits_of
 from webcrawl.hosts.groups import GroupsError
 from webcrawl.machine import exclusions_of, scopes_of
+from webcrawl.revisiting import chosen_policy
 from webcrawl.scope.allow import PatternError
 from webcrawl.scope.exclusion import ExclusionError
 from webcrawl.scope.patterns import PatternsError
@@ -39,6 +41,7 @@ from webcrawl.urls.host_rules import HostRulesError
 from webcrawl.urls.politeness_key import host_of
 from webcrawl.urls.resolve import resolve
 from webcrawl.urls.seeds import BadSeed, Seed, SeedsError, read_seed, read_seeds
+from webcrawl.visits.policies import LearningPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -140,6 +143,7 @@ class Inquiry:
             shared=self._shared_clocks(
                 address, crawl, visits, time.time() if sighting is None else sighting.now
             ),
+            remembered=self._remembered(address, key, crawl),
         )
         return explanation, self._described(crawl, sighting)
 
@@ -239,6 +243,18 @@ class Inquiry:
             for name, there in sighting.settings.items()
             if name.startswith(_SCOPE) and here.get(name, there) != there
         )
+
+    def _remembered(
+        self, address: Address, key: str, crawl: SharedCrawl | LocalCrawl | None
+    ) -> Remembered | None:
+        found = None if crawl is None else crawl.visits(key, address.fingerprint)
+        if found is None or found.page is None:
+            return None
+        policy = chosen_policy(self._configuration)
+        if isinstance(policy, LearningPolicy):
+            policy.recall(None, found.lessons, found.pages)
+        history = found.page.history
+        return Remembered(found.page, policy.explain(history, history.last_at))
 
     # -- the log ---------------------------------------------------------------------------------------------
 

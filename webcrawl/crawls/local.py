@@ -24,6 +24,8 @@ from webcrawl.hosts.record import Pauses
 from webcrawl.jobdir import Jobdir
 from webcrawl.traps.quarantine import Trap
 from webcrawl.traps.stores.sqlite import SqliteTraps
+from webcrawl.visits.store import Lookup
+from webcrawl.visits.stores.sqlite import looked_up
 
 FRONTIER = "frontier.db"
 
@@ -65,6 +67,10 @@ class LocalCrawl:
         if key is not None and key.activity is Activity.ACTIVE:
             key = replace(key, holder=holder)
         return replace(found, key=key, at_work=(holder,))
+
+    def visits(self, key: str, fingerprint: int) -> Lookup:
+        """What is remembered of a page that is visited again."""
+        return looked_up(self._jobdir.path, (key, fingerprint))
 
     def named(self, host: str) -> bool:
         """Whether ``host`` is known to be one that the operator named: that is not stored here."""

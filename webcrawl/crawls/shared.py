@@ -15,9 +15,11 @@ from webcrawl.frontier.backends.redis.clocks import uses_of
 from webcrawl.frontier.backends.redis.control import Control
 from webcrawl.frontier.backends.redis.reach import reach_of
 from webcrawl.frontier.backends.redis.sighting import sighting_of
+from webcrawl.frontier.backends.redis.visits import RedisVisits
 from webcrawl.reports import units
 from webcrawl.scope.private import names_that_allow
 from webcrawl.traps.stores.redis import RedisTraps
+from webcrawl.visits.store import Lookup
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -82,6 +84,19 @@ class SharedCrawl:
     ) -> Sighting:
         async with self._control() as control:
             return await sighting_of(control, key_of, fingerprint, origin)
+
+    def visits(self, key: str, fingerprint: int) -> Lookup:
+        """What is remembered of a page that is visited again."""
+        return asyncio.run(self._visits(key, fingerprint))
+
+    async def _visits(self, key: str, fingerprint: int) -> Lookup:
+        async with self._control() as control:
+            store = RedisVisits(control.server, lambda: control.shards)
+            [page] = await store.find([(key, fingerprint)])
+            if page is None:
+                return Lookup()
+            standing = await store.standing(await control.now())
+            return Lookup(page, tuple((await store.lessons()).values()), standing.pages)
 
     def named(self, host: str) -> bool:
         """Whether ``host`` is known to be one that the operator named, or below one."""

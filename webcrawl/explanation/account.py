@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from webcrawl.explanation.address import Address
     from webcrawl.explanation.clocks import Clock
+    from webcrawl.explanation.remembered import Remembered
     from webcrawl.explanation.visits import Visits
     from webcrawl.frontier.backends.sighting import KeySighting, Sighting
     from webcrawl.hosts.politeness import Politeness
@@ -73,6 +74,8 @@ class Explanation:
     waiting: Waiting | None
     visits: Visits | None
     conclusion: Conclusion
+    remembered: Remembered | None = None
+    """None where the page is not visited again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,7 @@ def explain(
     named: bool = False,
     depth: int | None = None,
     shared: Sequence[Clock] = (),
+    remembered: Remembered | None = None,
 ) -> Explanation:
     """Put everything together.
 
@@ -126,7 +130,7 @@ def explain(
     if sighting is not None:
         waiting = waiting_of(Facts(now, _record(sighting, key), known, rules.politeness, shared))
     conclusion = _conclude(address, scoping, robots, sighting, waiting, rules)
-    return Explanation(now, address, key, scoping, robots, sighting, waiting, visits, conclusion)
+    return Explanation(now, address, key, scoping, robots, sighting, waiting, visits, conclusion, remembered)
 
 
 def _conclude(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from webcrawl.explanation import remembered
 from webcrawl.explanation.account import Conclusion, Fate
 from webcrawl.frontier.backend import Command
 from webcrawl.frontier.backends.sighting import Activity
@@ -36,6 +37,9 @@ def as_text(explanation: Explanation, crawl: Crawl) -> str:
     ]
     if explanation.waiting is not None:
         sections.append(("clocks", list(_clocks(explanation))))
+    if explanation.remembered is not None:
+        told = remembered.rows(explanation.remembered, lambda at: moment(at, explanation.now))
+        sections.append(("visits", [(name, _on_one_line(text)) for name, text in told]))
     if explanation.visits is not None:
         sections.append(("fetch log", list(_log(explanation))))
     lines = [explanation.address.url, f"  {conclusion_in_words(explanation)}"]
@@ -58,6 +62,8 @@ def conclusion_in_words(explanation: Explanation) -> str:
     """One sentence."""
     conclusion = explanation.conclusion
     words = _FATES[conclusion.fate]
+    if conclusion.fate is Fate.DONE and explanation.remembered is not None:
+        words = f"fetched; visited again {moment(explanation.remembered.page.next_visit_at, explanation.now)}"
     if conclusion.rule is not None:
         words += f": {conclusion.rule}"
     elif conclusion.fate in (Fate.FAILED, Fate.REFUSED):

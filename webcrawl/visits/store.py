@@ -40,6 +40,17 @@ class Standing:
     next_at: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """What a crawl that is looked at from outside has of a page."""
+
+    page: Page | None = None
+    lessons: tuple[str, ...] = ()
+    """What the policies of all workers have learnt."""
+    pages: int = 0
+    """How many are remembered in all."""
+
+
 class VisitStore(Protocol):
     """Pages by politeness key, each with the time of its next visit.
 

@@ -15,6 +15,7 @@ from webcrawl.explanation.address import address_of
 from webcrawl.explanation.as_json import as_json
 from webcrawl.explanation.as_text import as_text, moment
 from webcrawl.explanation.crawl import Crawl, Difference
+from webcrawl.explanation.remembered import Remembered
 from webcrawl.explanation.scoping import Stage
 from webcrawl.explanation.visits import Visits
 from webcrawl.frontier.active_key import ActiveKey
@@ -33,6 +34,8 @@ from webcrawl.scope.allow import AllowRule
 from webcrawl.scope.depth import DepthRule
 from webcrawl.scope.scheme import SchemeRule
 from webcrawl.scope.sequence import Scope
+from webcrawl.visits.history import History
+from webcrawl.visits.page import Page
 
 NOW = 1_700_000_000.0
 FIXED = Scope([SchemeRule()])
@@ -292,9 +295,37 @@ def test_text_and_object_are_made_of_everything(sighting: Sighting | None) -> No
             "frontier",
             "key",
             "clocks",
+            "visits",
             "log",
             "conclusion",
         ]
     )
     assert told["log"]["count"] == 9
     assert (told["frontier"] is None) == (sighting is None)
+
+
+def test_what_is_remembered_of_a_page_is_shown_with_its_next_visit() -> None:
+    history = History.first(NOW - 900).visited(NOW - 300, changed=True)
+    page = Page("h.test", 1, URL, history, NOW + 60, b"\x01", NOW - 300, 'W/"1\n"', "then", gone=2, failed=1)
+    explanation = explained(settled(State.DONE), remembered=Remembered(page, "each page is"))
+    text = as_text(explanation, Crawl("sqlite", "job", "the crawl"))
+    assert "fetched; visited again" in text.splitlines()[1]
+    shown = dict(line.strip().split("  ", 1) for line in text.partition("\nvisits\n")[2].splitlines())
+    assert shown["ETag"].strip() == 'W/"1\\n"', "whoever sent it must not steer the terminal"
+    assert "1 change found" in shown["visits"]
+    assert shown["because"].strip() == "each page is"
+    told = json.loads(as_json(explanation, Crawl("sqlite", "job", "the crawl")))["visits"]
+    assert told == {
+        "visits": 2,
+        "changes": 1,
+        "first_at": NOW - 900,
+        "last_at": NOW - 300,
+        "changed_at": NOW - 300,
+        "etag": 'W/"1\n"',
+        "last_modified": "then",
+        "digest": "01",
+        "gone": 2,
+        "failed": 1,
+        "next_visit_at": NOW + 60,
+        "why": "each page is",
+    }

@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from webcrawl.errors import JobdirDamaged, StorageFull
+from webcrawl.errors import JobdirDamaged, JobdirUnusable, StorageFull
 from webcrawl.visits.history import History
 from webcrawl.visits.page import Page
-from webcrawl.visits.store import DOUBLINGS, DUE_COUNTED, DueKey, Hint, Standing
+from webcrawl.visits.store import DOUBLINGS, DUE_COUNTED, DueKey, Hint, Lookup, Standing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -173,12 +173,18 @@ class SqliteVisits:
         return done
 
 
-def page_in(path: Path, key: str, fingerprint: int) -> Page | None:
-    """What the file of a crawl, perhaps one that runs, remembers of a page. Raises sqlite3.Error."""
+def looked_up(folder: Path, one: PageId) -> Lookup:
+    """What the file in ``folder`` has, perhaps of a crawl that runs. :raises JobdirUnusable: it cannot be read"""
+    path = folder / NAME
     if not path.is_file():
-        return None
-    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-        return _find(connection, (key, fingerprint))
+        return Lookup()
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            (pages,) = connection.execute("SELECT pages FROM totals").fetchone()
+            lessons = connection.execute("SELECT learnt FROM lessons").fetchall()
+            return Lookup(_find(connection, one), tuple(learnt for (learnt,) in lessons), pages)
+    except (sqlite3.Error, ValueError) as error:
+        raise JobdirUnusable(f"{path} cannot be read: {error}") from error
 
 
 def standing(connection: sqlite3.Connection, now: float) -> Standing:
