@@ -40,6 +40,7 @@ MACHINE = {
     "traps": ("urls", "scope", "errors", "frontier.records"),
     "visits": ("documents.dates", "reports.units", "errors", "archive.capture", "frontier.records"),
     "export": ("archive", "reports", "urls", "frontier.records", "frontier.backends.books"),
+    "replenishing": ("errors", "urls", "frontier.backends.redis.seed_lists"),
     "segments": (
         "errors",
         "archive.linefile",

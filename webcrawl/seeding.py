@@ -70,6 +70,19 @@ class Seeding:
         if self._good or self._bad:
             logger.info("%d seeds taken, %d wrong", self._good, self._bad)
 
+    async def take(self, seeds: Iterator[Seed | BadSeed]) -> bool:
+        """Queue seeds that are not in the list. False: they cannot become durable, or the crawl is being closed.
+
+        Raises as ``run``.
+        """
+        good, bad = self._good, self._bad
+        while batch := list(islice(seeds, AT_ONCE)):
+            entries = await self._entries(batch)
+            if self._scheduler.frontier.is_closing() or not await self._scheduler.add_seeds(entries):
+                return False
+        logger.info("%d seeds taken, %d wrong", self._good - good, self._bad - bad)
+        return True
+
     async def _take_turns(self, lists: SeedLists, digest: str) -> None:
         frontier = self._scheduler.frontier
         said = False

@@ -43,6 +43,10 @@ LINK_TYPES = [  # where a link has to stand in a page to be taken; there are oth
     *("a", "alternate", "amphtml", "area", "canonical"),
     *("frame", "iframe", "next", "prev", "refresh"),
 ]
+SEEDS_LOW_KEYS = 500  # with fewer hosts that have URLs more seeds are asked for, if somebody is asked
+SEEDS_COMMAND = ""  # who is asked: a command that writes a file of seeds to its output
+SEEDS_HOOK = None  # or an asynchronous function, from the number of hosts that have URLs to lines of seeds
+SEEDS_ASK_SECONDS = 60  # between an answer and the next question, at least
 EXCLUSION_FILE = None  # domains or URL prefixes never visited, one a line, with comments
 EXCLUSION_CHECK_SECONDS = 300  # how often that file is looked at
 SITEMAPS_FOLLOW = True  # those that robots.txt names
@@ -236,6 +240,7 @@ EXTENSIONS = {
     "webcrawl.extensions.exclusions.Exclusions": 8,
     "webcrawl.extensions.feeding.Feeding": 9,
     "webcrawl.extensions.traps.Traps": 9,
+    "webcrawl.extensions.replenishing.Replenish": 9,
     "webcrawl.extensions.revisits.Revisits": 9,
     "webcrawl.extensions.focus.Focus": 9,
     "webcrawl.extensions.websub.Websub": 9,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,10 +11,12 @@ from tests.contract.driven_redis import GivenClock
 from tests.contract.samples import NOW
 from webcrawl.frontier.backends.redis import RedisBackend, RedisOptions
 from webcrawl.frontier.backends.redis.seed_lists import Progress, Turn
+from webcrawl.replenishing import turns
+from webcrawl.replenishing.turns import SharedTurns
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Iterator
+    from collections.abc import Coroutine, Iterator
 
     from tests.redis_server import RedisServer
 
@@ -32,16 +34,23 @@ class Crew:
         for backend in backends:
             runner.run(backend.open(NOW))
             stack.callback(lambda backend=backend: runner.run(backend.close()))
-        self._lists = [backend.seed_lists() for backend in backends]
+        self.lists = [backend.seed_lists() for backend in backends]
 
     def read_on(self, who: int, queued: int = 0, digest: str = "a") -> Progress:
-        return self._runner.run(self._lists[who].read_on(digest, queued))
+        return self._runner.run(self.lists[who].read_on(digest, queued))
 
     def finish(self, who: int, queued: int) -> None:
-        self._runner.run(self._lists[who].finish("a", queued))
+        self._runner.run(self.lists[who].finish("a", queued))
+
+    def asking(self, who: int) -> SharedTurns:
+        """How one of them takes turns in asking for more seeds."""
+        return SharedTurns(60.0, self.clock, self.lists[who])
+
+    def run(self, step: Coroutine[Any, Any, Any]) -> Any:
+        return self._runner.run(step)
 
     def give_up(self, who: int, queued: int) -> None:
-        self._runner.run(self._lists[who].give_up("a", queued))
+        self._runner.run(self.lists[who].give_up("a", queued))
 
 
 @pytest.fixture
@@ -96,3 +105,20 @@ def test_who_gives_up_is_followed_at_once(crew: Crew) -> None:
     crew.give_up(0, 2000)
 
     assert crew.read_on(1) == Progress(Turn.OURS, 2000)
+
+
+def test_one_asks_for_more_seeds_at_a_time_and_all_know_when_that_was(crew: Crew) -> None:
+    one, other = crew.asking(0), crew.asking(1)
+    assert [crew.run(who.take()) for who in (one, other, one)] == [
+        turns.Turn.ASK,
+        turns.Turn.WAIT,
+        turns.Turn.ASK,
+    ]
+    crew.run(one.answered())
+    assert [crew.run(who.take()) for who in (one, other)] == [turns.Turn.REST] * 2
+    assert other.answered_at == one.answered_at == int(crew.clock())
+    crew.clock.now += 61
+    assert [crew.run(who.take()) for who in (other, one)] == [turns.Turn.ASK, turns.Turn.WAIT]
+    # Whoever asks may be killed.
+    crew.clock.now += LEASE_SECONDS + 1
+    assert crew.run(one.take()) is turns.Turn.ASK

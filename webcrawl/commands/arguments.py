@@ -61,7 +61,7 @@ def check_arguments(
     if given.get("segment"):
         yield from _segment(given, configuration)
         return
-    if not given.get("seeds") and not given.get("domains") and not resuming:
+    if not (given.get("seeds") or given.get("domains") or resuming or configuration.asks_for_seeds):
         yield Problem("", "nothing to crawl; give -a seeds=FILE, -a seeds=URL or -a domains=FILE")
         return
     yield from _places(given, configuration)

@@ -20,6 +20,7 @@ from webcrawl.configuration.hints import HintSettings
 from webcrawl.configuration.keeping import KeepingSettings
 from webcrawl.configuration.politeness import PolitenessSettings
 from webcrawl.configuration.processing import ProcessingSettings
+from webcrawl.configuration.replenishing import ReplenishingSettings, replenishing_contradictions
 from webcrawl.configuration.revisiting import RevisitSettings
 from webcrawl.configuration.scope import ScopeSettings
 from webcrawl.configuration.search import SearchSettings, search_contradictions
@@ -52,6 +53,7 @@ class Configuration(
     FocusSettings,
     ProcessingSettings,
     FetchingSettings,
+    ReplenishingSettings,
     ScopeSettings,
     PolitenessSettings,
     FrontierSettings,
@@ -103,4 +105,5 @@ def check(settings: BaseSettings, given: Iterable[str] = (), known: Iterable[str
     problems += contradictions(read)
     problems += search_contradictions(read)
     problems += store_contradictions(read)
+    problems += replenishing_contradictions(read)
     return problems

@@ -273,6 +273,13 @@ class Backend(Protocol):
         """When the next idle key can become active."""
         ...
 
+    async def keys_at_hand(self, at_most: int) -> int:
+        """How many keys have URLs and are neither parked nor given up, counted up to ``at_most``.
+
+        A shared backend may count active keys whose queues have run dry, as long as some active key has URLs.
+        """
+        ...
+
     async def counts(self) -> Counts: ...
 
     async def state_of(self, key: str, fingerprint: int) -> State | None:

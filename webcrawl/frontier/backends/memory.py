@@ -10,6 +10,7 @@ import copy
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from webcrawl.errors import StartRefused
@@ -148,6 +149,11 @@ class MemoryBackend:
         for host in self._idle_hosts():
             (parked if host.record.parked else resting).append(_due_at(host.record))
         return Idle(at=min(resting, default=None), parked_at=min(parked, default=None))
+
+    async def keys_at_hand(self, at_most: int) -> int:
+        there = (host for host in self._hosts.values() if host.queue)
+        at_hand = (host for host in there if host.active or not (host.record.parked or host.record.given_up))
+        return sum(1 for _ in islice(at_hand, at_most))
 
     async def counts(self) -> Counts:
         given_up = [host for host in self._hosts.values() if host.record.given_up]

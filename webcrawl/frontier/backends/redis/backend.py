@@ -287,6 +287,18 @@ class RedisBackend:
         doubtful = self._writer.is_doubtful or any(wait for _, wait, _ in views)
         return Idle(at, parked_at, busy=doubtful or any(held for held, _, _ in views))
 
+    async def keys_at_hand(self, at_most: int) -> int:
+        asked: list[tuple[Any, ...]] = []
+        for shard in self._shards:
+            asked.append(("ZLEXCOUNT", shard.names.idle, "[r", "(r\xff"))
+            asked.append(("HLEN", shard.names.held))
+            asked.append(("HGET", shard.names.totals, "held_urls"))
+        answers = await self._server.commands(asked)
+        found = sum(answers[::3])
+        if any(int(urls or 0) for urls in answers[2::3]):
+            found += sum(answers[1::3])
+        return min(int(found), at_most)
+
     async def counts(self) -> Counts:
         return await self._writer.counts()
 

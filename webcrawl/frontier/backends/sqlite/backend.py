@@ -103,6 +103,9 @@ class SqliteBackend:
     async def idle(self) -> Idle:
         return await self._run(self._idle)
 
+    async def keys_at_hand(self, at_most: int) -> int:
+        return await self._run(self._keys_at_hand, at_most)
+
     async def counts(self) -> Counts:
         return await self._run(self._count)
 
@@ -198,6 +201,9 @@ class SqliteBackend:
 
     def _idle(self) -> Idle:
         return self._keys.idle()
+
+    def _keys_at_hand(self, at_most: int) -> int:
+        return self._keys.at_hand(at_most)
 
     def _count(self) -> Counts:
         totals = self._totals

@@ -179,6 +179,15 @@ class Keys:
         )
         return Idle(at=at and at[0], parked_at=parked_at and parked_at[0])
 
+    def at_hand(self, at_most: int) -> int:
+        """How many keys have URLs and may be contacted now or after a rest, up to ``at_most``."""
+        counted = 0
+        for where in ("idle = 1 AND parked = 0", "active = 1 AND queued > 0"):
+            counted += self._cursor.execute(
+                f"SELECT count(*) FROM (SELECT 1 FROM hosts WHERE {where} LIMIT ?)", (at_most - counted,)
+            ).fetchone()[0]
+        return counted
+
     def count_given_up(self, counts: Counts) -> None:
         row = self._cursor.execute("SELECT count(*), total(queued) FROM hosts WHERE given_up = 1").fetchone()
         counts.given_up_hosts, counts.given_up_urls = row[0], int(row[1])
