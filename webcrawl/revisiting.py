@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from webcrawl import request_codec
@@ -18,15 +18,17 @@ from webcrawl.visits.stores.sqlite import SqliteVisits
 from webcrawl.visits.visits import Visits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from webcrawl.archive.capture import Fact
     from webcrawl.configuration import Configuration
     from webcrawl.frontier.archive_thread import ArchiveThread
     from webcrawl.frontier.backend import Backend
     from webcrawl.frontier.intake import Intake
     from webcrawl.frontier.order import Order
     from webcrawl.scheduler import Flight
+    from webcrawl.visits.estimate import Expectation
     from webcrawl.visits.page import Page
     from webcrawl.visits.policies import RevisitPolicy
     from webcrawl.visits.store import VisitStore
@@ -45,6 +47,11 @@ class Known:
     """Epoch seconds when the content that is known was asked for."""
     etag: str | None
     last_modified: str | None
+    since: float | None = None
+    """Epoch seconds of the visit before; None where it was queued by an older version."""
+    expected: Mapping[str, float] = field(default_factory=dict)
+    """What was to be expected when it was queued: how probable it was that the page was ``unchanged``, and for how
+    many seconds on average our copy had been stale, its ``age``."""
 
 
 def known_of(entry: UrlEntry) -> Known | None:
@@ -52,13 +59,17 @@ def known_of(entry: UrlEntry) -> Known | None:
     said = request_codec.revisit_of(entry.payload)
     if said is None:
         return None
-    digest, came_at, etag, last_modified = said
-    return Known(bytes.fromhex(digest), float(came_at), etag, last_modified)
+    digest, came_at, *more, etag, last_modified = said
+    since, unchanged, age = more or (None, None, None)
+    expected = {} if unchanged is None else {"unchanged": unchanged, "age": age}
+    return Known(bytes.fromhex(digest), float(came_at), etag, last_modified, since, expected)
 
 
-def entry_at(page: Page, level: int, order: Order) -> UrlEntry:
-    """What is queued for a page that is due, in its place."""
-    known = [page.digest.hex(), page.came_at, page.etag, page.last_modified]
+def entry_at(page: Page, level: int, order: Order, expected: Expectation) -> UrlEntry:
+    """What is queued for a page that is due, in its place. ``expected``: of our copy by now."""
+    came = [page.digest.hex(), page.came_at]
+    estimated = [page.history.last_at, round(expected.unchanged, 4), round(expected.age_seconds, 1)]
+    known = [*came, *estimated, page.etag, page.last_modified]
     return order.place_again(
         UrlEntry(
             page.url,
@@ -112,15 +123,14 @@ class Visiting:
         finding = _finding(flight, status, known)
         if known is None and finding is not Finding.CAME:
             return
+        visit = self._visit(flight, finding)
         if outcome.entry is not None and known is not None:
-            facts = outcome.entry.record.extra
-            facts["revisit"] = True
+            outcome.entry.record.extra |= _facts(known, visit)
             if finding is Finding.CAME:
-                facts["changed"] = is_changed(known.digest, flight.came.digest if flight.came else None)
                 tally = flight.scheduler.frontier.tally
                 tally.revisits += 1
-                tally.unchanged += not facts["changed"]
-        self.visits.tell(self._visit(flight, finding), outcome.entry)
+                tally.unchanged += not is_changed(known.digest, visit.digest)
+        self.visits.tell(visit, outcome.entry)
 
     def refused(self, entry: UrlEntry) -> None:
         """A queued URL was refused when its turn came."""
@@ -157,6 +167,18 @@ class Visiting:
         return replace(
             plain, digest=came.digest, etag=came.etag, last_modified=came.last_modified, modified_at=modified
         )
+
+
+def _facts(known: Known, visit: Visit) -> dict[str, Fact]:
+    """What a line of the fetch log says of a revisit."""
+    facts: dict[str, Fact] = {"revisit": True}
+    if visit.finding is Finding.CAME:
+        facts["changed"] = is_changed(known.digest, visit.digest)
+        if known.since is not None:
+            facts |= {"since": known.since, "expected": known.expected}
+        if visit.modified_at is not None:
+            facts["modified"] = round(visit.modified_at, 3)
+    return facts
 
 
 def _is_plain(entry: UrlEntry, known: Known | None) -> bool:

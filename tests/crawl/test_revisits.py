@@ -152,6 +152,17 @@ def test_without_validators_the_content_decides(crawled):
     assert set(changes(crawl, site, "/same")[1:]) == {(200, True, False)}
 
 
+def test_a_revisit_says_since_when_what_was_to_be_expected_and_when_the_page_was_modified(crawled):
+    site, crawl, _ = crawled
+    lines = [line for line in crawl.lines() if line["url"] == f"{site.url}/dated"]
+    for before, line in itertools.pairwise(lines):
+        assert line["since"] == pytest.approx(before["start"], abs=0.002)
+        assert 0.99 < line["expected"]["unchanged"] <= 1
+        assert 0 <= line["expected"]["age"] < 1
+        assert line["modified"] == pytest.approx(1_605_945_600, abs=2)
+    assert not {"since", "expected"} & lines[0].keys()
+
+
 def test_what_is_gone_or_elsewhere_is_asked_for_later_and_what_a_redirect_leads_to_is_no_news(crawled):
     site, crawl, _ = crawled
     for path, status in (("/gone", 410), ("/moved", 301)):

@@ -104,7 +104,10 @@ class Revisits:
             configuration.revisit_share, configuration.revisit_hosts_pages, configuration.concurrent_requests
         )
         feeder = Feeder(
-            visits, scheduler.frontier, lambda page, level: entry_at(page, level, order), portions
+            visits,
+            scheduler.frontier,
+            lambda page, level: entry_at(page, level, order, visits.expected(page)),
+            portions,
         )
         while not self._over:
             visits.news.clear()

@@ -14,6 +14,7 @@ remains probable: without bias over pages whose rates are spread as the prior sa
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from webcrawl.visits.history import LONGEST, MEMORY_VISITS, SHORTEST
@@ -69,9 +70,24 @@ def quantile(weights: Sequence[float], part: float) -> float:
     return RATES[-1]
 
 
-def chance_unchanged(weights: Sequence[float], seconds: float) -> float:
-    """How probable it is that a page is still the same so long after a visit."""
-    return sum([weight * math.exp(-rate * seconds) for weight, rate in zip(weights, RATES, strict=True)])
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What is to be expected of a copy some time after its page was visited."""
+
+    unchanged: float
+    """How probable it is that the page is still the same: from 0 to 1."""
+    age_seconds: float
+    """For how long the copy has been stale on average, 0 where it is not (Cho and Garcia-Molina call it age)."""
+
+
+def expected(weights: Sequence[float], seconds: float) -> Expectation:
+    """So long after a visit, at a rate as probable as ``weights`` say."""
+    unchanged = fresh = 0.0
+    for weight, rate in zip(weights, RATES, strict=True):
+        changed = -math.expm1(-rate * seconds)
+        unchanged += weight * (1 - changed)
+        fresh += weight * changed / rate
+    return Expectation(min(unchanged, 1.0), max(seconds - fresh, 0.0))
 
 
 def log_normal(median: float, deviation: float) -> tuple[float, ...]:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 from webcrawl.reports.units import duration
 from webcrawl.visits.allotment import Allotment
 from webcrawl.visits.census import Census
-from webcrawl.visits.estimate import chance_unchanged, posterior, quantile, typical_rate
+from webcrawl.visits.estimate import expected, posterior, quantile, typical_rate
 from webcrawl.visits.policies import DAY_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from webcrawl.visits.estimate import Expectation
     from webcrawl.visits.history import History
     from webcrawl.visits.policies import Pace
 
@@ -54,7 +55,9 @@ class FreshnessPolicy:
 
     def __init__(self, pace: Pace) -> None:
         self._pace = pace
-        self._allotment = Allotment(pace.least_seconds, pace.most_seconds)
+        self._allotment = Allotment(
+            max(pace.least_seconds, 1.0), max(pace.most_seconds, pace.least_seconds, 1.0)
+        )
         self._census = Census()
         self._pages = 0
         self._last: _Plan | None = None
@@ -71,9 +74,8 @@ class FreshnessPolicy:
     def next_visit_at(self, history: History, now: float) -> float:
         return now + self._plan(history).interval
 
-    def freshness(self, history: History, now: float) -> float:
-        """How probable it is that the page is still as it was at the last visit: from 0 to 1."""
-        return chance_unchanged(posterior(history, self._prior), max(now - history.last_at, 0.0))
+    def expected(self, history: History, now: float) -> Expectation:
+        return expected(posterior(history, self._prior), max(now - history.last_at, 0.0))
 
     def lessons(self) -> str:
         """What was learnt here, to be kept, and to be given to others."""
@@ -89,7 +91,7 @@ class FreshnessPolicy:
     def explain(self, history: History, now: float) -> str:
         plan = self._plan(history)
         slow, fast = (duration(1 / quantile(plan.weights, part)) for part in (0.16, 0.84))
-        fresh = chance_unchanged(plan.weights, plan.interval)
+        fresh = expected(plan.weights, plan.interval).unchanged
         return (
             f"{history.visits} visits found {history.changes} changes, so it changes about each "
             f"{duration(1 / typical_rate(plan.weights))} (probably {fast} to {slow}); {self._reason(plan)} it is "

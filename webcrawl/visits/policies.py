@@ -10,6 +10,7 @@ from webcrawl.reports.units import duration
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from webcrawl.visits.estimate import Expectation
     from webcrawl.visits.history import History
 
 DAY_SECONDS = 86_400.0
@@ -62,8 +63,8 @@ class LearningPolicy(RevisitPolicy, Protocol):
         ``others`` replace those of the other workers. ``pages``: of the whole crawl, for a budget in pages a day.
         """
 
-    def freshness(self, history: History, now: float) -> float:
-        """How probable it is that the page is still as its last visit found it: from 0 to 1."""
+    def expected(self, history: History, now: float) -> Expectation:
+        """What is to be expected of the copy of a page that was visited last as ``history`` says."""
 
 
 class FixedPolicy:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from webcrawl.archive.capture import Entry
+    from webcrawl.visits.estimate import Expectation
     from webcrawl.visits.page import Page, PageId, Visit
     from webcrawl.visits.store import VisitStore
 
@@ -145,6 +146,17 @@ class Visits:
         """What is remembered of the page at ``url``."""
         [page] = await self.store.find([self._identify(url)])
         return page
+
+    def expected(self, page: Page) -> Expectation:
+        """What is to be expected of our copy of a page now, by what the policy learnt, or by what is usual."""
+        # Who visits each page once does not wait for what this takes to import.
+        from webcrawl.visits.census import START
+        from webcrawl.visits.estimate import expected, posterior
+
+        policy, history, now = self.rules.policy, page.history, self._clock()
+        if isinstance(policy, LearningPolicy):
+            return policy.expected(history, now)
+        return expected(posterior(history, START), max(now - history.last_at, 0.0))
 
     async def look(self) -> Standing:
         """How many pages there are, and are due; ``standing`` is what this said last."""

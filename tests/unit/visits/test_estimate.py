@@ -11,7 +11,15 @@ import pytest
 
 from tests.unit.visits.changing import DAY, DEVIATION, MEDIAN, T0, ChangingPage
 from webcrawl.visits.census import START, Census
-from webcrawl.visits.estimate import RATES, chance_unchanged, log_normal, posterior, quantile, typical_rate
+from webcrawl.visits.estimate import (
+    RATES,
+    Expectation,
+    expected,
+    log_normal,
+    posterior,
+    quantile,
+    typical_rate,
+)
 from webcrawl.visits.history import History
 
 if TYPE_CHECKING:
@@ -110,7 +118,12 @@ def test_the_date_of_the_first_visit_counts_as_long_as_dates_prove_true() -> Non
     assert posterior(disproved, START) == pytest.approx(posterior(undated, START))
 
 
-def test_the_chance_that_a_page_is_the_same() -> None:
+def test_what_is_to_be_expected_of_a_copy() -> None:
     known = tuple(float(number == 20) for number in range(len(RATES)))
-    assert chance_unchanged(known, 0) == 1
-    assert chance_unchanged(known, 1 / RATES[20]) == pytest.approx(math.exp(-1))
+    rate = RATES[20]
+    assert expected(known, 0) == Expectation(1.0, 0.0)
+    found = expected(known, 1 / rate)
+    assert found.unchanged == pytest.approx(math.exp(-1))
+    draw = random.Random(4)
+    ages = [max(1 / rate - draw.expovariate(rate), 0.0) for _ in range(20_000)]
+    assert found.age_seconds == pytest.approx(fmean(ages), rel=0.02)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.visits.changing import DAY, T0, YEAR, Web
+from webcrawl.visits.estimate import Expectation
 from webcrawl.visits.freshness import FreshnessPolicy
 from webcrawl.visits.history import History
 from webcrawl.visits.policies import FixedPolicy, LearningPolicy, MultiplicativePolicy, Pace, RevisitPolicy
@@ -107,8 +108,10 @@ def test_a_page_that_changes_too_fast_gives_way_to_others() -> None:
     weekly = history(*[(day, day % 7 == 0) for day in range(1, 60)])
     assert policy.next_visit_at(hourly, T0) - T0 > 300 * DAY
     assert policy.next_visit_at(weekly, T0) - T0 < 30 * DAY
-    assert policy.freshness(weekly, weekly.last_at) == pytest.approx(1)
-    assert policy.freshness(hourly, hourly.last_at + DAY) < 0.01
+    assert policy.expected(weekly, weekly.last_at) == Expectation(pytest.approx(1), 0.0)
+    soon = policy.expected(hourly, hourly.last_at + DAY)
+    assert soon.unchanged < 0.01
+    assert 0.8 * DAY < soon.age_seconds < DAY
 
 
 def test_a_budget_in_pages_a_day_is_for_all_pages() -> None:

@@ -6,6 +6,8 @@ import pytest
 
 from webcrawl.archive.capture import Entry, FetchRecord
 from webcrawl.errors import StorageFull
+from webcrawl.visits.estimate import Expectation
+from webcrawl.visits.freshness import FreshnessPolicy
 from webcrawl.visits.judging import Rules
 from webcrawl.visits.page import Finding, Visit
 from webcrawl.visits.policies import FixedPolicy, Pace
@@ -137,8 +139,8 @@ class Learner(FixedPolicy):
     def recall(self, own, others=(), pages=0):
         self.recalled = own, sorted(others), pages
 
-    def freshness(self, history, now):
-        return 1.0
+    def expected(self, history, now):
+        return Expectation(1.0, 0.0)
 
 
 def test_a_policy_that_learns_hears_of_each_visit_and_of_what_others_learnt():
@@ -154,3 +156,15 @@ def test_a_policy_that_learns_hears_of_each_visit_and_of_what_others_learnt():
     assert policies[1].recalled == (None, ["3 visits"], 1)
     asyncio.run(crawls[0].recall("w0"))
     assert policies[0].recalled == ("3 visits", ["4 visits"], 1)
+
+
+@pytest.mark.parametrize("policy", [FixedPolicy, FreshnessPolicy])
+def test_what_is_to_be_expected_of_a_copy_is_known_under_any_policy(visits, policy):
+    visits.rules = Rules(policy(Pace()))
+    entries = [entry()]
+    visits.tell(visit(1), entries[0])
+    asyncio.run(visits.append(entries))
+    page = asyncio.run(visits.page_at("http://h/1"))
+    assert visits.expected(page).unchanged == 1
+    visits._clock = lambda: NOW + 30 * 86_400
+    assert 0.2 < visits.expected(page).unchanged < 0.8
