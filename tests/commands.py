@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import cmdline
+
+from tests import forked
+from tests.forked import Files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     Command = Callable[..., "Done"]
 
 ROOT = Path(__file__).parents[1]
+SECONDS = 60.0
+"""How long a command may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +47,11 @@ class Done:
 
 def own_process(folder: Path, *words: object, **settings: object) -> Done:
     """``scrapy`` with these words and settings, in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-m", "scrapy", *map(str, words), *_given(settings)],
-        cwd=folder,
-        env={**os.environ, "SCRAPY_SETTINGS_MODULE": "webcrawl.settings", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    return Done(done.returncode, done.stdout, done.stderr)
+    environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "webcrawl.settings", "PYTHONPATH": str(ROOT)}
+    with TemporaryDirectory() as home:
+        files = Files(Path(os.devnull), Path(home) / "out", Path(home) / "err")
+        process = forked.scrapy([*map(str, words), *_given(settings)], folder, environment, files)
+        return Done(process.wait(SECONDS), files.stdout.read_text(), files.stderr.read_text())
 
 
 def in_process(name: str, capsys: pytest.CaptureFixture[str], **always: object) -> Command:

@@ -11,7 +11,6 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from collections import Counter
 from contextlib import closing
@@ -21,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from warcio.archiveiterator import ArchiveIterator
 
-from tests import processes
+from tests import forked, processes
+from tests.forked import Files, Forked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -163,7 +163,9 @@ class Jobdir:
 class Crawl(Jobdir):
     """A crawl that runs, or has ended: ``status`` is None until ``wait`` or ``kill``."""
 
-    def __init__(self, process: subprocess.Popen[bytes], jobdir: Path, output: Path, stderr: Path) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes] | Forked, jobdir: Path, output: Path, stderr: Path
+    ) -> None:
         super().__init__(jobdir)
         self.process = process
         self.status: int | None = None
@@ -232,8 +234,8 @@ class Crawl(Jobdir):
 
 
 def command(spider: str, arguments: Mapping[str, str], settings: Mapping[str, object]) -> list[str]:
-    """The words of a ``scrapy crawl``."""
-    words = [sys.executable, "-m", "scrapy", "crawl", spider]
+    """The words of a ``scrapy crawl`` behind ``scrapy``."""
+    words = ["crawl", spider]
     words += [word for name, value in arguments.items() for word in ("-a", f"{name}={value}")]
     words += [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
     return words
@@ -249,12 +251,14 @@ def start(
     stdin: bytes | None = None,
     module: str = "webcrawl.settings",
     options: Sequence[str] = (),
+    afresh: bool = False,
     **settings: object,
 ) -> Crawl:
     """Start a crawl with its files in ``folder``. ``settings`` are added to AT_ONCE; None takes one out.
 
     ``seeds`` may be a file's name or a list of URLs. ``module`` is the settings module; a spider of a test's
-    own lies in ``folder``, which is on the path. ``options`` are further words of the command.
+    own lies in ``folder``, which is on the path. ``options`` are further words of the command. ``afresh``: as a
+    person's shell starts it, with its imports to be done.
     """
     folder.mkdir(parents=True, exist_ok=True)
     jobdir = jobdir or folder / "job"
@@ -274,17 +278,9 @@ def start(
     }
     number = len(list(folder.glob("stderr-*.txt"))) + 1
     output, stderr = folder / f"stdout-{number}.txt", folder / f"stderr-{number}.txt"
-    with output.open("wb") as out, stderr.open("wb") as err:
-        process = subprocess.Popen(
-            [*words, *options],
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
-            stdout=out,
-            stderr=err,
-        )
-    if stdin is not None:
-        assert process.stdin is not None
-        process.stdin.write(stdin)
-        process.stdin.close()
+    stderr.touch()
+    given_in = folder / f"stdin-{number}.txt"
+    given_in.write_bytes(stdin or b"")
+    begin = forked.afresh if afresh else forked.scrapy
+    process = begin([*words, *options], folder, environment, Files(given_in, output, stderr))
     return Crawl(process, jobdir, output, stderr)

@@ -1,0 +1,230 @@
+"""Crawls that begin where their imports have ended.
+
+Half the CPU time of a small crawl is the import of Scrapy and of the crawler. Here one process imports both, once,
+and each crawl is forked from it: from there on it is what ``python -m scrapy`` makes of the same words, with the
+folder, the environment, the arguments and the files that it is given, and it ends as an interpreter does.
+
+::
+
+    tests -> one process of this module -> one that waits for -> the crawl
+             by a socket                   its end and tells
+
+Nothing of the crawl runs before the fork; the tests of starting, and those of containers, start it afresh.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import pkgutil
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+ROOT = Path(__file__).parents[1]
+POSSIBLE = sys.platform == "linux"
+"""Elsewhere a process that has loaded the system's libraries may not be forked."""
+
+
+_WRITTEN = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+
+
+class Files(NamedTuple):
+    """What a process reads and writes. The last two are overwritten."""
+
+    stdin: Path
+    stdout: Path
+    stderr: Path
+
+
+class Forked:
+    """A crawl, with as much of ``subprocess.Popen`` as tests ask for."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._told = connection.makefile("rb")
+        self.pid = int(self._told.readline())
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """The exit status, as Popen has it; None while it runs."""
+        return self._look(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Likewise, at its end. :raises subprocess.TimeoutExpired:"""
+        status = self._look(timeout)
+        if status is None:
+            assert timeout is not None
+            raise subprocess.TimeoutExpired("a crawl", timeout)
+        return status
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def send_signal(self, number: signal.Signals) -> None:
+        if self.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def _look(self, seconds: float | None) -> int | None:
+        if self.returncode is None and select.select([self._connection], [], [], seconds)[0]:
+            self.returncode = int(self._told.readline())
+            self._told.close()
+            self._connection.close()
+        return self.returncode
+
+
+class _Source:
+    """The process that all are forked from."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="forked")
+        self._path = str(Path(self._folder.name) / "socket")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", __name__, self._path],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "SCRAPY_SETTINGS_MODULE": "webcrawl.settings"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == b"ready\n"
+        atexit.register(self.close)
+
+    def start(self, told: Mapping[str, Any]) -> Forked:
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(self._path)
+        connection.sendall(json.dumps(told).encode() + b"\n")
+        return Forked(connection)
+
+    def close(self) -> None:
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            stream.close()
+        self._process.wait(10)
+        self._folder.cleanup()
+
+
+_source: _Source | None = None
+
+
+def scrapy(
+    words: Sequence[str], folder: Path, environment: Mapping[str, str], files: Files
+) -> Forked | subprocess.Popen[bytes]:
+    """``scrapy`` with these words, in ``folder``, forked where that is possible."""
+    global _source
+    if not POSSIBLE:
+        return afresh(words, folder, environment, files)
+    if _source is None:
+        _source = _Source()
+    told = {"words": list(words), "folder": str(folder), "environment": dict(environment)}
+    return _source.start({**told, "files": list(map(str, files))})
+
+
+def afresh(
+    words: Sequence[str], folder: Path, environment: Mapping[str, str], files: Files
+) -> subprocess.Popen[bytes]:
+    """The same as a person's shell starts it."""
+    command = [sys.executable, "-m", "scrapy", *words]
+    with files.stdin.open("rb") as given, files.stdout.open("wb") as out, files.stderr.open("wb") as err:
+        return subprocess.Popen(command, cwd=folder, env=environment, stdin=given, stdout=out, stderr=err)
+
+
+def _import_everything() -> None:
+    import scrapy.cmdline
+
+    import webcrawl
+
+    for package in (webcrawl, scrapy):
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not found.name.endswith("__main__"):
+                # Some are for libraries that are not there.
+                with suppress(ImportError):
+                    import_module(found.name)
+    assert "twisted.internet.reactor" not in sys.modules, "each crawl installs its own"
+
+
+def _serve(listening: socket.socket) -> dict[str, Any] | None:
+    """Fork for whoever connects, until standard input ends. Returns what a crawl is told, in its process alone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        ready, _, _ = select.select([listening, sys.stdin], [], [])
+        _bury()
+        if listening not in ready:
+            return None
+        connection, _ = listening.accept()
+        if os.fork() == 0:
+            listening.close()
+            return _watched(connection)
+        connection.close()
+
+
+def _bury() -> None:
+    """See to those that are done, so that their CPU time is known to whoever asks."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _watched(connection: socket.socket) -> dict[str, Any]:
+    """In a process of its own: fork the crawl, and tell how it ended. Returns what it is told, in the crawl alone."""
+    with connection.makefile("rb") as stream:
+        told: dict[str, Any] = json.loads(stream.readline())
+    pid = os.fork()
+    if pid == 0:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        connection.close()
+        return told
+    with suppress(OSError):
+        connection.sendall(b"%d\n" % pid)
+        connection.sendall(b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    os._exit(0)
+
+
+def _become(told: dict[str, Any]) -> None:
+    """What the interpreter would have made of the environment and the arguments."""
+    import scrapy
+
+    os.chdir(told["folder"])
+    os.environ.clear()
+    os.environ.update(told["environment"])
+    for number, (path, flags) in enumerate(
+        zip(told["files"], (os.O_RDONLY, _WRITTEN, _WRITTEN), strict=True)
+    ):
+        handle = os.open(path, flags)
+        os.dup2(handle, number)
+        os.close(handle)
+    own = {str(ROOT), ""}
+    added = [told["folder"], *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    sys.path[:] = added + [path for path in sys.path if path not in own]
+    sys.argv = [str(Path(scrapy.__file__).with_name("__main__.py")), *told["words"]]
+
+
+def main() -> None:
+    """Serve at the socket that is named."""
+    _import_everything()
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(sys.argv[1])
+        listening.listen()
+        print("ready", flush=True)
+        told = _serve(listening)
+    if told is not None:
+        from scrapy.cmdline import execute
+
+        _become(told)
+        execute()
+
+
+if __name__ == "__main__":
+    main()
