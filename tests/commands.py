@@ -6,14 +6,12 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import cmdline
 
 from tests import forked
-from tests.forked import Files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
     Command = Callable[..., "Done"]
 
 ROOT = Path(__file__).parents[1]
-SECONDS = 60.0
-"""How long a command may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +44,8 @@ class Done:
 def own_process(folder: Path, *words: object, **settings: object) -> Done:
     """``scrapy`` with these words and settings, in a process of its own."""
     environment = {**os.environ, "SCRAPY_SETTINGS_MODULE": "webcrawl.settings", "PYTHONPATH": str(ROOT)}
-    with TemporaryDirectory() as home:
-        files = Files(Path(os.devnull), Path(home) / "out", Path(home) / "err")
-        process = forked.scrapy([*map(str, words), *_given(settings)], folder, environment, files)
-        return Done(process.wait(SECONDS), files.stdout.read_text(), files.stderr.read_text())
+    done = forked.run([*map(str, words), *_given(settings)], folder, environment)
+    return Done(done.returncode, done.stdout, done.stderr)
 
 
 def in_process(name: str, capsys: pytest.CaptureFixture[str], **always: object) -> Command:

@@ -9,12 +9,13 @@ folder, the environment, the arguments and the files that it is given, and it en
     tests -> one process of this module -> one that waits for -> the crawl
              by a socket                   its end and tells
 
-Nothing of the crawl runs before the fork; the tests of starting, and those of containers, start it afresh.
+But for the list of public suffixes nothing of the crawl is done before the fork. Some tests start theirs afresh.
 """
 
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import pkgutil
@@ -24,6 +25,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import warnings
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -132,6 +134,18 @@ def scrapy(
     return _source.start({**told, "files": list(map(str, files))})
 
 
+def run(
+    words: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: float = 60.0
+) -> subprocess.CompletedProcess[str]:
+    """The same to its end, with nothing to read."""
+    with tempfile.TemporaryDirectory() as home:
+        files = Files(Path(os.devnull), Path(home) / "out", Path(home) / "err")
+        status = scrapy(words, folder, environment, files).wait(seconds)
+        return subprocess.CompletedProcess(
+            list(words), status, files.stdout.read_text(), files.stderr.read_text()
+        )
+
+
 def afresh(
     words: Sequence[str], folder: Path, environment: Mapping[str, str], files: Files
 ) -> subprocess.Popen[bytes]:
@@ -145,13 +159,21 @@ def _import_everything() -> None:
     import scrapy.cmdline
 
     import webcrawl
+    from webcrawl.urls.registrable import load_suffixes
 
-    for package in (webcrawl, scrapy):
-        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if not found.name.endswith("__main__"):
-                # Some are for libraries that are not there.
-                with suppress(ImportError):
-                    import_module(found.name)
+    with warnings.catch_warnings(action="ignore"):
+        for package in (webcrawl, scrapy):
+            for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+                if not found.name.endswith("__main__"):
+                    # Some are for libraries that are not there.
+                    with suppress(ImportError):
+                        import_module(found.name)
+    with suppress(ImportError):
+        import_module("uvloop")
+    # A list that is read at the start of each, and is the same for all.
+    load_suffixes()
+    gc.collect()
+    gc.freeze()
     assert "twisted.internet.reactor" not in sys.modules, "each crawl installs its own"
 
 

@@ -21,7 +21,7 @@ def web(serve):
 
 @pytest.fixture(scope="module")
 def crawled(web, crawl):
-    return crawl(web.seeds).assert_ended_well()
+    return crawl(web.seeds, afresh=True).assert_ended_well()
 
 
 def test_every_allowed_page_is_fetched_exactly_once(web, crawled):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
-import sys
 
 import pytest
 
+from tests.commands import own_process
 from tests.crawl import expectation
 from tests.crawl.crawling import ROOT
 from tests.fakeweb import Placement
@@ -82,14 +80,8 @@ def test_every_version_of_a_robots_txt_is_in_the_archive_and_in_the_answer_to_it
     texts = {int(re.search(rb"# version (\d+)", record.content)[1]) for record in archived}
     assert len(texts) == len(archived) == asked >= 2
 
-    told = subprocess.run(
-        [sys.executable, "-m", "scrapy", "complaint", VERSIONS, "--json", "-s", f"JOBDIR={crawl.path}"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    [versions] = json.loads(told.stdout)["robots"].values()
+    told = own_process(ROOT, "complaint", VERSIONS, "--json", JOBDIR=crawl.path).told
+    [versions] = told["robots"].values()
     assert [version["digest"] for version in versions] == [
         record.headers["WARC-Payload-Digest"] for record in archived
     ]

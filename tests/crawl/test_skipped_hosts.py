@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-
 import pytest
 
+from tests.commands import own_process
 from tests.crawl import expectation
 from tests.crawl.crawling import ROOT
 from tests.fakeweb import Placement, witness
@@ -58,9 +55,7 @@ def test_it_is_named_in_the_log_the_summary_the_report_and_the_fetch_log(web, cr
 
 def test_explain_says_it_of_each_of_its_urls(web, crawled):
     url = f"{web.web.origin(1)}/"
-    words = [sys.executable, "-m", "scrapy", "explain", url, "--json", "-s", f"JOBDIR={crawled.path}"]
-    words += ["-s", "FETCH_PRIVATE_ADDRESSES=1"]
-    told = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
-    explained = json.loads(told.stdout)
+    given = {"JOBDIR": crawled.path, "FETCH_PRIVATE_ADDRESSES": 1}
+    explained = own_process(ROOT, "explain", url, "--json", **given).told
     assert (explained["conclusion"]["fate"], explained["conclusion"]["rule"]) == ("refused", "crawl-delay")
     assert explained["robots"]["crawl_delay_seconds"] == 300.5

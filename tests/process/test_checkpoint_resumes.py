@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 
+from tests.commands import own_process
 from tests.crawl import crawling, expectation
 
 PAGES = 300
@@ -16,15 +14,7 @@ CONCURRENT = 64
 
 
 def checkpoint(source, target):
-    environment = {
-        **os.environ,
-        "SCRAPY_SETTINGS_MODULE": "webcrawl.settings",
-        "PYTHONPATH": str(crawling.ROOT),
-    }
-    command = [sys.executable, "-m", "scrapy", "checkpoint", str(source), str(target)]
-    return subprocess.run(
-        command, env=environment, cwd=source.parent, capture_output=True, text=True, timeout=60, check=False
-    )
+    return own_process(source.parent, "checkpoint", source, target)
 
 
 @pytest.mark.parametrize("seen", ["exact", "bloom"])
@@ -33,7 +23,7 @@ def test_a_checkpoint_of_a_running_crawl_is_finished_elsewhere(serve, start, cra
     running = start(web.seeds, POLITENESS_MIN_DELAY=0.08, FRONTIER_SEEN=seen, CONCURRENT_REQUESTS=CONCURRENT)
     running.until_logged(60)
     done = checkpoint(running.path, folder / f"copy-{seen}")
-    assert done.returncode == 0, done.stderr
+    assert done.status == 0, done.err
     still_running = running.process.poll() is None
     running.wait().assert_ended_well()
 
@@ -63,7 +53,7 @@ def test_a_destination_that_exists_is_refused(serve, crawl, folder):
     (target / "file").write_text("mine")
 
     done = checkpoint(crawled.path, target)
-    assert done.returncode == 2
-    assert str(target) in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.status == 2
+    assert str(target) in done.err
+    assert "Traceback" not in done.err
     assert [path.name for path in target.iterdir()] == ["file"]

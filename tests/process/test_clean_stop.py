@@ -20,7 +20,7 @@ def stopped(serve, start):
     started = {}
     for number in SIGNALS:
         web = serve(hosts=12, pages=PAGES, zipf=0.3, seed=8)
-        started[number] = (web, start(web.seeds, POLITENESS_MIN_DELAY=DELAY))
+        started[number] = (web, start(web.seeds, afresh=True, POLITENESS_MIN_DELAY=DELAY))
     for number, (_, crawl) in started.items():
         crawl.until_logged(60)
         crawl.signal(number)

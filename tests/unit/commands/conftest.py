@@ -7,12 +7,12 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import forked
 from tests.commands import ROOT, in_process
 from tests.contract.planted import Books
 
@@ -142,15 +142,7 @@ def scrapy(project: Path, environment: dict[str, str]) -> Callable[..., subproce
     """Runs a command of the project."""
 
     def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "scrapy", *arguments],
-            cwd=project,
-            env=environment | variables,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        return forked.run(arguments, project, environment | variables)
 
     return run
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests import forked
 from tests.unit.commands.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -71,16 +71,7 @@ def run(site: ThreadingHTTPServer, tmp_path: Path) -> Callable[..., subprocess.C
     def command(*arguments: str) -> subprocess.CompletedProcess[str]:
         origin = f"http://127.0.0.1:{site.server_port}"
         given = [argument.replace("SITE", origin) for argument in arguments]
-        done = subprocess.run(
-            [sys.executable, "-m", "scrapy", *given, "-s", "LOG_LEVEL=WARNING"],
-            cwd=tmp_path,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = forked.run([*given, "-s", "LOG_LEVEL=WARNING"], tmp_path, environment)
         assert "Traceback" not in done.stderr, done.stderr.splitlines()[-1]
         assert list(tmp_path.iterdir()) == [], "no crawl's state is made"
         return done
