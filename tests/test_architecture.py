@@ -16,6 +16,7 @@ MACHINE = {
     "hosts": ("urls",),
     "documents": ("urls", "ownprocess"),
     "processing": ("urls", "documents", "ownprocess"),
+    "importance": ("errors", "frontier.records"),
     "focus": ("documents", "urls", "errors", "frontier.records"),
     "archive": ("errors", "ownprocess"),
     "contents": ("errors",),

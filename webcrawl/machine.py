@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from scrapy.utils.misc import load_object
-
 from webcrawl.choices import Choices, politeness_of
 from webcrawl.configuration import Configuration
 from webcrawl.contact import is_contact, is_public
@@ -32,7 +30,6 @@ from webcrawl.frontier.backends.sqlite.backend import SqliteOptions
 from webcrawl.frontier.claims import ClockStore
 from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.intake import Intake
-from webcrawl.frontier.order import BEST_FIRST, Order, Scorer
 from webcrawl.frontier.policies import Limits, Policies, RobotsPolicy
 from webcrawl.frontier.seen import Seen
 from webcrawl.hinting import Hinting, hinting_of
@@ -40,6 +37,7 @@ from webcrawl.hosts.health import Health
 from webcrawl.hosts.robots import Absence
 from webcrawl.hosts.robots_rules import RulesCache
 from webcrawl.jobdir import Jobdir
+from webcrawl.ordering import Ranking, best_first_of, order_of, ranking_of
 from webcrawl.page_processing import processing_of
 from webcrawl.revisiting import Visiting, visiting_of
 from webcrawl.scope.allow import AllowRule
@@ -64,6 +62,7 @@ from webcrawl.urls.politeness_key import PolitenessKey
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
+    from webcrawl.frontier.order import Scorer
     from webcrawl.processing.chain import Chain
     from webcrawl.processing.text_digest import TextDigests
 
@@ -134,6 +133,9 @@ class Machine:
         if self.hinting is not None:
             await self.hinting.open()
 
+    ranking: Ranking | None = None
+    """Of a crawl whose order goes by the links to URLs."""
+
 
 def machine_of(crawler: Crawler) -> Machine:
     """The crawl's machine, built when it is asked for first. :raises ConfigurationError: a setting is wrong."""
@@ -157,7 +159,8 @@ def _build(crawler: Crawler) -> Machine:
     backend, clock = _backend_and_clock(configuration, choices, crawler, key, directory, seeded)
     trapping = trapping_of(configuration, clock, backend, directory)
     fixed, followed = scopes_of(configuration, choices, crawler.spider, private, exclusions)
-    intake = _intake(key, followed, fixed, choices, trapping)
+    ranking = ranking_of(configuration, backend, directory)
+    intake = _intake(key, followed, fixed, choices, trapping, ranking)
     segment = segment_crawl_of(crawler.spider, choices, identity_of(configuration, choices), directory)
     rules = RulesCache(ROBOTS_PARSED, configuration.product_token)
     further = () if segment is None else (STORE,)
@@ -168,7 +171,8 @@ def _build(crawler: Crawler) -> Machine:
     )
     visiting = visiting_of(configuration, clock, backend, directory, archive, intake)
     focusing = focusing_of(configuration, crawler.spider, backend, directory)
-    policies = _policies(crawler, configuration, choices, key, intake, rules, focusing)
+    scorer = focusing.scorer if focusing is not None else ranking.importance if ranking is not None else None
+    policies = _policies(crawler, configuration, choices, key, intake, rules, scorer)
     if visiting is not None:
         policies = replace(policies, refused=visiting.refused)
     return Machine(
@@ -193,6 +197,7 @@ def _build(crawler: Crawler) -> Machine:
         subscribing=subscribing_of(configuration, clock, backend, directory, intake),
         hinting=hinting_of(configuration, clock, backend, directory, intake, visiting),
         segment=segment,
+        ranking=ranking,
     )
 
 
@@ -207,10 +212,16 @@ def _contents(configuration: Configuration, backend: Backend, directory: Path | 
 
 
 def _intake(
-    key: PolitenessKey, followed: Scope, fixed: Scope, choices: Choices, trapping: Trapping | None
+    key: PolitenessKey,
+    followed: Scope,
+    fixed: Scope,
+    choices: Choices,
+    trapping: Trapping | None,
+    ranking: Ranking | None,
 ) -> Intake:
+    linked = None if ranking is None else ranking.importance.linked
     if trapping is None:
-        return Intake(key, followed, fixed, choices.compared)
+        return Intake(key, followed, fixed, choices.compared, linked=linked)
     rule = trapping.rule
     return Intake(
         key,
@@ -219,6 +230,7 @@ def _intake(
         choices.compared,
         standing=fixed.with_rule(rule),
         withheld={rule.name: trapping.lookout.withheld},
+        linked=linked,
     )
 
 
@@ -321,14 +333,12 @@ def _policies(
     key: PolitenessKey,
     intake: Intake,
     rules: RulesCache,
-    focusing: Focusing | None,
+    scorer: Scorer | None,
 ) -> Policies:
     return Policies(
-        order=order_of(configuration, None if focusing is None else focusing.scorer),
+        order=order_of(configuration, scorer),
         draw=Draw(configuration.frontier_bias),
-        best_first=None
-        if focusing is None and configuration.frontier_order not in BEST_FIRST
-        else configuration.frontier_exploration,
+        best_first=best_first_of(configuration, scorer),
         politeness=politeness_of(configuration),
         health=Health(
             failures_to_park=configuration.health_failures_to_park,
@@ -356,18 +366,6 @@ def _policies(
         shared_clocks=choices.shared_clocks,
         # The network is there once the event loop runs.
         locate=lambda host: network_of(crawler).places.locate(host),
-    )
-
-
-def order_of(configuration: Configuration, scorer: Scorer | None = None) -> Order:
-    """The order in which URLs enter their queues from now on."""
-    prioritiser = configuration.frontier_prioritiser
-    return Order(
-        configuration.frontier_order,  # type: ignore[arg-type]
-        load_object(prioritiser) if prioritiser else None,
-        time.time(),
-        scorer=scorer,
-        restart=configuration.frontier_restart,
     )
 
 

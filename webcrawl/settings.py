@@ -68,7 +68,7 @@ REDIS_BUDGET_BYTES = 0  # of a server's memory; 0: nine tenths of its maxmemory,
 REDIS_START_URLS_KEY = "%(name)s:start_urls"  # URLs are pushed to this list
 MAX_IDLE_TIME_BEFORE_CLOSE = None  # seconds a finished crawl waits for more; 0: for ever, None: not at all
 LEASE_SECONDS = 60  # without a sign of life for so long a process has lost its hosts to the others
-FRONTIER_ORDER = "breadth_first"  # breadth_first, priority, random, best_first, random_walk
+FRONTIER_ORDER = "breadth_first"  # breadth_first, priority, random, best_first, random_walk, in_links, opic
 FRONTIER_PRIORITISER = None  # import path of a function UrlEntry -> level
 FRONTIER_BIAS = 2.0  # how much rather a level is drawn than the next lower one
 FRONTIER_EXPLORATION = 0.05  # best first: share of turns of any ready host
@@ -243,6 +243,7 @@ EXTENSIONS = {
     "webcrawl.extensions.replenishing.Replenish": 9,
     "webcrawl.extensions.revisits.Revisits": 9,
     "webcrawl.extensions.focus.Focus": 9,
+    "webcrawl.extensions.importance.Importance": 9,
     "webcrawl.extensions.websub.Websub": 9,
     "webcrawl.extensions.errors.Errors": 10,
     "webcrawl.extensions.statistics.Statistics": 20,

@@ -17,6 +17,8 @@ CHOICES = {
         "FRONTIER_BIAS": 3,
     },
     "random": {"FRONTIER_ORDER": "random"},
+    "random-walk": {"FRONTIER_ORDER": "random_walk"},
+    "opic": {"FRONTIER_ORDER": "opic", "FRONTIER_REORDERING": 1, "FRONTIER_ACTIVE_MAX": 4},
     "few-active": {"FRONTIER_ACTIVE_MAX": 2, "CONCURRENT_REQUESTS": 3},
     "one-at-a-time": {"CONCURRENT_REQUESTS": 1},
     "no-waiting": {"COMMIT_INTERVAL_SECONDS": 0},
@@ -67,6 +69,12 @@ def test_without_warc_there_is_a_log_alone(crawls):
 
     assert crawled.lines()
     assert not crawled.warcs()
+
+
+def test_what_was_counted_of_links_is_kept(crawls):
+    kept = (crawls["opic"][1].path / "importance.table").read_bytes()
+
+    assert b'"pages": 180' in kept.partition(b"\n")[0]
 
 
 def test_a_bloom_filter_survives_a_stop(serve, crawl):

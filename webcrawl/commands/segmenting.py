@@ -21,7 +21,8 @@ from webcrawl.errors import CrawlError, JobdirLocked
 from webcrawl.frontier.records import State
 from webcrawl.hosts.groups import GroupsError
 from webcrawl.jobdir import Jobdir
-from webcrawl.machine import order_of, own_backend
+from webcrawl.machine import own_backend
+from webcrawl.ordering import order_of
 from webcrawl.reports import units
 from webcrawl.scope.patterns import PatternsError
 from webcrawl.segment_crawl import completed_by, identity_of

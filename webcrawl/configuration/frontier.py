@@ -56,10 +56,10 @@ class FrontierSettings:
         "for so many seconds a crawl with nothing left waits for URLs to be pushed; if unset not at all",
     )
     frontier_order: str = setting(
-        choice("breadth_first", "priority", "random", "best_first", "random_walk"),
+        choice("breadth_first", "priority", "random", "best_first", "random_walk", "in_links", "opic"),
         "breadth_first",
         "",
-        "what a queue gives first; in the last two, and with a FOCUS, also which ready host comes first",
+        "what a queue gives first; from best_first on, and with a FOCUS, also which ready host comes first",
     )
     frontier_prioritiser: str | None = setting(
         import_path("the import path of a prioritiser"), None, "", "function from a URL to its level"

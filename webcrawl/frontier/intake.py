@@ -57,6 +57,10 @@ Withhold = Callable[[str, str, int, str | None], None]
 """Told of a URL that was refused: URL, host, depth, via."""
 
 
+Linked = Callable[[int, Sequence[int]], None]
+"""Told of the links of a page, those too that lead to known pages: the fingerprints of the page and of its links."""
+
+
 class Intake:
     """Gives links their key, their fingerprint and the scope's verdict."""
 
@@ -69,11 +73,12 @@ class Intake:
         *,
         standing: Scope | None = None,
         withheld: Mapping[str, Withhold] | None = None,
+        linked: Linked | None = None,
     ) -> None:
         """``scope`` is asked about what is followed, ``fixed`` about seeds, which need not match a whitelist.
 
         ``standing`` is asked again about what was followed when its turn comes; ``fixed``, if there is none.
-        ``withheld`` hears of URLs that rules of these names refuse.
+        ``withheld`` hears of URLs that rules of these names refuse, ``linked`` of all links.
         """
         self._key = key.of_host
         self._scope = scope.verdict
@@ -82,11 +87,14 @@ class Intake:
         self._standing = (standing or fixed).verdict
         self._withheld = dict(withheld or {})
         self._rules = rules
+        self._linked = linked
         self._recent = Recent()
 
     def links(self, urls: Sequence[str], depth: int, via: str) -> Taken:
         """Take the links of one page, found at ``depth`` - 1 under the URL ``via``."""
         marks = fingerprint_all(canonical_all(urls, self._rules))
+        if self._linked is not None:
+            self._linked(fingerprint(canonical(via, self._rules)), marks)
         unmet = self._recent.unmet(dict(zip(marks, urls, strict=True)))
         links = Links([url for _, url in unmet], depth, self._key)
         refused = self._refused(links)

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 from webcrawl.frontier.records import Kind, UrlEntry
 
-OrderName = Literal["breadth_first", "priority", "random", "best_first", "random_walk"]
+OrderName = Literal["breadth_first", "priority", "random", "best_first", "random_walk", "in_links", "opic"]
 
 BEST_FIRST: frozenset[OrderName] = frozenset({"best_first", "random_walk"})
 """Orders in which levels also say which of the ready hosts comes first."""
@@ -59,6 +59,7 @@ class Order:
     ``random_walk``: of the links of a page that are new one drawn at random goes a level up, so that it is the walk's
     next step; with the probability ``restart``, or when a page has none, no link does, and the walk jumps to a random
     one of all URLs that are known.
+    ``in_links``, ``opic``: the levels of the scorer that counts links (``webcrawl/importance``).
     """
 
     def __init__(
