@@ -52,7 +52,8 @@ def test_every_queued_url_is_listed_once_with_what_is_stored_of_it(backend: Driv
     answer = entry("http://b.test/elsewhere.txt", kind="robots", repeat=True)
     urls = [first, *pages("a.test", 700), *pages("b.test", 2), again]
     backend.commit(found(*urls[:-1]))
-    backend.commit(found(again, answer))
+    asked = entry("http://b.test/hub", kind="websub", repeat=True)
+    backend.commit(found(again, answer, asked))
     backend.activate(1)
     with books(backend) as opened:
         listed = list(opened.queued())

@@ -64,7 +64,7 @@ def store(open_store):
 
 def test_an_empty_store_has_nothing(runner: asyncio.Runner, store: SubscriptionStore) -> None:
     assert runner.run(store.get("1a")) is None
-    assert list(runner.run(store.of_topic(ONE.topic))) == []
+    assert list(runner.run(store.of_topics([ONE.topic]))) == []
     assert list(runner.run(store.due(1e12, 10))) == []
     assert list(runner.run(store.some("", 10))) == []
     assert runner.run(store.count()) == runner.run(store.count("a.test")) == 0
@@ -86,8 +86,8 @@ def test_what_was_put_in_is_known_to_all_as_it_was(
         assert runner.run(store.change(None, one))
     again = open_store()
     assert runner.run(again.get("3c")) == OTHER
-    assert sorted(one.token for one in runner.run(again.of_topic(ONE.topic))) == ["1a", "2b"]
-    assert list(runner.run(again.of_topic(OTHER.topic))) == [OTHER]
+    assert sorted(one.token for one in runner.run(again.of_topics([ONE.topic]))) == ["1a", "2b"]
+    assert list(runner.run(again.of_topics([OTHER.topic]))) == [OTHER]
     assert [runner.run(again.count(key)) for key in (None, "a.test", "ü.test", "b.test")] == [3, 2, 1, 0]
 
 
@@ -103,7 +103,7 @@ def test_only_what_is_still_as_it_was_is_changed(runner: asyncio.Runner, store: 
     assert runner.run(store.change(active, None))
     assert not runner.run(store.change(active, ONE))
     assert runner.run(store.get("1a")) is None
-    assert list(runner.run(store.of_topic(ONE.topic))) == []
+    assert list(runner.run(store.of_topics([ONE.topic]))) == []
     assert runner.run(store.count()) == runner.run(store.count("a.test")) == 0
 
 

@@ -13,7 +13,7 @@ from webcrawl.machine import machine_of
 from webcrawl.refusal import Refused
 from webcrawl.scheduler import flight_of
 from webcrawl.urls.resolve import resolve
-from webcrawl.websub.discovery import advertised
+from webcrawl.websub.discovery import advertised, is_feed_with_hub
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -30,8 +30,8 @@ MOVED = frozenset({307, 308})
 """By which a hub may send us to another (section 5.1.2)."""
 GONE = frozenset({301, 302, 303, 307, 308, 404, 410})
 """By which a page says that it is not there, or not any more."""
-LARGE_BYTES = 65_536
-"""A larger document is read on a thread: a feed of a megabyte takes some 10 ms."""
+LARGE_BYTES = 16_384
+"""A larger feed is read on a thread."""
 
 
 class WebsubMiddleware:
@@ -66,7 +66,7 @@ class WebsubMiddleware:
             if response.status in GONE:
                 self._subscribing.noted(entry, None)
             return response
-        if len(response.body) > LARGE_BYTES:
+        if len(response.body) > LARGE_BYTES and is_feed_with_hub(response.body):
             return self._read(flight, response)
         self._subscribing.noted(entry, advertised(*_parts(response)))
         return response

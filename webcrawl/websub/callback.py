@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 from webcrawl.websub import subscription as become
 from webcrawl.websub.signature import Signature
 from webcrawl.websub.subscriber import Subscriber
-from webcrawl.websub.subscription import PUSHING, Mode, State, Subscription
+from webcrawl.websub.subscription import OVER, PUSHING, Mode, State, Subscription
 
 CHALLENGE_MAX = 1_024
 """Characters of a challenge. A longer one is not echoed, nor one that is no plain text (section 8.2)."""
@@ -109,7 +109,7 @@ class Callback:
         self._counts.verified += 1
         if before.state is State.ASKED:
             logger.info("Subscribed to %s at %s for %d s", before.topic, before.hub, seconds)
-            for older in await self._subscriber.store.of_topic(before.topic):
+            for older in await self._subscriber.store.of_topics([before.topic]):
                 if older.hub == before.hub and older.generation < before.generation:
                     await self._subscriber.change(older.token, _replaced)
         return True
@@ -125,7 +125,7 @@ class Callback:
         if one is None:
             return NOT_FOUND
         if one.state not in PUSHING:
-            return GONE if one.state in (State.REPLACED, State.DENIED) else NOT_FOUND
+            return GONE if one.state in OVER else NOT_FOUND
         if not one.signed:
             return Push(token, None)
         return Push(token, Signature(signature, self._subscriber.secret(one)))

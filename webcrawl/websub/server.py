@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from webcrawl.errors import CrawlError, StartRefused
-from webcrawl.websub.callback import Answer, Callback, Push
+from webcrawl.websub.callback import NOT_FOUND, Answer, Callback, Push
+from webcrawl.websub.subscription import is_token
 
 AT_ONCE = 32
 """Requests that are read at a time; others are told to come again."""
@@ -64,23 +65,20 @@ class Server:
             self._runner = None
 
     async def _get(self, request: web.Request) -> web.Response:
-        token = request.path.rpartition("/")[2]
-        return await self._answered(
-            lambda: self._callback.intent(token, request.rel_url.raw_query_string, self._clock())
-        )
+        query = request.rel_url.raw_query_string
+        return await self._answered(request, lambda token: self._callback.intent(token, query, self._clock()))
 
     async def _post(self, request: web.Request) -> web.Response:
-        answer = await self._answered(lambda: self._push(request))
-        self._pushed()
-        return answer
+        return await self._answered(request, lambda token: self._push(request, token))
 
-    async def _push(self, request: web.Request) -> Answer:
-        token = request.path.rpartition("/")[2]
+    async def _push(self, request: web.Request, token: str) -> Answer:
         push = await self._callback.begin(token, request.headers.get("X-Hub-Signature"))
         if isinstance(push, Answer):
             return push
         await self._read(request, push)
-        return await self._callback.end(push, self._clock())
+        answer = await self._callback.end(push, self._clock())
+        self._pushed()
+        return answer
 
     async def _read(self, request: web.Request, push: Push) -> None:
         """Nothing of the body is kept, and nothing read that needs no signature."""
@@ -94,13 +92,17 @@ class Server:
                 return
             push.signature.feed(part)
 
-    async def _answered(self, step: Callable[[], Awaitable[Answer]]) -> web.Response:
+    async def _answered(self, request: web.Request, step: Callable[[str], Awaitable[Answer]]) -> web.Response:
+        token = request.path.rpartition("/")[2]
+        if not is_token(token):
+            # Whoever tries names costs no look into the store.
+            return _response(NOT_FOUND)
         if self._open >= AT_ONCE:
             return _response(_BUSY)
         self._open += 1
         try:
             async with asyncio.timeout(READ_SECONDS):
-                answer = await step()
+                answer = await step(token)
         except TimeoutError:
             answer = Answer(408)
         except CrawlError as error:

@@ -28,8 +28,8 @@ class SubscriptionStore(Protocol):
 
     async def get(self, token: str) -> Subscription | None: ...
 
-    async def of_topic(self, topic: str) -> Sequence[Subscription]:
-        """All there are of a topic, at whichever hub, in no order."""
+    async def of_topics(self, topics: Sequence[str]) -> Sequence[Subscription]:
+        """All there are of some topics, each named once, at whichever hub, in no order."""
         ...
 
     async def due(self, now: float, most: int) -> Sequence[Subscription]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from itertools import islice
 from typing import Protocol
 from urllib.parse import urlencode
 
@@ -14,7 +15,7 @@ from webcrawl.websub.store import SubscriptionStore
 from webcrawl.websub.subscription import Mode, State, Subscription, secret_of, token_of
 from webcrawl.websub.terms import Counts, Terms, favoured
 
-AT_ONCE = 100
+AT_ONCE = 200
 """Subscriptions looked at, and documents taken in, in one step."""
 NEWS_MAX = 10_000
 """Documents that wait to be taken in; what is over it is found again when it is fetched again."""
@@ -22,6 +23,7 @@ RACES = 20
 """How often a change is tried that others make at the same time."""
 LEFT_TRIES = 3
 """How often a hub is asked to forget us."""
+DAY_SECONDS = 86_400.0
 BACK_OFF_SECONDS = 600.0
 """Before a hub is asked again that could not be had; twice as long each time."""
 
@@ -99,19 +101,28 @@ class Subscriber:
             self._found.clear()
             async for one in self._all():
                 await self._leave(one, now)
-        for topic in list(self._found)[:AT_ONCE]:
-            document, hubs = self._found[topic]
-            await self._advertised(topic, document, hubs, now)
-            self._found.pop(topic, None)
-        for url in list(self._vanished)[:AT_ONCE]:
-            for one in await self.store.of_topic(url):
-                await self._leave(one, now)
-            self._vanished.discard(url)
+        await self._take_in(now)
         for one in await self.store.due(now, AT_ONCE):
             await self._turn(one, crawl, now)
 
-    async def _advertised(self, topic: str, document: Document, hubs: tuple[str, ...], now: float) -> None:
-        known = await self.store.of_topic(topic)
+    async def _take_in(self, now: float) -> None:
+        """What documents said since the last step."""
+        found = dict(islice(self._found.items(), AT_ONCE))
+        known = await self.store.of_topics(list(found)) if found else ()
+        for topic, (document, hubs) in found.items():
+            own = [one for one in known if one.topic == topic]
+            await self._advertised(topic, document, hubs, own, now)
+            # Unless it was said again meanwhile.
+            if self._found.get(topic) == (document, hubs):
+                del self._found[topic]
+        vanished = list(islice(self._vanished, AT_ONCE))
+        for one in await self.store.of_topics(vanished) if vanished else ():
+            await self._leave(one, now)
+        self._vanished.difference_update(vanished)
+
+    async def _advertised(
+        self, topic: str, document: Document, hubs: tuple[str, ...], known: list[Subscription], now: float
+    ) -> None:
         for one in known:
             if one.hub not in hubs:
                 await self._leave(one, now)
@@ -121,7 +132,9 @@ class Subscriber:
         # HTTPS first, and then as the document has them; False sorts before True.
         for hub in sorted(hubs, key=lambda hub: not hub.startswith("https:")):
             if hub not in denied and await self._has_room(document.key):
-                generation = 1 + max((one.generation for one in known if one.hub == hub), default=0)
+                # The first of a day that has no other: a callback is not used again when it is long forgotten.
+                last = max((one.generation for one in known if one.hub == hub), default=0)
+                generation = max(last + 1, int(now // DAY_SECONDS))
                 await self._begin(topic, document, hub, generation, now)
                 return
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from hashlib import sha256
@@ -45,7 +46,10 @@ class Mode(StrEnum):
     UNSUBSCRIBE = "unsubscribe"
 
 
-PUSHING = frozenset({State.ACTIVE, State.ENDING, State.LEAVING})
+PUSHING = frozenset({State.ACTIVE, State.ENDING})
+"""Those whose pushes count."""
+OVER = frozenset({State.REPLACED, State.DENIED, State.LEAVING})
+"""Those whose hub had better forget them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,14 @@ class Subscription:
         return self.turn_at if self.hint_at is None else min(self.turn_at, self.hint_at)
 
 
+_TOKEN = re.compile(r"[0-9a-f]{64}")
+
+
+def is_token(text: str) -> bool:
+    """Whether it looks like the unguessable part of a callback URL."""
+    return _TOKEN.fullmatch(text) is not None
+
+
 def token_of(key: bytes, topic: str, hub: str, generation: int) -> str:
     """The unguessable part of a callback URL. All processes of a crawl come to the same, by the crawl's ``key``."""
     return _derived(key, "callback", topic, hub, str(generation))
@@ -132,7 +144,11 @@ def replaced(one: Subscription) -> Subscription:
 
 def leave(one: Subscription, now: float) -> Subscription:
     """The hub is to forget it."""
-    return one if one.state is State.LEAVING else replace(one, state=State.LEAVING, tries=0, turn_at=now)
+    return (
+        one
+        if one.state is State.LEAVING
+        else replace(one, state=State.LEAVING, tries=0, turn_at=now, hint_at=None)
+    )
 
 
 # -- what the hub says ---------------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ class Stage:
         self.step()
 
     def known(self, topic: str = TOPIC) -> list[Subscription]:
-        return sorted(self.runner.run(self.store.of_topic(topic)), key=lambda one: one.since)
+        return sorted(self.runner.run(self.store.of_topics([topic])), key=lambda one: one.since)
 
     @property
     def one(self) -> Subscription:

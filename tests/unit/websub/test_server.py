@@ -134,7 +134,7 @@ def test_intents_and_pushes_that_are_not_ours_come_to_nothing() -> None:
             await crawl.step()
             assert crawl.hints == [TOPIC]
             assert await hub.deny(TOPIC, held.callback, "no more") == 200
-            [one] = await crawl.subscriber.store.of_topic(TOPIC)
+            [one] = await crawl.subscriber.store.of_topics([TOPIC])
             assert (one.state, one.why) == (State.DENIED, "no more")
 
     asyncio.run(play())
@@ -148,7 +148,7 @@ def test_a_hub_that_moved_is_followed_and_one_that_refuses_is_not_asked_again() 
             assert await hub.ask_back() == [True]
         async with crawl_and_hub() as (crawl, hub):
             await crawl.find(hub.url + "refuses")
-            [one] = await crawl.subscriber.store.of_topic(TOPIC)
+            [one] = await crawl.subscriber.store.of_topics([TOPIC])
             assert (one.state, one.why) == (State.DENIED, "the hub answered 403")
 
     asyncio.run(play())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 
 from webcrawl.websub.store import KEY_BYTES
 from webcrawl.websub.subscription import Subscription
@@ -24,8 +25,8 @@ class MemorySubscriptions:
     async def get(self, token: str) -> Subscription | None:
         return self._known.get(token)
 
-    async def of_topic(self, topic: str) -> list[Subscription]:
-        return [one for one in self._known.values() if one.topic == topic]
+    async def of_topics(self, topics: Sequence[str]) -> list[Subscription]:
+        return [one for one in self._known.values() if one.topic in topics]
 
     async def due(self, now: float, most: int) -> list[Subscription]:
         found = [one for one in self._known.values() if one.due_at <= now]

@@ -48,9 +48,10 @@ class RedisSubscriptions:
         [found] = await self._server.commands([("HGET", self._known, token)])
         return None if found is None else _unpacked(found)
 
-    async def of_topic(self, topic: str) -> list[Subscription]:
-        [tokens] = await self._server.commands([("SMEMBERS", self._topic(topic))])
-        return await self._all(list(tokens))
+    async def of_topics(self, topics: Sequence[str]) -> list[Subscription]:
+        asked = [("SMEMBERS", self._topic(topic)) for topic in topics]
+        tokens = await self._server.commands(asked) if asked else []
+        return await self._all([one for some in tokens for one in some])
 
     async def due(self, now: float, most: int) -> list[Subscription]:
         asked = ("ZRANGEBYSCORE", self._due, "-inf", repr(now), "LIMIT", 0, most)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
@@ -67,8 +68,8 @@ class SqliteSubscriptions:
         found = await self._found("WHERE token = ?", token)
         return found[0] if found else None
 
-    async def of_topic(self, topic: str) -> list[Subscription]:
-        return await self._found("WHERE topic = ?", topic)
+    async def of_topics(self, topics: Sequence[str]) -> list[Subscription]:
+        return await self._found("WHERE topic IN (SELECT value FROM json_each(?))", json.dumps(topics))
 
     async def due(self, now: float, most: int) -> list[Subscription]:
         return await self._found("WHERE due_at <= ? ORDER BY due_at, token LIMIT ?", now, most)

@@ -35,7 +35,7 @@ class RedisBooks:
                         except _UNREADABLE as error:
                             raise _lost(f"the queue of {view.name}") from error
                         for entry in entries:
-                            if entry.kind != Kind.ROBOTS:
+                            if entry.kind not in (Kind.ROBOTS, Kind.WEBSUB):
                                 yield entry
 
     async def known(self, key: str, fingerprints: Sequence[int]) -> Mapping[int, Known]:

@@ -14,7 +14,7 @@ from webcrawl.frontier.records import State, UrlEntry
 _QUEUED = (
     "SELECT url, key, fingerprint, -rank, position, depth, via, kind, redirects, attempts, repeat, payload, "
     "listed, traits "
-    "FROM hosts JOIN queue ON host_id = id WHERE hosts.queued > 0 AND kind != 'robots' "
+    "FROM hosts JOIN queue ON host_id = id WHERE hosts.queued > 0 AND kind NOT IN ('robots', 'websub') "
     "ORDER BY host_id, rank, position"
 )
 
