@@ -210,6 +210,9 @@ def test_how_many_there_are_and_how_many_are_due(opened: Opened) -> None:
     visits.keep(*(page(f"k{number % 7}.test", number, NOW + number) for number in range(40)))
     visits.keep(page("k0.test", 0, NOW))
     assert visits.standing(NOW + 9.5) == Standing(40, 10, NOW)
+    # Also those that have to wait for others of their key.
+    visits.take(NOW + 9.5, *(f"k{number}.test" for number in range(7)), most=1)
+    assert visits.standing(NOW + 9.5).due == 3
 
 
 def test_what_policies_learnt_is_kept_by_worker(opened: Opened, runner: asyncio.Runner) -> None:

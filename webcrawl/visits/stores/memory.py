@@ -90,7 +90,7 @@ class MemoryVisits:
 
     async def standing(self, now: float) -> Standing:
         held = self._keys.values()
-        pages = (page for one in held if one.at <= now for page in one.pages.values())
+        pages = (page for one in held for page in one.pages.values())
         due = sum(page.next_visit_at <= now for page in pages)
         next_at = min((one.at for one in held), default=None)
         return Standing(sum(len(one.pages) for one in held), min(due, DUE_COUNTED), next_at)

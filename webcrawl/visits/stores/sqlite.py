@@ -75,6 +75,12 @@ UPDATE keys SET untold = 0 WHERE key = ? AND untold > 0
 """
 _ONE = f"SELECT {_COLUMNS} FROM pages WHERE key = ? AND fingerprint = ?"
 _DUE = f"SELECT {_COLUMNS} FROM pages WHERE key = ? AND next_at <= ? ORDER BY next_at, fingerprint LIMIT ?"
+_DUE_COUNT = """
+SELECT count(*) FROM (
+    SELECT 1 FROM (SELECT key FROM keys WHERE at <= ?1 UNION SELECT key FROM pages WHERE is_out = 1)
+        JOIN pages USING (key) WHERE next_at <= ?1 LIMIT ?2
+)
+"""
 _FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 
 
@@ -191,10 +197,7 @@ def standing(connection: sqlite3.Connection, now: float) -> Standing:
     """How many pages are remembered, and are due."""
     (pages,) = connection.execute("SELECT pages FROM totals").fetchone()
     (next_at,) = connection.execute("SELECT min(at) FROM keys").fetchone()
-    (due,) = connection.execute(
-        "SELECT count(*) FROM (SELECT 1 FROM keys JOIN pages USING (key) WHERE at <= ? AND next_at <= ? LIMIT ?)",
-        (now, now, DUE_COUNTED),
-    ).fetchone()
+    (due,) = connection.execute(_DUE_COUNT, (now, DUE_COUNTED)).fetchone()
     return Standing(pages, due, next_at)
 
 

@@ -42,7 +42,7 @@ class ShardNames:
         self.pages = self._tag + b"pages"
         self.visits = self._tag + b"visits"
         """What is remembered of pages; also how all names begin that have to do with visits."""
-        self.visits_lessons = self.visits + b":lessons"
+        self.visits_lessons, self.visits_full = self.visits + b":lessons", self.visits + b":full"
         self.visits_due, self.visits_untold = self.visits + b":due", self.visits + b":untold"
         self.others = [self.contents, self.pages, self.reasons, self.robots, self.robots_ends]
         """What only some operations need."""

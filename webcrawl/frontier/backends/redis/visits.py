@@ -17,7 +17,7 @@ from webcrawl.visits.page import Page, PageId
 from webcrawl.visits.store import DOUBLINGS, DUE_COUNTED, DueKey, Hint, Standing
 
 KEYS_COUNTED = 1000
-"""Keys of a shard that have due pages, of which the pages are counted."""
+"""Keys of a shard that have due pages, of which the pages are counted; as many again of which pages are out."""
 
 
 class RedisVisits:
@@ -103,21 +103,21 @@ class RedisVisits:
     async def standing(self, now: float) -> Standing:
         commands: list[tuple[Any, ...]] = []
         for names in self._shards():
-            due = ("ZRANGEBYSCORE", names.visits_due, "-inf", repr(now), "LIMIT", 0, KEYS_COUNTED)
             commands += [
                 ("HLEN", names.visits),
                 ("ZRANGE", names.visits_due, 0, 0, "WITHSCORES"),
-                due,
+                ("ZRANGEBYSCORE", names.visits_due, "-inf", repr(now), "LIMIT", 0, KEYS_COUNTED),
+                ("SRANDMEMBER", names.visits_full, KEYS_COUNTED),
             ]
         answers = await self._server.commands(commands)
-        firsts = [at for answer in answers[1::3] for _, at in _scores(answer)]
+        firsts = [at for answer in answers[1::4] for _, at in _scores(answer)]
         counts: list[tuple[Any, ...]] = [
             ("ZCOUNT", names.visits_of(_text(key)), "-inf", repr(now))
-            for names, keys in zip(self._shards(), answers[2::3], strict=True)
-            for key in keys
+            for names, due, full in zip(self._shards(), answers[2::4], answers[3::4], strict=True)
+            for key in {*due, *full}
         ]
         due_pages = sum(map(int, await self._server.commands(counts))) if counts else 0
-        return Standing(sum(map(int, answers[::3])), min(due_pages, DUE_COUNTED), min(firsts, default=None))
+        return Standing(sum(map(int, answers[::4])), min(due_pages, DUE_COUNTED), min(firsts, default=None))
 
     def _of(self, key: str) -> ShardNames:
         shards = self._shards()
@@ -131,6 +131,7 @@ class RedisVisits:
             names.visits_untold,
             names.visits_of(key),
             names.visits_out(key),
+            names.visits_full,
         ]
         return keys, [_bytes(key), *args]
 

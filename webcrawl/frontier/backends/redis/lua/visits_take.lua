@@ -28,6 +28,7 @@ if #marks > 0 then
 end
 reckon()
 if #marks == room then
+    redis.call('SADD', FULL, KEY)
     redis.call('ZADD', DUE, redis.call('ZRANGE', OUT, 0, 0, 'WITHSCORES')[2], KEY)
 end
 return taken
