@@ -39,6 +39,8 @@ class Scorer(Protocol):
 _POSITIONS = 1 << 62
 _LEVELS = (1 << 40) - 1
 """Levels are kept within this, above and below nought: storable everywhere, and below that of robots.txt."""
+FIRST, LAST = _LEVELS, -_LEVELS
+"""Levels of what comes before and behind everything else, whatever a scorer thinks of it later."""
 
 
 def by_path_depth(entry: UrlEntry) -> int:
@@ -108,7 +110,7 @@ class Order:
         """The levels that the scorer gives to ``entries`` by now."""
         assert self.scorer is not None
         return [
-            entry.level if level is None else _within(level)
+            entry.level if level is None or entry.level in (FIRST, LAST) else _within(level)
             for entry, level in zip(entries, self.scorer.levels(entries), strict=True)
         ]
 

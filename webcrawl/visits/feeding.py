@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from webcrawl.frontier.order import FIRST, LAST
 from webcrawl.visits.share import Share
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from webcrawl.visits.store import DueKey
     from webcrawl.visits.visits import Visits
 
-ABOVE, BELOW = (1 << 40) - 1, 1 - (1 << 40)
-"""Levels of pages that are due: of the highest and of the lowest that a queue can have."""
 TAKEN_SECONDS = 3600.0
 """After so long a page that was taken is due again, where nothing was heard of it."""
 KEYS_AT_ONCE = 256
@@ -111,11 +110,11 @@ class Feeder:
         fed = 0
         if hungry:
             free = [one.key for one in due if not self._queue.has_work(one.key)]
-            fed += await self._take(free, now, (self._portions.pages_max + 1) // 2, BELOW)
+            fed += await self._take(free, now, (self._portions.pages_max + 1) // 2, LAST)
         at = 0
         while at < len(busy) and (granted := self._share.granted):
             keys = busy[at : at + -(-granted // self._portions.pages_max)]
-            taken = await self._take(keys, now, self._portions.pages_max, ABOVE)
+            taken = await self._take(keys, now, self._portions.pages_max, FIRST)
             self._share.spend(taken)
             fed, at = fed + taken, at + len(keys)
         self.waits_for_share |= at < len(busy)

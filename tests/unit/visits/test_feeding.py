@@ -5,8 +5,9 @@ import random
 
 import pytest
 
+from webcrawl.frontier.order import FIRST, LAST
 from webcrawl.frontier.records import UrlEntry
-from webcrawl.visits.feeding import ABOVE, BELOW, TAKEN_SECONDS, Feeder, Portions
+from webcrawl.visits.feeding import TAKEN_SECONDS, Feeder, Portions
 from webcrawl.visits.history import History
 from webcrawl.visits.judging import Rules
 from webcrawl.visits.page import Finding, Page, Visit
@@ -125,8 +126,8 @@ def test_few_pages_of_a_host_are_on_their_way_and_above_new_urls_only_for_the_sh
     crawl.seconds(60)
     frontier = crawl.frontier
     assert max(len(queue) for queue in frontier.old.values()) <= 6
-    assert {entry.level for entry in frontier.old["i"]} <= {BELOW}
-    assert {entry.level for entry in frontier.old["h"]} <= {ABOVE}
+    assert {entry.level for entry in frontier.old["i"]} <= {LAST}
+    assert {entry.level for entry in frontier.old["h"]} <= {FIRST}
 
 
 def test_what_was_taken_and_never_added_is_due_again():
