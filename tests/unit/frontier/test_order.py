@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.contract.samples import NOW, entry
-from webcrawl.frontier.order import Order, OrderName, by_path_depth
+from webcrawl.frontier.order import FIRST, LAST, Order, OrderName, by_path_depth
 from webcrawl.frontier.queue_head import place_of
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.frontier.robots_desk import LEVEL
@@ -135,6 +135,12 @@ def test_a_scorer_is_asked_once_about_all_that_is_placed_together() -> None:
     assert 5 < found[1].position < found[2].position
     order.place_all([known])
     assert len(scorer.asked) == 1
+
+
+def test_what_is_to_be_first_or_last_stays_so() -> None:
+    order = Order("best_first", None, NOW, scorer=ByTraits())
+    queued = [entry("http://a/1", level, 5, traits="abc") for level in (FIRST, LAST, 7)]
+    assert order.levels(queued) == [FIRST, LAST, 3]
 
 
 def test_what_a_scorer_gives_is_kept_storable() -> None:
