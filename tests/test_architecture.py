@@ -39,7 +39,14 @@ MACHINE = {
     ),
     "reports": ("archive", "frontier.tally", "hosts", "urls"),
     "traps": ("urls", "scope", "errors", "frontier.records"),
-    "visits": ("documents.dates", "reports.units", "errors", "archive.capture", "frontier.records", "frontier.order"),
+    "visits": (
+        "documents.dates",
+        "reports.units",
+        "errors",
+        "archive.capture",
+        "frontier.records",
+        "frontier.order",
+    ),
     "export": ("archive", "reports", "urls", "frontier.records", "frontier.backends.books"),
     "replenishing": ("errors", "urls", "frontier.backends.redis.seed_lists"),
     "segments": (
