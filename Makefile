@@ -23,6 +23,9 @@ help:
 crawl: $(VENV)/.crawl
 	@SEEDS="$(SEEDS)" JOBDIR="$(JOBDIR)" CONTACT="$(CONTACT)" $(BIN)/python -m tests.demo $(ARGS)
 
+# Hundreds of processes would compile the same modules each for itself where the environment forbids to keep them.
+crawl test bench soak: export PYTHONDONTWRITEBYTECODE =
+
 test: lint types redis
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile
 
