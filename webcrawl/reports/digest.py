@@ -7,6 +7,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from webcrawl.reports.freshness import Freshness
 from webcrawl.reports.gaps import Gaps, Turn, turn_of
 from webcrawl.reports.gathered import Gathered
 from webcrawl.reports.harvest import Harvest
@@ -87,6 +88,8 @@ class Digest:
     """Bytes of pages with status 200."""
     hosts: HostsDigest = field(default_factory=HostsDigest)
     gaps: Gaps = field(default_factory=Gaps)
+    freshness: Freshness = field(default_factory=Freshness)
+    """Of a crawl that goes on."""
     harvest: Harvest = field(default_factory=Harvest)
     """Of a crawl that looks for certain pages."""
     texts: HeavyHitters[str] = field(default_factory=_names)
@@ -130,6 +133,8 @@ class Digest:
                 extension = _extension(str(url))
         elif kind == "robots":
             self._add_robots(line)
+        if "revisit" in line:
+            self.freshness.add(line)
         if status is None:
             self.hosts.add_failure(str(get("key")), str(get("error")))
         alike: Alike = (*map(get, _ALIKE), _top_level(host) if page else "", extension)

@@ -12,7 +12,7 @@ from webcrawl.reports.digest import WINDOW_SECONDS, Digest, digest
 from webcrawl.reports.drawing.shell import document
 from webcrawl.reports.drawing.texts import safe
 from webcrawl.reports.progress_log import Course, course_of
-from webcrawl.reports.sections import documents, effort, finds, hosts, overview, politeness
+from webcrawl.reports.sections import documents, effort, finds, freshness, hosts, overview, politeness
 from webcrawl.reports.sections.effort import Prices
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ def page(
     sections = [
         overview.over_time(figures),
         finds.harvest(figures),
+        freshness.freshness(figures),
         documents.outcomes(figures),
         documents.types(figures),
         documents.sizes(figures),

@@ -62,7 +62,7 @@ def test_it_does_so_under_other_budgets_and_whether_or_not_pages_have_dates(
     factors = [(0.5, 1.5), (0.5, 2.0), (0.8, 1.25), (0.9, 1.1)]
     gains, lead = [], []
     for seed in SEEDS:
-        web = Web(seed, pages=300, mean_interval_seconds=days * DAY, dated_part=dated_part)
+        web = Web(seed, pages=150, mean_interval_seconds=days * DAY, dated_part=dated_part)
         ours, fixed = (freshness(web, policy(pace(days))) for policy in (FreshnessPolicy, FixedPolicy))
         multiplied = max(
             freshness(web, MultiplicativePolicy(pace(days, faster=faster, slower=slower)))
