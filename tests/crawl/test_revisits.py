@@ -290,3 +290,29 @@ def test_several_workers_share_the_visits_and_one_that_is_killed_costs_none(tmp_
     assert {line.get("revisit") for line in lines if line["url"] == f"{site.url}/same"} == {None, True}
     first = [line for line in lines if line["url"] == f"{site.url}/dated" and not line.get("revisit")]
     assert len(first) == 1
+
+
+class NewsSite(Site):
+    """Articles with a footer that is another one at each visit; one of them is rewritten with each third."""
+
+    def answer(self, path, visit, condition):
+        if path == "/robots.txt":
+            return 404, {}, b""
+        links = "".join(f"<li><a href='/{name}'>{name}</a></li>" for name in ("kept", "rewritten"))
+        text = "The river has risen by two metres since the morning, and the lower bridge is closed. " * 5
+        edition = f"<p>This is edition {visit // 3} of the report.</p>" if path == "/rewritten" else ""
+        page = f"<nav><ul>{links}</ul></nav><article><h1>{path}</h1><p>{text}</p>{edition}</article>"
+        return 200, {}, f"<html><body>{page}<footer>Visitor number {visit}</footer></body></html>".encode()
+
+
+def test_by_main_text_another_footer_is_no_change(tmp_path):
+    with NewsSite() as site:
+        crawl = start(tmp_path, [site.url + "/"], CRAWL_MODE="continuous", REVISIT_CHANGE="text", **OFTEN)
+        crawl.until(lambda: all(len(site.of(path)) >= 5 for path in ("/kept", "/rewritten")))
+        crawl.signal(signal.SIGTERM)
+        crawl.wait().assert_ended_well()
+    kept, rewritten = (changes(crawl, site, path) for path in ("/kept", "/rewritten"))
+    assert [changed for *_, changed in kept[1:]] == [False] * (len(kept) - 1)
+    assert [changed for *_, changed in rewritten[1:]] == [
+        visit % 3 == 0 for visit in range(2, len(rewritten) + 1)
+    ]
