@@ -140,6 +140,7 @@ def test_the_last_words_of_a_released_key_come_back_with_it(backend: Driven) -> 
         parks=1,
         backoffs=4,
         forgiven_at=NOW + 12.5,
+        pages=70_000,
         last_error="tim\u00e9out",
     )
     backend.release(last)

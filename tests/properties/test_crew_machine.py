@@ -34,7 +34,7 @@ from tests.properties.journal import Journal, Mark
 from tests.properties.stage import Disk
 from tests.properties.truth import Flight, Truth
 from tests.properties.wire import CUTTABLE, Wire
-from tests.properties.world import HOSTS, PAGE_ANSWERS, ROBOTS_ANSWERS, Answer, key_of, page
+from tests.properties.world import HOSTS, PAGE_ANSWERS, ROBOTS_ANSWERS, Answer, Whim, key_of, page
 from tests.redis_server import RedisServer
 from webcrawl.frontier.backend import Batch, Committed
 from webcrawl.frontier.backends.redis import RedisBackend, RedisOptions, server
@@ -95,6 +95,8 @@ class Crawl(RuleBasedStateMachine):
         active_max=st.integers(1, 4),
         dry_max=st.integers(0, 2),
         queue_max=st.sampled_from([0, 0, 0, 4]),
+        scored=st.booleans(),
+        best_first=st.sampled_from([None, 0.3]),
         web=LINKS,
         seeds=st.lists(PAGES, min_size=3, max_size=8),
         workers=st.integers(2, CREW),
@@ -108,6 +110,8 @@ class Crawl(RuleBasedStateMachine):
         active_max: int,
         dry_max: int,
         queue_max: int,
+        scored: bool,
+        best_first: float | None,
         web: list,
         seeds: list,
         workers: int,
@@ -115,7 +119,10 @@ class Crawl(RuleBasedStateMachine):
     ) -> None:
         self.time, self.model, self.names = TIME, model, itertools.count(1)
         self.time.now = NOW
-        self.limits = Limits(open_max, active_max, dry_max, 100, 40.0, commit_interval_seconds=0.0)
+        self.limits = Limits(
+            open_max, active_max, dry_max, 100, 40.0, commit_interval_seconds=0.0, reordering_share=1.0
+        )
+        self.scorer, self.best_first = Whim() if scored else None, best_first
         self.spider = f"crawl{next(self.spiders)}"
         self.options = partial(
             RedisOptions,
@@ -141,7 +148,8 @@ class Crawl(RuleBasedStateMachine):
 
     def policies(self, seed: int) -> Policies:
         return Policies(
-            order=Order("breadth_first", None, self.time.now, seed=seed),
+            order=Order("breadth_first", None, self.time.now, seed=seed, scorer=self.scorer),
+            best_first=self.best_first,
             draw=Draw(2.0, seed=1),
             politeness=Politeness(self.model, MIN_DELAY, 50.0, 2.0, crawl_delay_max=300.0),
             health=Health(failures_to_park=2, park_seconds=60.0, park_max_seconds=500.0, parks_to_give_up=1),
@@ -273,6 +281,13 @@ class Crawl(RuleBasedStateMachine):
 
     def is_kept(self, seed: Seed) -> bool:
         return seed.kept_at is not None and not self.journal.is_forgotten(seed.kept_at)
+
+    @precondition(lambda self: self.scorer)
+    @rule(rounds=ROUNDS)
+    def think_otherwise(self, rounds: int) -> None:
+        """All of them score again what is queued, in the background."""
+        self.go_on(rounds)
+        self.scorer.version += 1
 
     # -- time ------------------------------------------------------------------------------------------------
 
@@ -563,6 +578,7 @@ def staged(monkeypatch: pytest.MonkeyPatch) -> None:
         if name.startswith("webcrawl.frontier") and hasattr(module, "uptime"):
             monkeypatch.setattr(module, "uptime", TIME)
     monkeypatch.setattr("webcrawl.frontier.policies.GROUP_LEAST", 2)
+    monkeypatch.setattr("webcrawl.frontier.reordering.STRETCH", 3)
     redis, own = "webcrawl.frontier.backends.redis", server._client
     monkeypatch.setattr(
         f"{redis}.server._client",

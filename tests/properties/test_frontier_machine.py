@@ -12,7 +12,6 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -30,7 +29,17 @@ from tests.contract.driven import DrivenSqlite, make
 from tests.contract.samples import NOW
 from tests.properties.ledger import Ledger, where
 from tests.properties.stage import AtOnce, Clock, Disk, Loop, Slow
-from tests.properties.world import HOSTS, PAGE_ANSWERS, ROBOTS_ANSWERS, Answer, Flight, World, key_of, page
+from tests.properties.world import (
+    HOSTS,
+    PAGE_ANSWERS,
+    ROBOTS_ANSWERS,
+    Answer,
+    Flight,
+    Whim,
+    World,
+    key_of,
+    page,
+)
 from webcrawl.archive.capture import Entry, FetchRecord
 from webcrawl.errors import StorageFull
 from webcrawl.frontier.draw import Draw
@@ -44,8 +53,6 @@ from webcrawl.hosts.politeness import Model, Politeness
 from webcrawl.hosts.robots_rules import RulesCache
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from webcrawl.frontier.backend import Batch, Committed, Move
 
 HEAD = 4
@@ -57,18 +64,6 @@ DELAYS = st.sampled_from([0.5, 5.0, 5.0, 31.0, 70.0, 700.0, 4000.0])
 STEPS_TO_THE_END = 600
 WELL = Answer(200)
 NONE = Answer(404)
-
-
-class Whim:
-    """A scorer that thinks otherwise each time."""
-
-    def __init__(self) -> None:
-        self.version = 1
-
-    def levels(self, entries: Sequence[UrlEntry]) -> list[int | None]:
-        """A few levels; of every third URL it has no opinion."""
-        scores = [crc32(f"{entry.url} {self.version}".encode()) for entry in entries]
-        return [None if score % 3 == 0 else score % 5 - 2 for score in scores]
 
 
 class Play(RuleBasedStateMachine):

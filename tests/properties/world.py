@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
 from webcrawl.frontier.policies import BUSY_STATUSES
@@ -16,6 +17,8 @@ from webcrawl.urls.fingerprint import fingerprint
 from webcrawl.urls.politeness_key import host_of, origin_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tests.properties.ledger import Ledger
     from webcrawl.frontier.policies import Limits, Policies
     from webcrawl.hosts.record import RobotsRecord
@@ -32,6 +35,18 @@ def key_of(url: str) -> str:
 def page(host: str, path: int, level: int = 0, repeat: bool = False) -> UrlEntry:
     url = f"http://{host}/{path}"
     return UrlEntry(url, key_of(url), fingerprint(url), level, repeat=repeat)
+
+
+class Whim:
+    """A scorer that thinks otherwise each time."""
+
+    def __init__(self) -> None:
+        self.version = 1
+
+    def levels(self, entries: Sequence[UrlEntry]) -> list[int | None]:
+        """A few levels; of every third URL it has no opinion."""
+        scores = [crc32(f"{entry.url} {self.version}".encode()) for entry in entries]
+        return [None if score % 3 == 0 else score % 5 - 2 for score in scores]
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ class Keeping:
                 raise JobdirUnusable(f"{self._path}: {error.strerror}") from error
             self._saved = pages
 
-    async def _write(self, path: Path, kept: bytes) -> None:
+    async def _write(self, path: Path, kept: Sequence[bytes]) -> None:
         """One at a time: a step that was cut off has its file still being written."""
         if self._writing is not None:
             await asyncio.wait([self._writing])
@@ -109,9 +109,9 @@ class Keeping:
 
     # -- the file ------------------------------------------------------------------------------------------
 
-    def _packed(self) -> bytes:
+    def _packed(self) -> Sequence[bytes]:
         about = {"order": self._order, "pages": self._importance.pages, "heard_to": self._heard_to}
-        return json.dumps(about).encode() + b"\n" + self._importance.table.dump()
+        return json.dumps(about).encode(), b"\n", *self._importance.table.dump()
 
     def _restore(self, kept: bytes) -> bool:
         head, _, table = kept.partition(b"\n")
@@ -162,10 +162,10 @@ class Keeping:
                 return
 
 
-def _write(path: Path, kept: bytes) -> None:
+def _write(path: Path, kept: Sequence[bytes]) -> None:
     unfinished = path.with_name(f"{path.name}.part")
     with unfinished.open("wb") as file:
-        file.write(kept)
+        file.writelines(kept)
         file.flush()
         os.fsync(file.fileno())
     unfinished.replace(path)

@@ -48,8 +48,9 @@ class Table:
         worth, self._worths[place], self._marks[place] = self._worths[place], 0.0, 0
         return worth
 
-    def dump(self) -> bytes:
-        return self._marks.tobytes() + self._worths.tobytes()
+    def dump(self) -> tuple[bytes, ...]:
+        """What ``load`` takes, in parts."""
+        return self._marks.tobytes(), self._worths.tobytes()
 
     def load(self, dumped: bytes) -> None:
         """:raises ValueError: it is not of a table of this size"""

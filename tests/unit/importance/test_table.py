@@ -25,7 +25,7 @@ def test_while_there_is_room_it_counts_like_a_dictionary(added: list[tuple[int, 
 def test_what_is_dumped_is_loaded(worths: dict[int, float]) -> None:
     table, other = Table(16), Table(16)
     table.add(worths)
-    other.load(table.dump())
+    other.load(b"".join(table.dump()))
     assert {mark: other.worth(mark) for mark in worths} == {mark: table.worth(mark) for mark in worths}
 
 

@@ -144,7 +144,7 @@ def pack_entries(key: str, entries: Iterable[UrlEntry]) -> list[bytes]:
     packed = []
     via_text, via = None, b""
     for entry in entries:
-        rare = entry.payload or entry.listed or entry.traits is not None
+        rare = entry.payload or entry.listed
         if entry.via is None or entry.kind != "page" or entry.redirects or entry.attempts or rare:
             packed.append(_pack_rare(entry, prefixes))
             continue
@@ -161,10 +161,13 @@ def pack_entries(key: str, entries: Iterable[UrlEntry]) -> list[bytes]:
         if size > 0x7F or shared > 0x7F or more > 0x7F or entry.depth > 0x7F:
             packed.append(_pack_rare(entry, prefixes))
             continue
-        rank, length = _RANKS - entry.level, size + more + 15
+        rank, length, flags, last = _RANKS - entry.level, size + more + 15, _VIA, b""
+        if entry.traits is not None:
+            flags, last = _VIA | _TRAITS, _text(entry.traits)
+            length += len(last)
         repeat = b"1" if entry.repeat else b"0"
         packed.append(
-            b"%b%b%c%c%b"
+            b"%b%b%c%c%b%b"
             % (
                 _PLAIN.pack(
                     rank >> 32,
@@ -172,7 +175,7 @@ def pack_entries(key: str, entries: Iterable[UrlEntry]) -> list[bytes]:
                     entry.position + _POSITIONS,
                     length,
                     repeat,
-                    _VIA,
+                    flags,
                     entry.fingerprint,
                     entry.depth,
                     code,
@@ -182,9 +185,15 @@ def pack_entries(key: str, entries: Iterable[UrlEntry]) -> list[bytes]:
                 shared,
                 more,
                 via[shared:],
+                last,
             )
         )
     return packed
+
+
+def _text(text: str) -> bytes:
+    data = text.encode("utf-8", "surrogatepass")
+    return _varint(len(data)) + data
 
 
 def pack_entry(entry: UrlEntry) -> bytes:
@@ -206,19 +215,16 @@ def _pack_rare(entry: UrlEntry, prefixes: tuple[bytes, ...]) -> bytes:
         parts += (_varint(shared), _varint(len(via) - shared), via[shared:])
     if entry.kind != "page":
         flags |= _KIND
-        kind = encoded(str(entry.kind))
-        parts += (_varint(len(kind)), kind)
+        parts.append(_text(str(entry.kind)))
     if entry.redirects or entry.attempts:
         flags |= _COUNTS
         parts += (_varint(entry.redirects), _varint(entry.attempts))
     if entry.listed is not None:
         flags |= _LISTED
-        listed = encoded(entry.listed)
-        parts += (_varint(len(listed)), listed)
+        parts.append(_text(entry.listed))
     if entry.traits is not None:
         flags |= _TRAITS
-        traits = encoded(entry.traits)
-        parts += (_varint(len(traits)), traits)
+        parts.append(_text(entry.traits))
     if entry.payload is not None:
         flags |= _PAYLOAD
         parts.append(encoded(entry.payload))
