@@ -125,7 +125,7 @@ class Asking:
         if isinstance(entry, str):
             return entry
         payload = request_codec.encode(request, self._spider).payload
-        await self._queue(replace(entry, kind=Kind.WEBSUB.value, payload=payload))
+        self._queue(replace(entry, kind=Kind.WEBSUB.value, payload=payload))
         return None
 
     async def hint(self, one: Subscription) -> None:
@@ -139,15 +139,17 @@ class Asking:
         if isinstance(entry, str):
             logger.info("%s was pushed, and is not visited: %s", one.topic, entry)
         else:
-            await self._queue(entry)
+            self._queue(entry)
 
-    async def _queue(self, entry: UrlEntry) -> None:
+    async def keep(self) -> None:
+        if not await self._scheduler.frontier.drain():
+            raise StorageAway("the crawl ends")
+
+    def _queue(self, entry: UrlEntry) -> None:
         """Beside what may be queued of the URL, and without a change of its state."""
         entry.level, entry.repeat = LEVEL, True
         # Placed here: an order of its own would think otherwise of its level.
         self._scheduler.frontier.add([self._order.place_again(entry)])
-        if not await self._scheduler.frontier.drain():
-            raise StorageAway("the crawl ends")
 
 
 def subscribing_of(

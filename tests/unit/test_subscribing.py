@@ -140,4 +140,4 @@ def test_what_is_out_of_scope_by_now_is_not_visited() -> None:
 
 def test_what_cannot_be_kept_is_tried_again() -> None:
     with pytest.raises(StorageAway):
-        asyncio.run(asking(Frontier(keeps=False)).hint(ONE))
+        asyncio.run(asking(Frontier(keeps=False)).keep())

@@ -72,24 +72,27 @@ class Websub:
         while True:
             self._soon.clear()
             if not scheduler.frontier.is_closing():
-                await self._step(asking)
+                if await self._step(asking):
+                    self._soon.set()
                 if not self._stepped or self._left_at is not None:
                     self._stepped = True
                     scheduler.wake()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._soon.wait(), SECONDS)
 
-    async def _step(self, asking: Asking) -> None:
+    async def _step(self, asking: Asking) -> bool:
+        """Whether there is more to do at once."""
         try:
-            await self._subscribing.subscriber.step(asking, self._machine.clock())
+            more = await self._subscribing.subscriber.step(asking, self._machine.clock())
             if self._left_at is not None and not await self._subscribing.subscriber.is_leaving():
                 self._leaves = False
         except StorageFull as error:
             if not self._failed:
                 logger.warning("Subscriptions cannot be kept at the moment: %s", error)
             self._failed = True
-        else:
-            self._failed = False
+            return False
+        self._failed = False
+        return more
 
     def _idle(self) -> None:
         """A crawl with nothing to do is not over before what was pushed is queued, and hubs that are to be left

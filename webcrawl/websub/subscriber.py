@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 class Crawl(Protocol):
-    """What is wanted of the crawl. Both wait until it is kept. :raises webcrawl.errors.CrawlError: it cannot be"""
+    """What is wanted of the crawl. Each may raise a CrawlError: then it is to be wanted again."""
 
     async def ask(self, hub: str, form: bytes, topic: str) -> str | None:
         """Queue the POST of a form to a hub. Returns why that may not be, None if it may."""
@@ -39,6 +39,10 @@ class Crawl(Protocol):
 
     async def hint(self, one: Subscription) -> None:
         """Its topic may have changed: queue it, or have it be due."""
+        ...
+
+    async def keep(self) -> None:
+        """Wait until all that was queued outlives the process."""
         ...
 
 
@@ -92,8 +96,8 @@ class Subscriber:
         if said is not None and len(self._found) < NEWS_MAX:
             self._found[said.topic] = document, said.hubs
 
-    async def step(self, crawl: Crawl, now: float) -> None:
-        """Do what is to be done now, at most so much at once.
+    async def step(self, crawl: Crawl, now: float) -> bool:
+        """Do what is to be done now, at most so much at once. Whether there is more.
 
         :raises webcrawl.errors.CrawlError: what is left is done by a later call
         """
@@ -102,8 +106,16 @@ class Subscriber:
             async for one in self._all():
                 await self._leave(one, now)
         await self._take_in(now)
-        for one in await self.store.due(now, AT_ONCE):
-            await self._turn(one, crawl, now)
+        due = await self.store.due(now, AT_ONCE)
+        told: list[Subscription] = []
+        for one in due:
+            await self._turn(one, crawl, told, now)
+        if due:
+            await crawl.keep()
+        for one in told:
+            # A push that came meanwhile has changed it, and is told of when the claim has ended.
+            await self.store.change(one, become.hinted(one, now))
+        return len(due) == AT_ONCE or bool(self._found or self._vanished)
 
     async def _take_in(self, now: float) -> None:
         """What documents said since the last step."""
@@ -183,9 +195,13 @@ class Subscriber:
 
     # -- what the time says ----------------------------------------------------------------------------------
 
-    async def _turn(self, one: Subscription, crawl: Crawl, now: float) -> None:
+    async def _turn(self, one: Subscription, crawl: Crawl, told: list[Subscription], now: float) -> None:
         if one.hint_at is not None and one.hint_at <= now:
-            await self._hint(one, crawl, now)
+            mine = become.claimed(one, now)
+            if await self.store.change(one, mine):
+                await crawl.hint(mine)
+                self.counts.hints += 1
+                told.append(mine)
             return
         match one.state:
             case State.WANTED | State.ASKED if become.is_hopeless(one):
@@ -198,14 +214,6 @@ class Subscriber:
                 await self._renew(one, crawl, now)
             case State.LEAVING | State.ENDING | State.REPLACED | State.DENIED:
                 await self.store.change(one, None)
-
-    async def _hint(self, one: Subscription, crawl: Crawl, now: float) -> None:
-        mine = become.claimed(one, now)
-        if await self.store.change(one, mine):
-            await crawl.hint(one)
-            self.counts.hints += 1
-            # A push that came meanwhile has changed it, and is told of when the claim has ended.
-            await self.store.change(mine, become.hinted(mine, now))
 
     async def _ask(self, one: Subscription, mode: Mode, crawl: Crawl, now: float) -> None:
         if one.state is State.ASKED and one.asked_at != one.hub:

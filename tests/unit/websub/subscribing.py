@@ -48,6 +48,9 @@ class Stage:
     async def hint(self, one: Subscription) -> None:
         self.hints.append(one.topic)
 
+    async def keep(self) -> None:
+        """Nothing to do."""
+
     def step(self, seconds: float = 0.0) -> None:
         self.now += seconds
         self.runner.run(self.subscriber.step(self, self.now))

@@ -42,6 +42,9 @@ class Crawl:
     async def hint(self, one: Subscription) -> None:
         self.hints.append(one.topic)
 
+    async def keep(self) -> None:
+        """Nothing to do."""
+
     def heard(self) -> None:
         self.pushed += 1
 

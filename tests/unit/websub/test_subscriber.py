@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.websub.subscribing import DAY, HUB, KEY, TERMS, TOPIC, Stage
+from webcrawl.errors import StorageFull
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.websub.discovery import Advertised
 from webcrawl.websub.stores.sqlite import SqliteSubscriptions
@@ -292,3 +293,35 @@ def test_after_a_kill_all_is_as_it_was_and_what_is_owed_is_done(runner: asyncio.
 def _signed(stage: Stage, body: bytes, token: str) -> str:
     [one] = [one for one in stage.known() if one.token == token]
     return f"sha256={hmac.new(stage.subscriber.secret(one).encode(), body, 'sha256').hexdigest()}"
+
+
+def test_a_push_that_the_crawl_could_not_keep_is_told_again(stage: Stage) -> None:
+    stage.subscribe()
+    keep = stage.keep
+
+    async def lost() -> None:
+        raise StorageFull("no room")
+
+    stage.keep = lost
+    assert stage.push(b"x", _signed(stage, b"x", stage.token())) == 202
+    with pytest.raises(StorageFull):
+        stage.step()
+    stage.keep = keep
+    stage.step(3600)
+    assert stage.hints == [TOPIC] * 2
+    stage.step(3600)
+    assert len(stage.hints) == 2
+
+
+def test_many_topics_are_asked_for_in_few_steps_and_a_push_waits_for_none_of_them(stage: Stage) -> None:
+    stage.subscribe()
+    for number in range(250):
+        document = UrlEntry(f"http://{number}.test/", f"{number}.test", 0)
+        stage.subscriber.noted(document, Advertised(document.url, (HUB,)))
+    stage.push(b"x", _signed(stage, b"x", stage.token()))
+    steps = 1
+    while stage.runner.run(stage.subscriber.step(stage, stage.now)):
+        steps += 1
+    assert steps <= 3
+    assert len(stage.asked) == 251
+    assert stage.hints == [TOPIC]

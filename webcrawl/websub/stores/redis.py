@@ -56,7 +56,8 @@ class RedisSubscriptions:
     async def due(self, now: float, most: int) -> list[Subscription]:
         asked = ("ZRANGEBYSCORE", self._due, "-inf", repr(now), "LIMIT", 0, most)
         [tokens] = await self._server.commands([asked])
-        return await self._all(tokens)
+        # In between another process may have done what was to be done.
+        return [one for one in await self._all(tokens) if one.due_at <= now]
 
     async def some(self, after: str, most: int) -> list[Subscription]:
         """In the order of their names, which are read all: for people, and at the end of a crawl."""
