@@ -13,7 +13,7 @@ from webcrawl.archive.errors import ArchiveError
 from webcrawl.choices import politeness_of, shared_clocks_of
 from webcrawl.command import ProjectCommand
 from webcrawl.commands.answering import complain, tell
-from webcrawl.commands.fetch_logs import FetchLogs, folders_of, plain
+from webcrawl.commands.fetch_logs import FetchLogs, asked, plain
 from webcrawl.configuration import Configuration
 from webcrawl.hosts.groups import GroupsError
 from webcrawl.reports import units
@@ -65,18 +65,13 @@ class Command(ProjectCommand):
         parser.add_argument("--json", action="store_true", help="as one JSON object")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        problems = self.wrong_settings()
-        assert self.settings is not None
-        configuration = Configuration() if problems else Configuration.from_settings(self.settings)
-        folders, wrong = folders_of(args, configuration)
-        if problems or wrong:
-            self.exitcode = complain("audit", [*problems, *wrong])
+        logs, problems = asked(self, args)
+        if problems:
+            self.exitcode = complain("audit", problems)
             return
-        logs = FetchLogs(folders, configuration)
         try:
-            self.exitcode = carry_out(
-                logs, rules_of(configuration, opts.tolerance, opts.least), as_json=opts.json
-            )
+            rules = rules_of(logs.configuration, opts.tolerance, opts.least)
+            self.exitcode = carry_out(logs, rules, as_json=opts.json)
         except (ArchiveError, GroupsError, OSError) as error:
             self.exitcode = complain("audit", str(error).splitlines())
 

@@ -16,8 +16,7 @@ from webcrawl.archive.errors import ArchiveError
 from webcrawl.command import ProjectCommand
 from webcrawl.commands import letter
 from webcrawl.commands.answering import complain, tell
-from webcrawl.commands.fetch_logs import FetchLogs, folders_of
-from webcrawl.configuration import Configuration
+from webcrawl.commands.fetch_logs import asked
 from webcrawl.errors import Problem
 from webcrawl.reports.complaint import Complaint
 from webcrawl.reports.moments import read_moment
@@ -66,24 +65,20 @@ class Command(ProjectCommand):
         add("--json", action="store_true", help="as one JSON object")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        problems = self.wrong_settings()
         if not args:
             raise UsageError
-        assert self.settings is not None
-        configuration = Configuration() if problems else Configuration.from_settings(self.settings)
-        folders, wrong = folders_of(args[1:], configuration)
-        if problems := [*problems, *_wrong(args[0], opts), *wrong]:
+        logs, wrong = asked(self, args[1:])
+        if problems := [*_wrong(args[0], opts), *wrong]:
             self.exitcode = complain("complaint", problems)
             return
         complaint = Complaint(domain_of(args[0]) or "", opts.begin, opts.end, opts.listed)
-        logs = FetchLogs(folders, configuration)
         try:
             for request in logs.requests():
                 complaint.take(request)
         except (ArchiveError, OSError) as error:
             self.exitcode = complain("complaint", [error])
             return
-        about = letter.About(configuration.user_agent, opts.begin, opts.end)
+        about = letter.About(logs.configuration.user_agent, opts.begin, opts.end)
         if opts.json:
             tell(json.dumps(letter.as_object(complaint, about), indent=2))
         else:

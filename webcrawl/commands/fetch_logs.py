@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.archive import fetchlog, rotation
+from webcrawl.configuration import Configuration
 from webcrawl.errors import Problem
 from webcrawl.reports.requests import Merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webcrawl.configuration import Configuration
+    from webcrawl.command import ProjectCommand
 
 ORDER_SECONDS = 60.0
 """How much later than its response ended a request may be in the log, beside the time that it took."""
@@ -26,7 +27,7 @@ class FetchLogs:
 
     def __init__(self, folders: Sequence[Path], configuration: Configuration) -> None:
         self.folders = folders
-        self._configuration = configuration
+        self.configuration = configuration
         self.damaged = 0
         """Lines that are no JSON."""
 
@@ -46,12 +47,21 @@ class FetchLogs:
     @property
     def window_seconds(self) -> float:
         """How far out of order the lines of a log may be."""
-        return 2 * self._configuration.download_timeout + ORDER_SECONDS
+        return 2 * self.configuration.download_timeout + ORDER_SECONDS
 
     def _on_damage(self, sentence: str) -> None:
         self.damaged += 1
         if self.damaged <= _NAMED:
             sys.stderr.write(f"{sentence}\n")
+
+
+def asked(command: ProjectCommand, folders: Sequence[str]) -> tuple[FetchLogs, list[Problem]]:
+    """The logs that a command is given, and what is wrong with its settings and with the folders."""
+    assert command.settings is not None
+    problems = command.wrong_settings()
+    configuration = Configuration() if problems else Configuration.from_settings(command.settings)
+    found, wrong = folders_of(folders, configuration)
+    return FetchLogs(found, configuration), [*problems, *wrong]
 
 
 def folders_of(arguments: Sequence[str], configuration: Configuration) -> tuple[list[Path], list[Problem]]:

@@ -13,8 +13,7 @@ from webcrawl.archive.errors import ArchiveError
 from webcrawl.command import ProjectCommand
 from webcrawl.commands import output
 from webcrawl.commands.answering import complain
-from webcrawl.commands.fetch_logs import FetchLogs, folders_of
-from webcrawl.configuration import Configuration
+from webcrawl.commands.fetch_logs import asked
 from webcrawl.reports import page
 from webcrawl.reports.sections.effort import Prices
 
@@ -51,12 +50,10 @@ class Command(ProjectCommand):
         add("--price-per-gb", type=_price, metavar="X", help="what a gigabyte received costs")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        problems = self.wrong_settings()
-        assert self.settings is not None
-        configuration = Configuration() if problems else Configuration.from_settings(self.settings)
-        folders, wrong = folders_of(args, configuration)
-        if problems or wrong:
-            self.exitcode = complain("report", [*problems, *wrong])
+        logs, problems = asked(self, args)
+        folders = logs.folders
+        if problems:
+            self.exitcode = complain("report", problems)
             return
         if opts.output is None and len(folders) > 1:
             self.exitcode = complain("report", ["-o: where is the report of several folders to be written?"])
@@ -65,9 +62,7 @@ class Command(ProjectCommand):
         prices = Prices(opts.price_per_core_hour, opts.price_per_gb)
         target = folders[0] / page.NAME if opts.output is None else Path(opts.output)
         try:
-            text = page.of_logs(
-                folders, title, prices=prices, window_seconds=FetchLogs(folders, configuration).window_seconds
-            )
+            text = page.of_logs(folders, title, prices=prices, window_seconds=logs.window_seconds)
             output.write([text], None if opts.output == "-" else target)
         except (ArchiveError, OSError) as error:
             self.exitcode = complain("report", [error])
