@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from webcrawl.reports.units import duration
+from webcrawl.reports.units import duration, things
 from webcrawl.visits.allotment import Allotment
 from webcrawl.visits.census import Census
 from webcrawl.visits.estimate import expected, posterior, quantile, typical_rate
@@ -27,6 +27,9 @@ HORIZON_SECONDS = 2 * 366 * DAY_SECONDS
 TELLING_CHANGES = 2.5
 """A visit before which so many changes are expected tells much about the rate. At 1.6 it would tell most, but keep
 less fresh besides."""
+LONGEST_FOR_FAST = 4.0
+"""Times the mean interval: no page is left alone for longer because it changes too fast. It may be where new links
+appear, and costs the others little."""
 _TURNS = 40
 _CHEAPEST, _DEAREST = 1.0, 1e10
 """Seconds of freshness."""
@@ -93,7 +96,7 @@ class FreshnessPolicy:
         slow, fast = (duration(1 / quantile(plan.weights, part)) for part in (0.16, 0.84))
         fresh = expected(plan.weights, plan.interval).unchanged
         return (
-            f"{history.visits} visits found {history.changes} changes, so it changes about each "
+            f"by {things(history.visits, 'visit')} with {things(history.changes, 'change')} it changes about each "
             f"{duration(1 / typical_rate(plan.weights))} (probably {fast} to {slow}); {self._reason(plan)} it is "
             f"visited after {duration(plan.interval)}, when it is still the same with a chance of {fresh:.0%}"
         )
@@ -101,11 +104,11 @@ class FreshnessPolicy:
     def _reason(self, plan: _Plan) -> str:
         if plan.interval < plan.allotted:
             return f"to know that better, and not only after {duration(plan.allotted)},"
-        if plan.interval >= self._pace.most_seconds:
-            is_fast = typical_rate(plan.weights) * plan.interval > 1
-            return (
-                "so often that other pages gain more by visits:" if is_fast else "so seldom that"
-            ) + " like any page"
+        is_fast = typical_rate(plan.weights) * plan.interval > 1
+        if is_fast and plan.interval >= 0.99 * self._longest_for_fast:
+            return "that is so often that other pages gain more by visits:"
+        if plan.interval >= 0.99 * self._pace.most_seconds:
+            return "like any page at the latest,"
         return "so that visits keep most pages fresh,"
 
     def _plan(self, history: History) -> _Plan:
@@ -115,11 +118,14 @@ class FreshnessPolicy:
 
     def _planned(self, history: History) -> _Plan:
         weights = posterior(history, self._prior)
-        allotted = self._allotment.interval(weights, self._price)
-        telling = max(TELLING_CHANGES / typical_rate(weights), self._pace.least_seconds)
+        rate = typical_rate(weights)
+        best = allotted = self._allotment.interval(weights, self._price)
+        if rate * self._longest_for_fast > 1:
+            allotted = min(best, self._longest_for_fast)
+        telling = max(TELLING_CHANGES / rate, self._pace.least_seconds)
         if telling < allotted:
             known = sum(gain * weight for gain, weight in zip(self._gains, weights, strict=True))
-            lost = known - self._allotment.gain(weights, allotted, self._price)
+            lost = known - self._allotment.gain(weights, best, self._price)
             if lost * HORIZON_SECONDS > self._price:
                 return _Plan(history, weights, telling, allotted)
         return _Plan(history, weights, allotted, allotted)
@@ -128,13 +134,14 @@ class FreshnessPolicy:
         """The price at which pages ask for as many visits as there are."""
         self._last = None
         self._prior = self._census.spread()
-        budget = 1 / self._pace.interval_seconds
+        mean = self._pace.interval_seconds
         if self._pace.pages_per_day is not None and self._pages:
-            budget = self._pace.pages_per_day / DAY_SECONDS / self._pages
+            mean = self._pages / self._pace.pages_per_day * DAY_SECONDS
+        self._longest_for_fast = self._pace.within(LONGEST_FOR_FAST * mean)
         cheap, dear = _CHEAPEST, _DEAREST
         for _ in range(_TURNS):
             price = sqrt(cheap * dear)
-            if self._census.asked(self._allotment.visits(price)) > budget:
+            if self._census.asked(self._allotment.visits(price)) * mean > 1:
                 cheap = price
             else:
                 dear = price
