@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from webcrawl.contents.sqlite import NAME as CONTENTS
 from webcrawl.errors import CrawlError
+from webcrawl.focus.stores.file import NAME as LEARNED
 from webcrawl.frontier.backends.sqlite.opening import read_only
 from webcrawl.hints.stores.sqlite import NAME as TRUST
 from webcrawl.reports.progress_log import NAME as PROGRESS

@@ -20,7 +20,6 @@ from webcrawl.focus.stores.file import LearnerFile
 from webcrawl.focus.traits import Standing, packed
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.records import Kind
-from webcrawl.urls.politeness_key import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -112,17 +111,15 @@ class Focusing:
         """Give the new ones among a page's links what is known of them."""
         if not entries:
             return
-        known = {link.url: link for link in links}
-        host, promises = host_of(url), self._judge.promises
+        new = {entry.url: entry for entry in entries}
+        origin, promises = url[: url.find("/", 8) + 1] or url, self._judge.promises
         place = f"{standing.relevance}{standing.ancestors}{standing.distance}"
-        for entry in entries:
-            link = known.get(entry.url)
-            if link is None:
-                continue
-            stays = "1" if host_of(entry.url) == host else "0"
-            says = "1" if promises(entry.url, link.text) else "0"
-            kind = "0" if link.type == "a" else "1"
-            entry.traits = packed(f"{place}{says}{stays}{kind}", link.text, beside.get(entry.url, ""))
+        for target, kind, text, _ in links:
+            entry = new.get(target)
+            if entry is not None and (entry.traits is None or kind == "a"):
+                says, stays = promises(target, text), target.startswith(origin)
+                digits = f"{place}{'01'[says]}{'01'[stays]}{'10'[kind == 'a']}"
+                entry.traits = packed(digits, text, beside.get(target, ""))
 
     def settled(self, entry: UrlEntry, outcome: Outcome, tally: Tally) -> None:
         """A URL is done. Of what was fetched and is no page that a spider reads there are its type and its address

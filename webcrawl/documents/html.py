@@ -145,8 +145,8 @@ class Extraction:
                 links[url, kind] = _merged(known, text, rel)
         if self._beside:
             for url, (href, _, _, _) in zip(urls, found, strict=True):
-                if url is not None and href in self._beside:
-                    self.document.beside.setdefault(url, line(self._beside[href], TEXT_MAX))
+                if url is not None and (words := self._beside.get(href)):
+                    self.document.beside.setdefault(url, words)
 
 
 def _merged(link: Link, text: str, rel: str) -> Link:

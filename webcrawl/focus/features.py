@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from webcrawl.focus.traits import WORD, WORDS_MAX, Traits
+from webcrawl.focus.traits import LOOKED_AT, WORD, WORDS_MAX, Traits
 
 _NUMBER = re.compile(r"\d+")
 _FOLDERS_MAX = 4
@@ -20,11 +20,13 @@ HIGH = 4
 
 
 def split(url: str) -> tuple[str, str]:
-    """A URL as host with folder, and what follows the last slash of its path."""
-    rest = url.partition("://")[2]
-    path, mark, query = rest.partition("?")
-    place, slash, last = path.rpartition("/")
-    return (place, last + mark + query) if slash else (path, mark + query)
+    """A URL as what stands before the last slash of its path, and what stands behind it."""
+    if "?" not in url:
+        folder, _, last = url.rpartition("/")
+        return folder, last
+    path, mark, query = url.partition("?")
+    folder, _, last = path.rpartition("/")
+    return folder, last + mark + query
 
 
 def context(digits: str) -> list[str]:
@@ -42,8 +44,8 @@ def context(digits: str) -> list[str]:
 
 
 def place(folder: str) -> list[str]:
-    """Of host and folder; numbers in them are all alike."""
-    host, _, path = folder.partition("/")
+    """Of host and folder; numbers in folders are all alike."""
+    host, _, path = folder.partition("://")[2].partition("/")
     found = [f"host {host}"]
     if path:
         found.append(f"folder {host}/{_NUMBER.sub('#', path)}")
@@ -52,15 +54,13 @@ def place(folder: str) -> list[str]:
 
 
 def tail(last: str) -> list[str]:
-    """Of file name and query: words, ending, names of parameters."""
-    name, _, query = last.partition("?")
-    stem, dot, ending = name.rpartition(".")
-    found = [f"name {word}" for word in WORD.findall((stem if dot else name).lower())[:WORDS_MAX]]
-    if dot and len(ending) <= 5:
-        found.append(f"ending {ending.lower()}")
-    if query:
-        found += [f"parameter {part.partition('=')[0]}" for part in query.split("&")[:_FOLDERS_MAX]]
-    return found
+    """The words in file name, ending and query."""
+    return WORD.findall(last[:LOOKED_AT].lower())[:WORDS_MAX]
+
+
+def named(word: str) -> str:
+    """Of a word in the tail of the URL."""
+    return f"name {word}"
 
 
 def words(relevance: str, text: str) -> list[str]:
@@ -84,7 +84,7 @@ def features(url: str, traits: Traits) -> list[str]:
     return [
         *context(traits.digits),
         *place(folder),
-        *tail(last),
+        *map(named, tail(last)),
         *words(traits.digits[0], traits.text),
         *map(beside, traits.around.split()),
     ]

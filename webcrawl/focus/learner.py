@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from webcrawl.focus import features
 from webcrawl.focus.credit import Credit, Example
 from webcrawl.focus.skill import Skill
-from webcrawl.focus.traits import NO_TRAITS, Standing, Traits, standing_after, unpacked
+from webcrawl.focus.traits import NO_TRAITS, Standing, standing_after, unpacked
 from webcrawl.focus.weights import Weights, probability, slot
 from webcrawl.urls.fingerprint import fingerprint
 
@@ -27,7 +27,7 @@ BELIEVED = {
 }
 """Logits before anything was learned: what says it is about something mostly is, and like leads to like."""
 BIAS = -3.0
-AGAIN_SHARE, AGAIN_LEAST, AGAIN_MOST = 0.1, 25, 2_000
+AGAIN_SHARE, AGAIN_LEAST, AGAIN_MOST = 0.2, 25, 5_000
 """What is queued is worth another look after so many examples more, as a share of all so far."""
 _CACHED = 50_000
 
@@ -58,15 +58,47 @@ class Learner:
         """The relevance from which on a page counts as found."""
         self._credit = Credit()
         self._examples: list[Example] = []
-        self._sums: dict[str | tuple[str, str], float] = {}
+        self._weigh = self.weights.sum
+        self._contexts: dict[str, float] = {}
+        self._places: dict[str, float] = {}
+        self._texts: dict[str, float] = {}
+        self._named: dict[str, float] = {}
         self._beside: dict[str, float] = {}
         self._looked_at = 0
 
     # -- guesses -------------------------------------------------------------------------------------------
 
     def logits(self, links: Sequence[tuple[str, str | None]]) -> list[float]:
-        """Of URLs with their traits."""
-        return [self._logit(url, unpacked(traits)) for url, traits in links]
+        """Of URLs with their traits. Done for every link of every page: all that links share is worked out once."""
+        weigh, contexts, places, texts = self._weigh, self._contexts, self._places, self._texts
+        named, beside, split, tail = self._named, self._beside, features.split, features.tail
+        found = []
+        for url, traits in links:
+            digits, text, around = unpacked(traits)
+            folder, last = split(url)
+            if (logit := contexts.get(digits)) is None:
+                logit = contexts[digits] = weigh(features.context(digits)) + self.weights.bias
+            if (weight := places.get(folder)) is None:
+                weight = places[folder] = weigh(features.place(folder))
+            logit += weight
+            said = digits[0] + text
+            if (weight := texts.get(said)) is None:
+                weight = texts[said] = weigh(features.words(digits[0], text))
+            logit += weight
+            if last:
+                for word in tail(last):
+                    if (weight := named.get(word)) is None:
+                        weight = named[word] = weigh((features.named(word),))
+                    logit += weight
+            if around:
+                for word in around.split():
+                    if (weight := beside.get(word)) is None:
+                        weight = beside[word] = weigh((features.beside(word),))
+                    logit += weight
+            found.append(logit)
+        if len(places) + len(texts) + len(named) + len(beside) > _CACHED:
+            self._forget_sums()
+        return found
 
     def levels(self, links: Sequence[tuple[str, str | None]]) -> list[int]:
         """Of URLs with their traits; all the same as long as guesses are no better than chance."""
@@ -83,33 +115,9 @@ class Learner:
         level = level_of(logit) if self.skill.is_believed else 0
         return Guess(probability(logit), level, tuple(found))
 
-    def _logit(self, url: str, traits: Traits) -> float:
-        sums, weigh = self._sums, self.weights.sum
-        folder, last = features.split(url)
-        digits, text, around = traits
-        if (context := sums.get(digits)) is None:
-            context = sums[digits] = weigh(features.context(digits)) + self.weights.bias
-        if (place := sums.get(folder)) is None:
-            place = sums[folder] = weigh(features.place(folder))
-        said = (digits[0], text)
-        if (words := sums.get(said)) is None:
-            words = sums[said] = weigh(features.words(digits[0], text))
-        logit = context + place + words
-        if last:
-            logit += weigh(features.tail(last))
-        if around:
-            known = self._beside
-            for word in around.split():
-                if (weight := known.get(word)) is None:
-                    weight = known[word] = self.weights.weight(features.beside(word))
-                logit += weight
-        if len(sums) + len(self._beside) > _CACHED:
-            self._forget_sums()
-        return logit
-
     def _forget_sums(self) -> None:
-        self._sums.clear()
-        self._beside.clear()
+        for sums in (self._contexts, self._places, self._texts, self._named, self._beside):
+            sums.clear()
 
     # -- what comes of it ----------------------------------------------------------------------------------
 
@@ -119,7 +127,7 @@ class Learner:
         slots: list[int] = []
         if via is not None:
             slots = [slot(name) for name in dict.fromkeys(features.features(url, known))]
-            level = level_of(self._logit(url, known))
+            level = level_of(self.logits([(url, traits)])[0])
             if self.skill.fetched(level, relevance >= self.relevant):
                 self._look_again()
         page = fingerprint(url)
@@ -153,4 +161,5 @@ class Learner:
 
 def level_of(logit: float) -> int:
     """0 is where relevant and not relevant are as likely as each other."""
-    return min(max(round(LEVELS_A_UNIT * logit), -LEVEL_MOST), LEVEL_MOST)
+    level = round(LEVELS_A_UNIT * logit)
+    return level if -LEVEL_MOST <= level <= LEVEL_MOST else LEVEL_MOST if level > 0 else -LEVEL_MOST

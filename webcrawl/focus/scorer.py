@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from webcrawl.frontier.records import UrlEntry
 
 
+_PAGE = str(Kind.PAGE)
+
+
 class LinkScorer:
     """A ``frontier.order.Scorer``. Seeds, robots.txt, sitemaps and ordinary Requests stay where they are."""
 
@@ -24,11 +27,15 @@ class LinkScorer:
         return self._learner.version
 
     def levels(self, entries: Sequence[UrlEntry]) -> list[int | None]:
-        links = [(entry.url, entry.traits) for entry in entries if is_guessed(entry)]
-        guessed = iter(self._learner.levels(links))
-        return [next(guessed) if is_guessed(entry) else None for entry in entries]
+        guessed = list(map(is_guessed, entries))
+        links = [(entry.url, entry.traits) for entry, one in zip(entries, guessed, strict=True) if one]
+        levels = self._learner.levels(links)
+        if len(levels) == len(entries):
+            return list(levels)
+        following = iter(levels)
+        return [next(following) if one else None for one in guessed]
 
 
 def is_guessed(entry: UrlEntry) -> bool:
     """Whether the worth of a URL is guessed."""
-    return entry.via is not None and entry.payload is None and entry.kind == Kind.PAGE
+    return entry.via is not None and entry.payload is None and entry.kind == _PAGE

@@ -7,6 +7,7 @@ also``.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 WORDS_MAX = 8
@@ -55,22 +56,27 @@ def digit_of(relevance: float) -> int:
 
 def packed(digits: str, text: str, around: str) -> str:
     """Traits as text."""
-    return f"{digits}|{_words(text)}|{_words(around)}"
+    return f"{digits}|{_words(text) if text else ''}|{_words(around) if around else ''}"
 
 
+@lru_cache(1 << 14)
 def _words(text: str) -> str:
-    return " ".join(WORD.findall(text[:LOOKED_AT].lower())[:WORDS_MAX]) if text else ""
+    return " ".join(WORD.findall(text[:LOOKED_AT].lower())[:WORDS_MAX])
 
 
 def unpacked(traits: str | None) -> Traits:
     """What ``packed`` made. What is none of its texts has no traits."""
     if traits is None:
         return NO_TRAITS
-    digits, _, rest = traits.partition("|")
-    if len(digits) != len(NO_TRAITS.digits) or not digits.isdecimal():
+    parts = traits.split("|", 2)
+    if len(parts) != 3 or not _is_digits(parts[0]):
         return NO_TRAITS
-    text, _, around = rest.partition("|")
-    return Traits(digits, text, around)
+    return tuple.__new__(Traits, parts)
+
+
+@lru_cache(1 << 12)
+def _is_digits(digits: str) -> bool:
+    return len(digits) == len(NO_TRAITS.digits) and digits.isdecimal()
 
 
 def standing_after(traits: Traits, relevance: float, relevant: float) -> Standing:

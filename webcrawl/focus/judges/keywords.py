@@ -67,7 +67,10 @@ class Keywords:
         return 1.0 - without
 
     def promises(self, url: str, text: str) -> bool:
-        return self._pattern.search(text.lower()) is not None or self._pattern.search(url.lower()) is not None
+        said = f"{text} {url}"
+        if self._first_look is not None and self._first_look.search(said) is None:
+            return False
+        return self._pattern.search(said.lower()) is not None
 
     def _counts(self, text: str) -> dict[str, float]:
         found = self._pattern.findall(text.lower())

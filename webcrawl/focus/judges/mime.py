@@ -33,12 +33,13 @@ class MimeTypes:
         return float(bool(page.mime) and not unwanted(page.mime, self._types))
 
     def promises(self, url: str, text: str) -> bool:
-        path = url.partition("?")[0]
-        dot, slash = path.rfind("."), path.rfind("/")
-        return dot > slash and self._is_of(path[dot:].lower())
+        last = url[url.rfind("/") + 1 :]
+        if "?" in url:
+            last = url.partition("?")[0].rpartition("/")[2]
+        return "." in last and self._is_of(last[last.rfind(".") :])
 
     @lru_cache(maxsize=1000)  # noqa: B019 - there is one judge in a process
     def _is_of(self, ending: str) -> bool:
         """Whether files that end like this are of one of the types."""
-        mime = guess_type("x" + ending)[0]
+        mime = guess_type("x" + ending.lower())[0]
         return mime is not None and not unwanted(mime, self._types)
