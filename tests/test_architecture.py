@@ -63,6 +63,7 @@ MACHINE = {
         "frontier.backends.sqlite.books",
     ),
     "explanation": (
+        "focus",
         "reports.units",
         "documents.listed",
         "urls",

@@ -102,6 +102,9 @@ def _fill(source: Path, target: Path, progress: Callable[[int, int], None] | Non
         if (source / name).is_file():
             _copy_database(source / name, target / name, None)
             _count(copied, target / name, linked=False)
+    if (source / LEARNED).is_file():
+        # It is never written to: another one takes its place.
+        _share(source / LEARNED, target / LEARNED, copied)
     _copy_archive(source, target, copied)
     for path in copying.copy(source / SEARCH, target / SEARCH):
         _sync_file(path)

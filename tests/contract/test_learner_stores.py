@@ -16,7 +16,7 @@ from webcrawl.focus.learner import Learner
 from webcrawl.focus.store import SAVE_SECONDS, NoStore
 from webcrawl.focus.stores import file
 from webcrawl.focus.stores.file import LearnerFile
-from webcrawl.focus.stores.redis import SAVED_EVERY, TELL_SECONDS, SharedLearning
+from webcrawl.focus.stores.redis import SAVED_EVERY, TELL_SECONDS, SharedLearning, learner_of
 from webcrawl.focus.traits import packed
 from webcrawl.frontier.backends.redis.server import Server
 
@@ -159,6 +159,20 @@ def test_workers_learn_together(runner: asyncio.Runner, open_store: Callable[...
     assert guesses(workers[2].learner) == pytest.approx(first, abs=1e-4)
     late = Worker(runner, open_store())
     assert guesses(late.learner) == pytest.approx(first, abs=1e-4)
+
+
+def test_who_looks_from_outside_finds_what_most_was_learned_of(runner: asyncio.Runner, redis_server) -> None:
+    server, name = Server({"url": redis_server.url}, list), "a*[b]?"
+    runner.run(server.connect())
+    assert runner.run(learner_of(server, name)) is None
+    few, many = taught(Learner(), pages=5), taught(Learner(), 2)
+    runner.run(SharedLearning(server, name, "few").step(few, 0.0))
+    runner.run(SharedLearning(server, name, "many").step(many, 0.0, last=True))
+    runner.run(SharedLearning(server, "axb", "others").step(taught(Learner(), pages=99), 0.0))
+    found = runner.run(learner_of(server, name))
+    assert found is not None
+    assert guesses(found) == pytest.approx(guesses(many), abs=1e-4)
+    runner.run(server.close())
 
 
 @pytest.mark.parametrize("open_store", ["redis"], indirect=True)

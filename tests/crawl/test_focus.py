@@ -8,6 +8,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from tests.commands import own_process
 from webcrawl.focus.judge import ALLOWED
 
 STARS = "<title>Stars</title><p>The telescope shows a star. Another telescope shows another."
@@ -62,9 +63,21 @@ def relevances(crawled, origin):
     }
 
 
-def test_the_log_says_how_relevant_each_page_is(origin, crawl):
-    crawled = crawl([f"{origin}/"], arguments={"focus": "telescope"}, EXTENSIONS_REFUSED="zip")
-    found = relevances(crawled.assert_ended_well(), origin)
+@pytest.fixture(scope="module")
+def crawled(origin, crawl):
+    """The whole site, but for a page that is left for another run."""
+    ended = crawl(
+        [f"{origin}/"],
+        arguments={"focus": "telescope"},
+        EXTENSIONS_REFUSED="zip",
+        CLOSESPIDER_PAGECOUNT=7,
+        CONCURRENT_REQUESTS=1,
+    )
+    return ended.assert_ended_well()
+
+
+def test_the_log_says_how_relevant_each_page_is(origin, crawled):
+    found = relevances(crawled, origin)
     assert {path for path, value in found.items() if value} in (
         {"/a.html", "/moved/"},
         {"/copy.html", "/moved/"},
@@ -72,6 +85,53 @@ def test_the_log_says_how_relevant_each_page_is(origin, crawl):
     assert found.keys() == {"/", "/a.html", "/b.html", "/copy.html", "/d.bin", "/moved/"}
     assert 0.3 < found["/moved/"] < 0.5
     assert found["/d.bin"] == found["/b.html"] == 0
+    assert {line["url"].removeprefix(origin) for line in crawled.lines() if line.get("relevant")} == {
+        path for path, value in found.items() if value >= 0.5
+    }
+
+
+def test_the_summary_and_the_report_have_the_harvest(crawled):
+    found = sum("relevant" in line for line in crawled.lines())
+    judged = sum("relevance" in line for line in crawled.lines())
+    assert f"{100 * found / judged:.1f} % of {judged} judged" in crawled.stderr
+    assert ">Harvest</h2>" in (crawled.path / "report.html").read_text()
+
+
+def test_explain_says_what_a_link_is_guessed_to_be_worth_and_by_what(origin, crawled):
+    told = own_process(crawled.path, "explain", f"{origin}/a.html", "--json", JOBDIR=crawled.path).told[
+        "focus"
+    ]
+    assert 0 < told["worth"] < 1
+    assert told["learned"] > 0
+    assert told["features"]["name html"] != 0
+    text = own_process(crawled.path, "explain", f"{origin}/a.html", JOBDIR=crawled.path).said
+    assert "\nfocus\n" in text
+    assert f"{told['worth']:.3f}, level {told['level']}, by its URL alone" in text
+
+
+def test_a_crawl_that_goes_on_knows_what_it_had_learned(crawled, start):
+    resumed = start(of=crawled, arguments={"focus": "telescope"}, EXTENSIONS_REFUSED="zip").wait()
+    assert "Looking on with what was learned from" in resumed.assert_ended_well().stderr
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("storage", ["sqlite", "redis"])
+def test_a_crawl_that_is_killed_knows_what_it_had_learned(serve, start, redis_server, storage):
+    web = serve(hosts=50, pages=None)
+    settings = {"POLITENESS_MIN_DELAY": 0.5}
+    if storage == "redis":
+        settings |= {"REDIS_URL": redis_server.url, "LEASE_SECONDS": 2}
+    crawl = start(web.seeds, arguments={"focus": "the"}, **settings)
+    if storage == "sqlite":
+        crawl.until((crawl.path / "focus.model").exists)
+    else:
+        client = redis_server.client()
+        crawl.until(lambda: client.keys("*focus*deltas"))
+        client.close()
+    crawl.kill()
+    resumed = start(of=crawl, arguments={"focus": "the"}, **settings)
+    resumed.until(lambda: "Looking on with what was learned from" in resumed.stderr)
+    resumed.kill()
 
 
 def test_a_spider_says_it_by_one_method(origin, folder, crawl):

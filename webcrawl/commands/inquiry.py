@@ -6,7 +6,7 @@ import json
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,6 +26,7 @@ from webcrawl.explanation.crawl import Crawl, Difference
 from webcrawl.explanation.remembered import Remembered
 from webcrawl.explanation.shared_clocks import shared_clocks_of, uses_in_log
 from webcrawl.explanation.visits import visits_of
+from webcrawl.explanation.worth import worth_of
 from webcrawl.hosts.groups import GroupsError
 from webcrawl.machine import exclusions_of, scopes_of
 from webcrawl.revisiting import chosen_policy
@@ -145,6 +146,10 @@ class Inquiry:
             ),
             remembered=self._remembered(address, key, crawl),
         )
+        learner = None if crawl is None else crawl.learner()
+        if learner is not None:
+            entry = None if sighting is None else sighting.entry
+            explanation = replace(explanation, worth=worth_of(learner, address.url, entry))
         return explanation, self._described(crawl, sighting)
 
     # -- the URL ---------------------------------------------------------------------------------------------

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from webcrawl import in_force
 from webcrawl.errors import JobdirUnusable
+from webcrawl.focus.learner import Learner
+from webcrawl.focus.stores import file as learned
 from webcrawl.frontier.backends.findings import Checked
 from webcrawl.frontier.backends.reach import Asked, Reach
 from webcrawl.frontier.backends.sighting import Activity, Sighting, Use
@@ -125,6 +127,14 @@ class LocalCrawl:
         if release:
             await store.release(release, time.time())
         return await store.traps()
+
+    def learner(self) -> Learner | None:
+        """What it has learned of links; None where nothing was looked for."""
+        try:
+            saved = learned.read(self._jobdir.path / learned.NAME)
+            return None if saved is None else saved.learner()
+        except (OSError, ValueError) as error:
+            raise JobdirUnusable(f"{self._jobdir.path / learned.NAME}: {error}") from error
 
     def at_work(self) -> list[Worker]:
         """The process that works on it, if there is one, with the exclusion list that it goes by."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from webcrawl.crawls.shared_books import SharedBooks, shared_books
+from webcrawl.focus.stores.redis import learner_of
 from webcrawl.frontier.backend import Command
 from webcrawl.frontier.backends.redis.audit import Audit
 from webcrawl.frontier.backends.redis.clocks import uses_of
@@ -24,6 +25,7 @@ from webcrawl.visits.store import Lookup
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
+    from webcrawl.focus.learner import Learner
     from webcrawl.frontier.backends.findings import Checked
     from webcrawl.frontier.backends.reach import Asked, Reach
     from webcrawl.frontier.backends.sighting import Sighting, Use
@@ -157,6 +159,14 @@ class SharedCrawl:
             if release:
                 await store.release(release, await control.now())
             return await store.traps()
+
+    def learner(self) -> Learner | None:
+        """What all have learned of links; None where nothing was looked for."""
+        return asyncio.run(self._learner())
+
+    async def _learner(self) -> Learner | None:
+        async with self._control() as control:
+            return await learner_of(control.server, control.spider)
 
     # -- commanding ------------------------------------------------------------------------------------------
 

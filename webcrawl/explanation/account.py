@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from webcrawl.explanation.clocks import Clock
     from webcrawl.explanation.remembered import Remembered
     from webcrawl.explanation.visits import Visits
+    from webcrawl.explanation.worth import Worth
     from webcrawl.frontier.backends.sighting import KeySighting, Sighting
     from webcrawl.hosts.politeness import Politeness
     from webcrawl.scope.sequence import Scope
@@ -76,6 +77,8 @@ class Explanation:
     conclusion: Conclusion
     remembered: Remembered | None = None
     """None where the page is not visited again."""
+    worth: Worth | None = None
+    """None where nothing is looked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.documents.listed import facts
-from webcrawl.explanation import remembered
+from webcrawl.explanation import remembered, worth
 
 if TYPE_CHECKING:
     from webcrawl.explanation.account import Explanation
@@ -38,6 +38,7 @@ def as_object(explanation: Explanation, crawl: Crawl) -> dict[str, Any]:
         "key": _key(None if explanation.sighting is None else explanation.sighting.key),
         "clocks": _clocks(explanation),
         "visits": remembered.as_object(explanation.remembered),
+        "focus": worth.as_object(explanation.worth),
         "log": None
         if explanation.visits is None
         else {"count": explanation.visits.count, "last": [dict(line) for line in explanation.visits.last]},

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.explanation import remembered
+from webcrawl.explanation import remembered, worth
 from webcrawl.explanation.account import Conclusion, Fate
 from webcrawl.frontier.backend import Command
 from webcrawl.frontier.backends.sighting import Activity
@@ -40,6 +40,10 @@ def as_text(explanation: Explanation, crawl: Crawl) -> str:
     if explanation.remembered is not None:
         told = remembered.rows(explanation.remembered, lambda at: moment(at, explanation.now))
         sections.append(("visits", [(name, _on_one_line(text)) for name, text in told]))
+    if explanation.worth is not None:
+        sections.append(
+            ("focus", [(name, _on_one_line(text)) for name, text in worth.rows(explanation.worth)])
+        )
     if explanation.visits is not None:
         sections.append(("fetch log", list(_log(explanation))))
     lines = [explanation.address.url, f"  {conclusion_in_words(explanation)}"]

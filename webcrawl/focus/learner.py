@@ -44,6 +44,8 @@ class Guess:
     worth: float
     level: int
     features: tuple[Feature, ...]
+    bias: float
+    """What any link has."""
 
 
 class Learner:
@@ -113,7 +115,7 @@ class Learner:
         logit = weights.bias + sum(weight for _, weight in found)
         found.sort(key=lambda one: -abs(one.weight))
         level = level_of(logit) if self.skill.is_believed else 0
-        return Guess(probability(logit), level, tuple(found))
+        return Guess(probability(logit), level, tuple(found), weights.bias)
 
     def _forget_sums(self) -> None:
         for sums in (self._contexts, self._places, self._texts, self._named, self._beside):

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from webcrawl.focus.learner import Learner
+from webcrawl.focus.learner import Learner
 
 FORMAT = 1
 
@@ -29,6 +27,12 @@ class Saved:
             "believed": self.is_believed,
         }
         return json.dumps(about).encode() + b"\n" + self.weights
+
+    def learner(self) -> Learner:
+        """Somebody who knows it, to be asked. :raises ValueError: it is damaged"""
+        learner = Learner()
+        self.restore(learner)
+        return learner
 
     def restore(self, learner: Learner) -> None:
         """Have a learner know it. :raises ValueError: it is damaged"""

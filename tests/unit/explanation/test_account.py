@@ -18,6 +18,10 @@ from webcrawl.explanation.crawl import Crawl, Difference
 from webcrawl.explanation.remembered import Remembered
 from webcrawl.explanation.scoping import Stage
 from webcrawl.explanation.visits import Visits
+from webcrawl.explanation.worth import worth_of
+from webcrawl.focus.learner import Learner
+from webcrawl.focus.traits import packed
+from webcrawl.focus.weights import probability
 from webcrawl.frontier.active_key import ActiveKey
 from webcrawl.frontier.backend import Activated, Command, Loaded
 from webcrawl.frontier.backends.sighting import Activity, KeySighting, Sighting
@@ -223,6 +227,22 @@ def test_the_text_says_when_and_behind_how_many() -> None:
     assert moment(NOW - 200, NOW).endswith(" (3 min 20 s ago)")
 
 
+def test_a_guess_is_shown_with_what_made_it() -> None:
+    learner = Learner()
+    queued = entry(traits=packed("550100", "Telescopes", "see also"))
+    explanation = replace(explained(seen(entry=queued)), worth=worth_of(learner, URL, queued))
+    assert explanation.worth is not None
+    guess = explanation.worth.guess
+    text = as_text(explanation, CRAWL)
+    assert f"{guess.worth:.3f}, level {guess.level}\n" in text
+    assert "+2.00" in text
+    assert "promise 1" in text
+    told = json.loads(as_json(explanation, CRAWL))["focus"]
+    assert told["worth"] == probability(told["bias"] + sum(told["features"].values()))
+    alone = replace(explanation, worth=worth_of(learner, URL, None))
+    assert ", by its URL alone\n" in as_text(alone, CRAWL)
+
+
 def test_a_hostile_robots_txt_cannot_steer_the_terminal() -> None:
     told = as_text(explained(seen(robots=robots(TEXT)), "http://h.test/a%1B[31m"), CRAWL)
     assert "\x1b" not in told
@@ -296,6 +316,7 @@ def test_text_and_object_are_made_of_everything(sighting: Sighting | None) -> No
             "key",
             "clocks",
             "visits",
+            "focus",
             "log",
             "conclusion",
         ]

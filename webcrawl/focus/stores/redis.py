@@ -11,19 +11,18 @@ as ``saved.pack`` has them) with everything up to the entry ``at`` of the stream
 from __future__ import annotations
 
 import asyncio
+import re
 import struct
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 from uuid import uuid4
 from zlib import crc32
 
 from webcrawl.errors import CrawlError
+from webcrawl.focus.learner import Learner
 from webcrawl.focus.saved import saved_of, unpack
 from webcrawl.focus.store import SAVE_SECONDS
 from webcrawl.focus.weights import SIZE
-
-if TYPE_CHECKING:
-    from webcrawl.focus.learner import Learner
 
 TELL_SECONDS = 2.0
 """Between two exchanges of a worker."""
@@ -38,6 +37,10 @@ _FIRST = b"0-0"
 class Commands(Protocol):
     """What is needed of a connection."""
 
+    def scan(self, pattern: bytes) -> AsyncIterator[list[bytes]]:
+        """The names of all keys that match a glob pattern, some at a time."""
+        ...
+
     async def commands(self, commands: Sequence[tuple[Any, ...]], *, failing: bool = True) -> list[Any]:
         """Send commands together, each of which names its key; the answers in their order."""
         ...
@@ -50,13 +53,27 @@ class SharedLearning:
 
     def __init__(self, server: Commands, spider: str, focus: str) -> None:
         self._server = server
-        tag = f"{{{spider}:focus}}:{crc32(focus.encode('utf-8', 'surrogatepass')):08x}:"
-        self._deltas, self._saved, self._claim = f"{tag}deltas", f"{tag}saved", f"{tag}claim"
+        number = crc32(focus.encode("utf-8", "surrogatepass"))
+        self._name(f"{_tag(spider)}{number:08x}:")
         self._focus = focus
         self._me = uuid4().hex.encode()
         self._read = _FIRST
         self._told_at: float | None = None
         self._saved_at: float | None = None
+
+    def _name(self, prefix: str) -> None:
+        self._deltas, self._saved, self._claim = f"{prefix}deltas", f"{prefix}saved", f"{prefix}claim"
+
+    @classmethod
+    async def all_of(cls, server: Commands, spider: str) -> list[SharedLearning]:
+        """One for everything that was looked for in a crawl, to be asked."""
+        pattern = re.sub(r"([*?\[\]\\])", r"\\\1", _tag(spider)) + "*:deltas"
+        names = {bytes(name) async for some in server.scan(pattern.encode()) for name in some}
+        found = []
+        for name in sorted(names):
+            found.append(cls(server, spider, ""))
+            found[-1]._name(name.decode().removesuffix("deltas"))
+        return found
 
     async def begin(self, learner: Learner) -> bool:
         known = await self._load(learner)
@@ -137,6 +154,20 @@ class SharedLearning:
                 ("XTRIM", self._deltas, "MINID", since),
             ]
         )
+
+
+async def learner_of(server: Commands, spider: str) -> Learner | None:
+    """What was learned of all that was learned from most; None where nothing was."""
+    learners = []
+    for store in await SharedLearning.all_of(server, spider):
+        learner = Learner()
+        if await store.begin(learner):
+            learners.append(learner)
+    return max(learners, key=lambda one: one.weights.learned, default=None)
+
+
+def _tag(spider: str) -> str:
+    return f"{{{spider}:focus}}:"
 
 
 def _deltas(packed: bytes) -> Iterator[tuple[int, tuple[float, float]]]:
