@@ -126,10 +126,9 @@ class Visiting:
         visit = self._visit(flight, finding)
         if outcome.entry is not None and known is not None:
             outcome.entry.record.extra |= _facts(known, visit)
-            if finding is Finding.CAME:
-                tally = flight.scheduler.frontier.tally
-                tally.revisits += 1
-                tally.unchanged += not is_changed(known.digest, visit.digest)
+            tally = flight.scheduler.frontier.tally
+            tally.revisits += status is not None and entry.kind == Kind.PAGE
+            tally.unchanged += finding is Finding.CAME and not is_changed(known.digest, visit.digest)
         self.visits.tell(visit, outcome.entry)
 
     def refused(self, entry: UrlEntry) -> None:

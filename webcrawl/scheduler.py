@@ -112,7 +112,7 @@ class Scheduler:
             limits_of(machine.configuration),
             machine.clock,
             changed=self.wake,
-            broken=self._broken,
+            broken=self.broken,
             stopped=self._stopped,
             clocks=machine.clocks,
         )
@@ -378,7 +378,8 @@ class Scheduler:
         self._timer = None
         self.wake()
 
-    def _broken(self, error: BaseException) -> None:
+    def broken(self, error: BaseException) -> None:
+        """What a crawl cannot do without is lost: it ends."""
         logger.error("The crawl's state can no longer be kept: %s", error, exc_info=error)
         deferred_from_coro(self._crawler.engine.close_spider_async(reason="storage_lost"))
 

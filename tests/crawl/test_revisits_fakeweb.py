@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import resource
 import signal
+import time
 from collections import Counter, defaultdict
+from pathlib import Path
 
 import pytest
 
+from tests import processes
 from tests.fakeweb import Placement, witness
 
 DELAY = 0.05
@@ -70,6 +74,12 @@ def test_all_pages_are_visited_alike(visited):
     assert max(counts) - min(counts) <= 3
 
 
+def test_pages_that_say_what_they_said_before_are_no_traps(visited):
+    _, crawl = visited
+    assert "in quarantine" not in crawl.stderr
+    assert not (crawl.path / "traps.db").exists()
+
+
 def test_what_is_the_same_is_not_sent_again_where_the_server_knows_versions(visited):
     web, _ = visited
     versioned = [statuses for statuses in by_url(web.hits()).values() if 304 in statuses]
@@ -93,3 +103,43 @@ def test_the_log_says_of_each_visit_whether_the_page_had_changed(visited):
         if any(line["status"] == 304 for line in visits):
             assert [line["status"] == 304 for line in visits[1:]] == [not one for one in changed]
     assert min(kinds["changing"], kinds["same"]) >= 10
+
+
+def memory_of(pid):
+    """Bytes of memory that a process has to itself or shares."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+@pytest.mark.soak
+def test_memory_is_flat_however_often_pages_are_visited(serve, start):
+    """20,000 visits of 200 pages, and small log files that are rolled over and over."""
+    web = serve(**{**WEB, "hosts": 40, "pages": 200})
+    crawl = start(
+        web.seeds,
+        arguments={"mode": "continuous"},
+        POLITENESS_MODEL="fixed",
+        POLITENESS_MIN_DELAY=0,
+        POLITENESS_KEY="host",
+        REVISIT_POLICY="freshness",
+        REVISIT_INTERVAL_SECONDS=1,
+        REVISIT_INTERVAL_MIN_SECONDS=0,
+        REVISIT_INTERVAL_MAX_SECONDS=1,
+        FETCH_LOG_ROLL_BYTES=1_000_000,
+        WARC_ROLL_BYTES=2_000_000,
+    )
+    samples = defaultdict(list)
+    folder = crawl.path / "warc"
+    while (visits := len(web.hits())) < 20_000:
+        assert crawl.process.poll() is None, crawl.stderr[-4000:]
+        for number, pid in enumerate([crawl.process.pid, *processes.children_of(crawl.process.pid)]):
+            if visits > 2000:
+                samples[number].append(memory_of(pid))
+        time.sleep(0.5)
+    crawl.signal(signal.SIGTERM)
+    crawl.wait().assert_ended_well()
+    assert len(list(folder.glob("*.warc.gz"))) > 3
+    assert len(list(crawl.path.glob("fetch-*.jsonl.gz"))) > 3
+    for number, sizes in samples.items():
+        half = len(sizes) // 2
+        print(f"process {number}: {max(sizes[:half]):,} and {max(sizes[half:]):,} bytes")
+        assert max(sizes[half:]) <= 1.1 * max(sizes[:half])

@@ -147,7 +147,8 @@ FIRST_TIME = UrlEntry(URL, "h.test", 7)
 def test_what_became_of_a_revisit_is_told(
     result: Result, status: int | None, came: Came | None, finding: Finding
 ) -> None:
-    [(visit, entry)], record, _ = flown(entry_of(PAGE), result, status, came)
+    [(visit, entry)], record, tally = flown(entry_of(PAGE), result, status, came)
+    assert tally.revisits == (status is not None)
     assert (visit.finding, visit.id, visit.payload) == (finding, PAGE.id, None)
     assert visit.at == (NOW + 9 if entry is None else NOW + 5)
     if entry is not None:

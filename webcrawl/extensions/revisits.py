@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -66,12 +67,13 @@ class Revisits:
         if isinstance(scheduler, Scheduler):
             scheduler.before_close(self._end)
             self._task = asyncio.get_running_loop().create_task(self._feed_on(scheduler))
-            self._task.add_done_callback(self._stopped)
+            self._task.add_done_callback(partial(self._stopped, scheduler))
 
     @staticmethod
-    def _stopped(task: asyncio.Task[None]) -> None:
+    def _stopped(scheduler: Scheduler, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            logger.error("Pages are visited again no more: %s", error, exc_info=error)
+            # The crawl would wait for ever.
+            scheduler.broken(error)
 
     def _idle(self) -> None:
         """Nothing is queued, and no page is known here: another process may have fetched some since the last look."""

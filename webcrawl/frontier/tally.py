@@ -34,9 +34,9 @@ class Tally:
     duplicates: int = 0
     """Pages whose bytes another URL had before."""
     revisits: int = 0
-    """Pages that came once more, or were said to be the same."""
+    """Of ``pages``, those that were visited again."""
     unchanged: int = 0
-    """Of these, those that had not changed."""
+    """Of these, those that came or were said to be the same, and had not changed."""
     due: int | None = None
     """Pages that were to be visited again when that was last looked at; None where no page is. It may fall."""
     judged: int | None = None

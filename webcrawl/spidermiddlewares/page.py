@@ -14,6 +14,7 @@ from webcrawl.items import Page
 from webcrawl.machine import machine_of
 from webcrawl.meta import detach, fetch_meta
 from webcrawl.page_processing import PageProcessing, tell, type_of
+from webcrawl.revisiting import known_of
 from webcrawl.scheduler import flight_of
 from webcrawl.traps.wording import wording_of
 
@@ -130,8 +131,10 @@ class PageMiddleware:
         elif page.links:
             rule = HEADER if in_header.nofollow else META
             flight.scheduler.frontier.tally.refused(rule, len(page.links))
-        if self._lookout is not None and page.mime in HTML_TYPES:
-            entry, encoding = flight.lease.entry, page.encoding or "utf-8"
+        entry = flight.lease.entry
+        # A page that is visited again says what it said before, and is no trap for that.
+        if self._lookout is not None and page.mime in HTML_TYPES and known_of(entry) is None:
+            encoding = page.encoding or "utf-8"
             self._lookout.page(entry.url, entry.via, lambda: wording_of(response.body, encoding), found)
 
     def _take(self, page: Page, flight: Flight) -> list[UrlEntry]:

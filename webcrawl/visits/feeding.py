@@ -7,6 +7,7 @@ slots are empty and no host is ready, go below everything else.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -25,6 +26,8 @@ TAKEN_SECONDS = 3600.0
 """After so long a page that was taken is due again, where nothing was heard of it."""
 KEYS_AT_ONCE = 256
 """Hosts that are looked at together."""
+BREATH = 16
+"""Pages that are queued in one turn of the event loop: what is to be expected of each takes some 0.1 ms."""
 LOOKS = 8
 """How often hosts are looked at in one step."""
 
@@ -124,5 +127,7 @@ class Feeder:
         if not keys:
             return 0
         pages = await self._visits.store.take(keys, now, TAKEN_SECONDS, most)
-        self._queue.add([self._entry_of(page, level) for page in pages])
+        for first in range(0, len(pages), BREATH):
+            self._queue.add([self._entry_of(page, level) for page in pages[first : first + BREATH]])
+            await asyncio.sleep(0)
         return len(pages)
