@@ -28,6 +28,8 @@ from webcrawl.traps.quarantine import Trap
 from webcrawl.traps.stores.sqlite import SqliteTraps
 from webcrawl.visits.store import Lookup
 from webcrawl.visits.stores.sqlite import looked_up
+from webcrawl.websub.stores.sqlite import listed
+from webcrawl.websub.subscription import Subscription
 
 FRONTIER = "frontier.db"
 
@@ -118,11 +120,19 @@ class LocalCrawl:
         """
         return asyncio.run(self._traps(patterns))
 
-    async def _traps(self, release: Sequence[str]) -> list[Trap]:
+    def subscriptions(self) -> list[Subscription]:
+        """All subscriptions at hubs. :raises webcrawl.errors.JobdirUnusable: it is no crawl"""
+        self._is_crawl()
+        return listed(self._jobdir.path)
+
+    def _is_crawl(self) -> None:
         if not self._path.is_file():
             raise JobdirUnusable(
                 f"{self._jobdir.path} is no crawl with a frontier on disk: it has no {FRONTIER}"
             )
+
+    async def _traps(self, release: Sequence[str]) -> list[Trap]:
+        self._is_crawl()
         store = SqliteTraps(self._jobdir.path)
         if release:
             await store.release(release, time.time())
@@ -147,11 +157,8 @@ class LocalCrawl:
 
     def mend(self, progress: Callable[[int, int], None] | None) -> Checked:
         """:raises webcrawl.errors.JobdirLocked: the crawl runs"""
-        if not self._path.is_file():
-            # Before the lock, which would make the folder.
-            raise JobdirUnusable(
-                f"{self._jobdir.path} is no crawl with a frontier on disk: it has no {FRONTIER}"
-            )
+        # Before the lock, which would make the folder.
+        self._is_crawl()
         self._jobdir.hold()
         try:
             return audit.mend(self._path)

@@ -21,6 +21,7 @@ from webcrawl.reports import units
 from webcrawl.scope.private import names_that_allow
 from webcrawl.traps.stores.redis import RedisTraps
 from webcrawl.visits.store import Lookup
+from webcrawl.websub.stores.redis import RedisSubscriptions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from webcrawl.frontier.backends.standing import Standing, Worker
     from webcrawl.hosts.record import Pauses
     from webcrawl.traps.quarantine import Trap
+    from webcrawl.websub.subscription import Subscription
 
 LOOK_SECONDS = 0.5
 """Between two looks at whether workers obeyed."""
@@ -167,6 +169,15 @@ class SharedCrawl:
     async def _learner(self) -> Learner | None:
         async with self._control() as control:
             return await learner_of(control.server, control.spider)
+
+    def subscriptions(self) -> list[Subscription]:
+        """All subscriptions at hubs."""
+        return asyncio.run(self._subscriptions())
+
+    async def _subscriptions(self) -> list[Subscription]:
+        async with self._control() as control:
+            store = RedisSubscriptions(control.server, control.spider)
+            return await store.some("", await store.count())
 
     # -- commanding ------------------------------------------------------------------------------------------
 

@@ -8,10 +8,11 @@ import secrets
 import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
-from webcrawl.errors import JobdirDamaged, StorageFull, StorageLost
+from webcrawl.errors import JobdirDamaged, JobdirUnusable, StorageFull, StorageLost
 from webcrawl.websub.store import KEY_BYTES, pack, unpack
 from webcrawl.websub.subscription import Subscription
 
@@ -34,6 +35,18 @@ CREATE TABLE IF NOT EXISTS own (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITH
 """
 _COUNTED = "SELECT count(*) FROM subscriptions"
 _FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
+
+
+def listed(folder: Path) -> list[Subscription]:
+    """All that the file in ``folder`` has, perhaps of a crawl that runs. :raises JobdirUnusable: it cannot be read"""
+    path = folder / NAME
+    if not path.is_file():
+        return []
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            return [unpack(said) for (said,) in connection.execute("SELECT said FROM subscriptions")]
+    except (sqlite3.Error, ValueError) as error:
+        raise JobdirUnusable(f"{path} cannot be read: {error}") from error
 
 
 class SqliteSubscriptions:

@@ -1,0 +1,110 @@
+"""``scrapy websub``: what is subscribed to, and nothing that only the hub may know."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.contract.driven import DrivenSqlite, make
+from tests.contract.samples import found, pages
+from webcrawl.websub.stores.sqlite import SqliteSubscriptions
+from webcrawl.websub.subscription import State, Subscription, token_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.commands import Command
+
+TOKEN = token_of(b"key", "topic", "hub", 1)
+ACTIVE = Subscription(
+    TOKEN, "https://a.test/feed", "a.test", "https://hub.test/", "https://hub.test/", 1, True, 5.0, 7e9
+)
+ACTIVE = replace(ACTIVE, state=State.ACTIVE, lease_ends_at=1.8e9, pushes=1, ignored=2)
+DENIED = replace(ACTIVE, token="0" * 64, topic="https://b.test/", state=State.DENIED, lease_ends_at=0.0)
+DENIED = replace(DENIED, why="no\x1b[2J, thanks", pushes=0, ignored=0)
+
+
+@pytest.fixture
+def websub(command: Callable[..., Command]) -> Command:
+    return command("websub")
+
+
+@pytest.fixture
+def local(runner: asyncio.Runner, tmp_path) -> Iterator[DrivenSqlite]:
+    made = make("sqlite", runner, tmp_path / "crawl")
+    assert isinstance(made, DrivenSqlite)
+    made.open()
+    made.commit(found(*pages("a.test", 3)))
+    made.close()
+    yield made
+    made.dispose()
+
+
+def keep(runner: asyncio.Runner, folder, *subscriptions: Subscription) -> None:
+    store = SqliteSubscriptions(folder)
+    runner.run(store.open())
+    for one in subscriptions:
+        runner.run(store.change(None, one))
+    runner.run(store.close())
+
+
+def test_subscriptions_are_listed_without_their_callbacks(
+    websub: Command, local: DrivenSqlite, runner: asyncio.Runner
+) -> None:
+    folder = local.path.parent
+    keep(runner, folder, DENIED, ACTIVE)
+    done = websub(JOBDIR=folder)
+    lines = done.said.splitlines()
+    assert lines[0].endswith(": 2 subscriptions, 1 active")
+    assert lines[2] == "active    https://a.test/feed"
+    assert lines[3].endswith("; 1 push, 2 ignored")
+    assert lines[4:] == ["denied    https://b.test/", "          at https://hub.test/: no\\x1b[2J, thanks"]
+    assert TOKEN not in done.out
+
+
+def test_the_same_as_one_object(websub: Command, local: DrivenSqlite, runner: asyncio.Runner) -> None:
+    folder = local.path.parent
+    keep(runner, folder, ACTIVE)
+    done = websub("--json", JOBDIR=folder)
+    assert TOKEN not in done.out
+    assert done.told["subscriptions"] == [
+        {
+            "topic": "https://a.test/feed",
+            "hub": "https://hub.test/",
+            "state": "active",
+            "since": 5.0,
+            "signed": True,
+            "lease_ends_at": 1.8e9,
+            "tries": 0,
+            "pushes": 1,
+            "ignored": 2,
+            "why": None,
+        }
+    ]
+
+
+def test_a_crawl_that_hubs_cannot_reach_has_none(websub: Command, local: DrivenSqlite) -> None:
+    assert websub(JOBDIR=local.path.parent).said.endswith(": 0 subscriptions, 0 active\n")
+
+
+def test_what_is_no_crawl_is_named(websub: Command, tmp_path) -> None:
+    done = websub(JOBDIR=tmp_path / "none")
+    assert (done.status, done.out) == (2, "")
+    assert "is no crawl with a frontier on disk" in done.err
+
+
+def test_a_damaged_file_is_named(websub: Command, local: DrivenSqlite) -> None:
+    folder = local.path.parent
+    (folder / "websub.db").write_bytes(b"no database at all, and long enough to be seen as none" * 20)
+    done = websub(JOBDIR=folder)
+    assert (done.status, done.out) == (2, "")
+    assert "websub.db cannot be read" in done.err
+
+
+def test_words_it_does_not_know_are_named(websub: Command, local: DrivenSqlite) -> None:
+    done = websub("release", JOBDIR=local.path.parent)
+    assert (done.status, done.out) == (2, "")
+    assert done.err == "scrapy websub: release: is not expected; websub takes options only\n"

@@ -1,0 +1,117 @@
+"""``scrapy websub``: the subscriptions of a crawl at hubs, without what only the hub may know.
+
+0: done. 2: the command or a setting is wrong, or the crawl cannot be looked at; a line on standard error says why.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.command import ProjectCommand
+from webcrawl.commands.answering import complain, refuse, tell
+from webcrawl.commands.arguments import BROAD
+from webcrawl.errors import CrawlError, Problem
+from webcrawl.reports import units
+from webcrawl.urls.listfile import printable
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+
+    from webcrawl.crawls.local import LocalCrawl
+    from webcrawl.crawls.shared import SharedCrawl
+    from webcrawl.websub.subscription import Subscription
+
+
+class Command(ProjectCommand):
+    requires_project = True
+    requires_crawler_process = False
+
+    def syntax(self) -> str:
+        return "[options]"
+
+    def short_desc(self) -> str:
+        return "List the subscriptions of a crawl at hubs that tell of changes"
+
+    def long_desc(self) -> str:
+        return (
+            "Which pages and feeds a crawl is told of by which hubs, until when, and how many pushes came. Which "
+            "crawl is meant say -s REDIS_URL=... or -s JOBDIR=DIR, running or not."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        add = parser.add_argument
+        add("--spider", metavar="NAME", default=BROAD, help="whose crawl on Redis (default: %(default)s)")
+        add("--json", action="store_true", help="one JSON object")
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        super().process_options(args, opts)
+        problems = [Problem(word, "is not expected; websub takes options only") for word in args]
+        problems += self.wrong_settings()
+        if problems:
+            refuse("websub", problems)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        # Scrapy imports all commands at each start.
+        from webcrawl.crawls.asked import crawl_named
+
+        assert self.settings is not None
+        try:
+            crawl = crawl_named(self.settings, opts.spider)
+            found = sorted(crawl.subscriptions(), key=lambda one: (one.topic, one.since))
+            tell(_as_json(crawl, found) if opts.json else "\n".join(_as_text(crawl, found)))
+            self.exitcode = 0
+        except CrawlError as error:
+            self.exitcode = complain("websub", [error])
+        except KeyboardInterrupt:
+            sys.stderr.write("scrapy websub: interrupted\n")
+            self.exitcode = 1
+
+
+def _as_text(crawl: SharedCrawl | LocalCrawl, found: Sequence[Subscription]) -> Iterator[str]:
+    active = sum(one.state == "active" for one in found)
+    yield f"{crawl.name}: {units.things(len(found), 'subscription')}, {active} active"
+    if found:
+        yield ""
+    for one in found:
+        yield f"{one.state:<9} {printable(one.topic)}"
+        yield f"          at {printable(one.hub)}{_how(one)}"
+
+
+def _how(one: Subscription) -> str:
+    if one.why:
+        return f": {printable(one.why)}"
+    told = (
+        f" until {datetime.fromtimestamp(one.lease_ends_at):%Y-%m-%d %H:%M:%S}" if one.lease_ends_at else ""
+    )
+    if one.pushes or one.ignored:
+        told += f"; {units.count(one.pushes)} {'push' if one.pushes == 1 else 'pushes'}"
+    return told + (f", {units.count(one.ignored)} ignored" if one.ignored else "")
+
+
+def _as_json(crawl: SharedCrawl | LocalCrawl, found: Sequence[Subscription]) -> str:
+    told: dict[str, Any] = {
+        "storage": crawl.storage,
+        "place": crawl.place,
+        "subscriptions": [_as_object(one) for one in found],
+    }
+    return json.dumps(told)
+
+
+def _as_object(one: Subscription) -> dict[str, Any]:
+    return {
+        "topic": one.topic,
+        "hub": one.hub,
+        "state": str(one.state),
+        "since": one.since,
+        "signed": one.signed,
+        "lease_ends_at": one.lease_ends_at or None,
+        "tries": one.tries,
+        "pushes": one.pushes,
+        "ignored": one.ignored,
+        "why": one.why or None,
+    }
