@@ -61,7 +61,7 @@ def test_subscriptions_are_listed_without_their_callbacks(
     assert lines[0].endswith(": 2 subscriptions, 1 active")
     assert lines[2] == "active    https://a.test/feed"
     assert lines[3].endswith("; 1 push, 2 ignored")
-    assert lines[4:] == ["denied    https://b.test/", "          at https://hub.test/: no\\x1b[2J, thanks"]
+    assert lines[4:] == ["denied    https://b.test/", "          at https://hub.test/: no\ufffd[2J, thanks"]
     assert TOKEN not in done.out
 
 
