@@ -161,6 +161,7 @@ def test_a_revisit_says_since_when_what_was_to_be_expected_and_when_the_page_was
         assert 0 <= line["expected"]["age"] < 1
         assert line["modified"] == pytest.approx(1_605_945_600, abs=2)
     assert not {"since", "expected"} & lines[0].keys()
+    assert '<h2 id="freshness">' in (crawl.path / "report.html").read_text()
 
 
 def test_what_is_gone_or_elsewhere_is_asked_for_later_and_what_a_redirect_leads_to_is_no_news(crawled):

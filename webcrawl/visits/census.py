@@ -21,7 +21,7 @@ _EPOCH = 1_577_836_800.0
 """2020. Weights have doubled some 500 times by the year 2270, and are still numbers."""
 
 START = log_normal(1 / (30 * 86_400), 2.0)
-"""What is taken for the spread before anything is known: two pages of three change between weekly and yearly."""
+"""What is taken for the spread before anything is known: two pages of three change each four days to seven months."""
 START_VISITS = 20
 """For so many visits that counts."""
 START_LEAST = 0.02

@@ -26,7 +26,7 @@ SHORTEST, LONGEST = 4, 30
 DATED_FROM_SECONDS = 60.0
 """A modification so shortly before the response is the making of the response, and says nothing."""
 DATED_FOR_MISDATED = 4
-"""So many changes whose date proved true outweigh one that proved false."""
+"""Dates are believed while so many of changes came for each that proved false; then not before that has faded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,8 @@ class History:
         weights = values.pop()
         plain = dict(zip(_FIELDS, values, strict=True))
         needed = [value for name, value in plain.items() if value is not None or name not in _UNKNOWN]
-        if not all(map(_is_number, [*needed, *weights])):
+        known = range(SHORTEST, LONGEST + 1)
+        if not all(map(_is_number, [*needed, *weights])) or any(power not in known for power in weights[::2]):
             raise ValueError(f"no history of a page: {text[:80]!r}")
         plain["changed_within"] = dict(zip(weights[::2], weights[1::2], strict=True))
         return cls(**plain)
@@ -154,6 +155,7 @@ def _rounded(history: History) -> History:
         history,
         quiet_seconds=round(history.quiet_seconds, 3),
         dated=round(history.dated, 3),
+        misdated=history.misdated if history.misdated >= FADED else 0.0,
         changed_within={power: weight for power, weight in weights.items() if weight >= FADED},
     )
 

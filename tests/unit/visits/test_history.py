@@ -66,6 +66,7 @@ def test_the_text_is_short_and_has_everything(seed: int) -> None:
         "[1,2]",
         '["a",1,1,1,1,1,1,1,1,1,[]]',
         "[1,1,1,1,1,1,1,1,1,1,[1]]",
+        "[1,1,1,1,1,1,1,1,1,1,[3,1]]",
         "[1,1,null,1,1,1,1,1,1,1,[]]",
         "[1,1,1,1,1,1,1,1,1,1,1]",
     ],
@@ -98,6 +99,9 @@ def test_a_date_that_contradicts_the_page_is_false_and_is_not_believed_any_more(
     later = moved.visited(T0 + 20 * DAY, True, T0 + 17 * DAY)
     assert not later.is_dated
     assert (later.dated, sum(later.changed_within.values())) == (0, pytest.approx(1))
+    for day in range(30, 400):
+        later = later.visited(T0 + day * DAY, False)
+    assert later.is_dated
 
 
 def test_a_date_of_the_response_itself_says_nothing() -> None:
