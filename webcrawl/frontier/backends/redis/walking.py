@@ -61,7 +61,7 @@ class Walker:
             [("HSCAN", shard.names.hosts, cursor, "COUNT", HOSTS_AT_ONCE)]
         )
         pairs = answer.items() if isinstance(answer, dict) else zip(answer[::2], answer[1::2], strict=True)
-        keys = [key for key, value in pairs if any(value[:4]) and self._is_ours(shard, key)]
+        keys = sorted(key for key, value in pairs if any(value[:4]) and self._is_ours(shard, key))
         if keys:
             [held] = await self._server.commands([("HMGET", shard.names.held, *keys)])
             keys = [
