@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from webcrawl.visits.history import History
@@ -27,11 +27,17 @@ class Rules:
     policy: RevisitPolicy
     gone_max: int = 3
     """Visits in a row that find a page gone, after which it is remembered no more."""
+    learner: LearningPolicy | None = field(init=False)
+    """The policy, if it learns from all pages."""
+
+    def __post_init__(self) -> None:
+        # To ask this of an object takes as long as half of what a policy does for a visit.
+        object.__setattr__(self, "learner", self.policy if isinstance(self.policy, LearningPolicy) else None)
 
     def due_at(self, history: History, now: float) -> float:
         """When a page is due whose visit has just ended. A policy that learns learns from it, once."""
-        if isinstance(self.policy, LearningPolicy):
-            self.policy.learn(history, now)
+        if self.learner is not None:
+            self.learner.learn(history, now)
         return self.policy.next_visit_at(history, now)
 
 

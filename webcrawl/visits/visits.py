@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from webcrawl.visits.judging import Rules, after
-from webcrawl.visits.policies import LearningPolicy
 from webcrawl.visits.store import Hint, Standing
 
 if TYPE_CHECKING:
@@ -117,15 +116,15 @@ class Visits:
 
     async def recall(self, worker: str) -> None:
         """Go on with what was learnt of this crawl, by this worker and by others; for a policy that learns."""
-        policy = self.rules.policy
-        if isinstance(policy, LearningPolicy):
+        policy = self.rules.learner
+        if policy is not None:
             lessons = await self.store.lessons()
             policy.recall(lessons.pop(worker, None), lessons.values(), self.standing.pages)
 
     async def share_lessons(self, worker: str) -> None:
         """Keep what was learnt here, and take what others have learnt since."""
-        policy = self.rules.policy
-        if isinstance(policy, LearningPolicy):
+        policy = self.rules.learner
+        if policy is not None:
             await self.store.learnt(worker, policy.lessons())
             lessons = await self.store.lessons()
             lessons.pop(worker, None)
@@ -153,8 +152,8 @@ class Visits:
         from webcrawl.visits.census import START
         from webcrawl.visits.estimate import expected, posterior
 
-        policy, history, now = self.rules.policy, page.history, self._clock()
-        if isinstance(policy, LearningPolicy):
+        policy, history, now = self.rules.learner, page.history, self._clock()
+        if policy is not None:
             return policy.expected(history, now)
         return expected(posterior(history, START), max(now - history.last_at, 0.0))
 
