@@ -105,7 +105,6 @@ def played(start):
             WEBSUB_SECRET="always",
             WEBSUB_PAUSE_SECONDS=0,
             WEBSUB_UNSUBSCRIBE=True,
-            STORES="",
         )
         await until(crawl, lambda: hub.wishes)
         assert await hub.ask_back() == [True]

@@ -60,6 +60,7 @@ COLUMNS = {
     "links": "int64",
     "urls": "int64",
     "broken": "string",
+    "hints": "int64",
     "lastmod": "timestamp",
     "changefreq": "category",
     "priority": "double",
