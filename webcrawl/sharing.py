@@ -106,6 +106,8 @@ def identity(configuration: Configuration, choices: Choices, spider: object) -> 
         "PAGES_PER_KEY_MAX": configuration.pages_per_key_max,
         "PAGE_BUDGET": configuration.page_budget,
         "CONTENT_SEEN": configuration.content_seen or "False",
+        "CRAWL_MODE": getattr(spider, "mode", None) or configuration.crawl_mode,
+        "REVISIT_CHANGE": configuration.revisit_change,
         # The list itself is read again while the crawl runs, and may lie elsewhere on each machine.
         "EXCLUSION_FILE": "given" if configuration.exclusion_file else "none",
         "FETCH_PRIVATE_ADDRESSES": _shown(configuration.fetch_private_addresses),

@@ -56,8 +56,8 @@ class Command(BaseRunSpiderCommand):
     def long_desc(self) -> str:
         return (
             "Run a spider of the project by name. The broad spider takes -a seeds=FILE|URL,...|- and, if "
-            "you want, -a allow=REGEX and -a domains=FILE|NAME[,NAME...]. The folder of -s JOBDIR=DIR is the "
-            "crawl: the same command again goes on with it. Exit status: 0 ended as asked, 1 ended through "
+            "you want, -a allow=REGEX, -a domains=FILE|NAME[,NAME...] and -a mode=continuous. The folder of -s "
+            "JOBDIR=DIR is the crawl: the same command again goes on with it. Exit status: 0 ended as asked, 1 ended through "
             "errors, 2 something about the command is wrong."
         )
 
