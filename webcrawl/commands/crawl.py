@@ -57,8 +57,8 @@ class Command(BaseRunSpiderCommand):
         return (
             "Run a spider of the project by name. The broad spider takes -a seeds=FILE|URL,...|- and, if "
             "you want, -a allow=REGEX, -a domains=FILE|NAME[,NAME...] and -a mode=continuous. The folder of -s "
-            "JOBDIR=DIR is the crawl: the same command again goes on with it. Exit status: 0 ended as asked, 1 ended through "
-            "errors, 2 something about the command is wrong."
+            "JOBDIR=DIR is the crawl: the same command again goes on with it. Exit status: 0 ended as asked, "
+            "1 ended through errors, 2 something about the command is wrong."
         )
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
