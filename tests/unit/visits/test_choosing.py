@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from webcrawl.visits.choosing import POLICIES, policy_of
+from webcrawl.visits.history import History
 from webcrawl.visits.policies import FixedPolicy, Pace
+
+PAGE = Path(__file__).parents[3] / "docs/extending.md"
+DAY = 86_400.0
 
 
 class Nothing:
@@ -16,6 +24,23 @@ class Nothing:
 @pytest.mark.parametrize("name", POLICIES)
 def test_by_name(name: str) -> None:
     assert type(policy_of(name, Pace())) is POLICIES[name]
+
+
+def test_the_policy_of_the_documentation_visits_no_page_on_a_weekend() -> None:
+    example = re.search(
+        r"```python\n# webcrawl/office_hours\.py\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL
+    )
+    assert example is not None
+    made: dict[str, Any] = {}
+    exec(example[1], made)
+    policy = made["OfficeHours"](Pace(interval_seconds=DAY))
+    friday = 20_000 * DAY + 7 * DAY - (20_000 + 3) % 7 * DAY + 4.5 * DAY
+    due = [
+        policy.next_visit_at(History.first(at), at)
+        for at in (friday - DAY, friday, friday + DAY, friday + 2 * DAY)
+    ]
+    assert [(at - friday) / DAY for at in due] == [0, 2.5, 2.5, 3]
+    assert "Monday" in policy.explain(History.first(friday), friday)
 
 
 def test_by_import_path() -> None:
