@@ -578,7 +578,8 @@ def staged(monkeypatch: pytest.MonkeyPatch) -> None:
         if name.startswith("webcrawl.frontier") and hasattr(module, "uptime"):
             monkeypatch.setattr(module, "uptime", TIME)
     monkeypatch.setattr("webcrawl.frontier.policies.GROUP_LEAST", 2)
-    monkeypatch.setattr("webcrawl.frontier.reordering.STRETCH", 3)
+    monkeypatch.setattr("webcrawl.frontier.reordering.STRETCH", 5)
+    monkeypatch.setattr("webcrawl.frontier.reordering.MOVED_AT_ONCE", 2)
     redis, own = "webcrawl.frontier.backends.redis", server._client
     monkeypatch.setattr(
         f"{redis}.server._client",

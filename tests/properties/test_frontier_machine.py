@@ -454,7 +454,8 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Queues travel a few URLs at a time, and a full disk is tried again at once."""
     for module in ("active_key", "active_keys", "frontier", "backends.memory", "backends.sqlite.backend"):
         monkeypatch.setattr(f"webcrawl.frontier.{module}.HEAD", HEAD)
-    monkeypatch.setattr("webcrawl.frontier.reordering.STRETCH", 3)
+    monkeypatch.setattr("webcrawl.frontier.reordering.STRETCH", 5)
+    monkeypatch.setattr("webcrawl.frontier.reordering.MOVED_AT_ONCE", 2)
     monkeypatch.setattr("webcrawl.frontier.patience.RETRY_SECONDS", 0.0)
     monkeypatch.setattr("webcrawl.frontier.policies.GROUP_LEAST", 2)
 

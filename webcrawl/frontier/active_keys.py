@@ -344,7 +344,8 @@ class ActiveKeys:
             waiting = (
                 active for key, active in self._keys.items() if key in self._heap and not active.unsettled
             )
-            worst = heapq.nsmallest(EXCHANGED, waiting, key=attrgetter("level"))
+            number = min(EXCHANGED, max(len(self._keys) // 2, 1))
+            worst = heapq.nsmallest(number, waiting, key=attrgetter("level"))
             if worst:
                 self._activating = True
                 self._tasks.start(self._exchange(worst))

@@ -22,8 +22,10 @@ from webcrawl.frontier.queue_head import EVERYTHING, place_of
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.frontier.tasks import Tasks
 
-STRETCH = 500
+STRETCH = 1000
 """Entries that are read at a time."""
+MOVED_AT_ONCE = 100
+"""Of these, how many are moved in one step: while a Redis server does that it does nothing else, for some 3 ms."""
 SCORED_AT_ONCE = 50
 """Entries that are scored while the event loop waits: about as many as a page has links."""
 LOOK_SECONDS = 1.0
@@ -57,8 +59,6 @@ class Reordering:
         self._ending = asyncio.Event()
         self._scored = self._scorer.version
         """The version by which all is scored that is queued."""
-        self.moved = 0
-        """URLs that got another level, in this run."""
 
     def begin(self) -> None:
         self._tasks.start(self._run())
@@ -69,7 +69,10 @@ class Reordering:
         await self._tasks.all_ended()
 
     async def walk(self) -> bool:
-        """Go once through all queues, unless all is scored by the scorer's version. Whether there was need."""
+        """Go once through all queues, unless all is scored by the scorer's version. Whether there was need.
+
+        :raises webcrawl.errors.StorageFull: some URLs may have been moved
+        """
         version = self._scorer.version
         if version == self._scored:
             return False
@@ -77,18 +80,23 @@ class Reordering:
         while not self._ending.is_set():
             began = uptime()
             walked = await self._backend.walk(spot, STRETCH)
-            await self.score_again(walked.entries)
+            changed = await self._changed(walked.entries)
+            worked = uptime() - began
+            if changed:
+                # What a key was not told of yet could be offered to it where it does not stand any more.
+                await self._drain()
+                began = uptime()
+                for first in range(0, len(changed), MOVED_AT_ONCE):
+                    await self._move(changed[first : first + MOVED_AT_ONCE])
+                worked += uptime() - began
             if (spot := walked.spot) is None:
                 self._scored = version
                 break
-            await self._pause((uptime() - began) * (1 / self._share - 1) if self._share else 0.0)
+            await self._pause(worked * (1 / self._share - 1) if self._share else 0.0)
         return True
 
-    async def score_again(self, entries: Sequence[UrlEntry]) -> None:
-        """Move those of ``entries`` that have another level by now, in queues of ours and in those of nobody.
-
-        :raises webcrawl.errors.StorageFull: some of them may have been moved
-        """
+    async def _changed(self, entries: Sequence[UrlEntry]) -> list[Move]:
+        """Those that have another level by now."""
         changed: list[Move] = []
         pages = [entry for entry in entries if entry.kind != Kind.ROBOTS]
         for first in range(0, len(pages), SCORED_AT_ONCE):
@@ -98,12 +106,10 @@ class Reordering:
                 Move(entry, level) for entry, level in zip(part, levels, strict=True) if level != entry.level
             ]
             await asyncio.sleep(0)
-        if changed:
-            # What a key was not told of yet could be offered to it where it does not stand any more.
-            await self._drain()
-            await self._move(changed)
+        return changed
 
     async def _move(self, wanted: Sequence[Move]) -> None:
+        """Move them in queues of ours and in those of nobody."""
         held: dict[str, ActiveKey] = {}
         moves: list[Move] = []
         for move in wanted:
@@ -120,7 +126,6 @@ class Reordering:
             except StorageFull:
                 self._tell(held, ours, None)
                 raise
-            self.moved += len(moved)
             self._tell(held, ours, {id(move) for move in moved})
 
     def _tell(self, held: dict[str, ActiveKey], moves: Sequence[Move], moved: set[int] | None) -> None:
