@@ -63,6 +63,24 @@ def test_no_host_is_asked_more_often_than_the_limit_also_when_the_crawl_goes_on(
     assert figures.rules["pages-per-key"] > 20
 
 
+def test_every_host_gives_its_budget_of_pages_and_no_more_also_when_the_crawl_goes_on(serve, crawl):
+    web = serve(hosts=6, pages=120, zipf=0.2, seed=21)
+    seeds = [*web.seeds, *(f"{web.web.origin(host)}/x/redirect-chain?hops=2" for host in range(6))]
+    first = crawl(seeds, PAGE_BUDGET=8, CLOSESPIDER_PAGECOUNT=20, CONCURRENT_REQUESTS=4)
+    again = crawl(seeds, of=first, PAGE_BUDGET=8).assert_ended_well()
+
+    pages = Counter(
+        line["key"] for line in again.lines() if line["kind"] == "page" and 200 <= line["status"] < 300
+    )
+    asked = Counter(hit.host for hit in web.hits())
+    assert set(pages.values()) == {8}
+    assert len(pages) == 6
+    assert min(asked.values()) > 8 + 2
+    figures = again.assert_sound()
+    assert figures.queued == 0
+    assert figures.rules["page-budget"] > 20
+
+
 def test_no_more_links_are_taken_from_a_page_than_the_limit(serve, crawl):
     web = serve(hosts=1, pages=1)
     crawled = crawl(

@@ -81,9 +81,8 @@ class QueueHead:
         """Let no entry at ``place`` be taken until ``gone`` is said of it; False when one is out already."""
         if place in self._out:
             return False
-        index = self._index(place)
-        if index < len(self._entries) and place_of(self._entries[index]) == place:
-            del self._entries[index]
+        if self._has(place):
+            del self._entries[self._index(place)]
         self._out.add(place)
         return True
 
