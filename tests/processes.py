@@ -14,6 +14,32 @@ def children_of(pid: int) -> list[int]:
     return [child for child, parent in _parents() if parent == pid]
 
 
+def all_below(pid: int) -> list[int]:
+    """A process, and everything that it and those have started."""
+    found, parents = [pid], _parents()
+    for known in found:
+        found += [child for child, parent in parents if parent == known]
+    return found
+
+
+def resident_bytes(pid: int) -> int:
+    """The memory that a process has in use and shares with no other; 0 for one that is gone."""
+    try:
+        size, shared = Path(f"/proc/{pid}/statm").read_text().split()[1:3]
+    except OSError:
+        return 0
+    return (int(size) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
+
+
+def name_of(pid: int) -> str:
+    """What it runs, in a few words."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return ""
+    return " ".join(word for word in words[1:6] if word)[:70]
+
+
 def kill(pid: int) -> None:
     """kill -9; nothing happens to one that is gone."""
     with suppress(ProcessLookupError):

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 HUGE: Registry = {}
 _BLOCK = b"<p>And there is more to come, and still more after that.</p>\n" * 1000
+_NESTED = b"<div><b><ul><li>" * 4000
 _HTML = ("Content-Type", "text/html; charset=utf-8")
 _ANY_SIZE = Outcome(size=None, disputed=True)
 
@@ -20,10 +21,10 @@ def _size(stage: Stage) -> int:
     return int(stage.number("bytes", 4 * 2**30))
 
 
-def _blocks(size: int) -> Iterator[bytes]:
-    for _ in range(size // len(_BLOCK)):
-        yield _BLOCK
-    yield _BLOCK[: size % len(_BLOCK)]
+def _blocks(size: int, block: bytes = _BLOCK) -> Iterator[bytes]:
+    for _ in range(size // len(block)):
+        yield block
+    yield block[: size % len(block)]
 
 
 def _whole(stage: Stage) -> Outcome:
@@ -35,6 +36,21 @@ def announced(stage: Stage) -> Answer:
     """``bytes`` (4 GiB) of HTML, announced by Content-Length."""
     length = ("Content-Length", str(_size(stage)))
     return Answer(200, head(200, [_HTML, length]), _blocks(_size(stage)))
+
+
+def _nested_whole(stage: Stage) -> Outcome:
+    return Outcome(size=_nested_size(stage), disputed=True)
+
+
+def _nested_size(stage: Stage) -> int:
+    return int(stage.number("bytes", 200_000_000))
+
+
+@behaviour(HUGE, "huge-nested", _nested_whole)
+def nested(stage: Stage) -> Answer:
+    """``bytes`` (200 MB) of tags that are opened in each other and never closed, announced by Content-Length."""
+    length = ("Content-Length", str(_nested_size(stage)))
+    return Answer(200, head(200, [_HTML, length]), _blocks(_nested_size(stage), _NESTED))
 
 
 @behaviour(HUGE, "huge-chunked", _whole)

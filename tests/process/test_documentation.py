@@ -1,0 +1,206 @@
+"""A tree of real documentation, served on loopback: its pages, links, texts and what is found in it, recounted.
+
+Whose it is says DOCUMENTATION_TREE, a folder with a thousand HTML pages or more; without it, what Debian's package
+postgresql-doc has installed is taken. Nothing is fetched from elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import unicodedata
+from collections import defaultdict, deque
+from functools import partial
+from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from urllib.parse import unquote, urldefrag, urljoin, urlsplit
+
+import pytest
+
+from tests.commands import in_process
+from webcrawl.linklog.reading import LinkLogs
+
+PAGES = 1000
+INSTALLED = "/usr/share/doc"
+FOLLOWED = {"a": "href", "area": "href", "iframe": "src", "frame": "src"}
+UNSEEN = ("script", "style", "title", "head", "noscript", "template")
+WORDS = 60
+"""So many words are searched for."""
+SETTINGS = {
+    "PROCESSING_MODULES": "webcrawl.processing.head.Head,webcrawl.processing.main_text.MainText",
+    "STORES": "webcrawl.search.store.SearchIndex",
+    "SEARCH_STEMMER": "none",
+    "LINK_LOG_ENABLED": 1,
+    "LINK_TYPES": ",".join(FOLLOWED),
+    "CONTENT_SEEN": 0,
+    "TRAPS_QUARANTINE": 0,
+    "DOWNLOAD_MAXSIZE": 32 << 20,
+    "DEPTH_LIMIT": 0,
+}
+
+pytestmark = pytest.mark.soak
+
+
+class Recount(HTMLParser):
+    """What the standard library makes of a page: its links, its title, its words."""
+
+    def __init__(self, url: str, text: str) -> None:
+        super().__init__()
+        self.url = url
+        self.links: set[str] = set()
+        self.title = ""
+        self.text: list[str] = []
+        self._base = url
+        self._inside: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        if tag == "base" and given.get("href"):
+            self._base = urljoin(self.url, given["href"])
+        if tag in FOLLOWED and given.get(FOLLOWED[tag]) is not None:
+            target = urldefrag(urljoin(self._base, given[FOLLOWED[tag]].strip())).url
+            if target.startswith(("http://", "https://")):
+                self.links.add(like(target))
+        if tag in UNSEEN:
+            self._inside.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag in UNSEEN and tag in self._inside:
+            while self._inside.pop() != tag:
+                pass
+
+    def handle_data(self, data):
+        if self._inside[-1:] == ["title"]:
+            self.title += data
+        elif not self._inside:
+            self.text.append(data)
+
+
+def like(url: str) -> str:
+    """A URL in which escapes and an empty path make no difference."""
+    parts = urlsplit(url)
+    return unquote(parts._replace(path=parts.path or "/").geturl())
+
+
+def words_of(text: str) -> list[str]:
+    """As the index has them: in lower case, without accents."""
+    plain = "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
+    return re.findall(r"\w+", plain.lower())
+
+
+def tree() -> Path | None:
+    given = os.environ.get("DOCUMENTATION_TREE")
+    found = [Path(given)] if given else sorted(Path(INSTALLED).glob("postgresql-doc-*/html"))
+    return found[-1] if found and len(list(found[-1].rglob("*.html"))) >= PAGES else None
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        """Nobody reads it."""
+
+
+@pytest.fixture(scope="module")
+def origin():
+    folder = tree()
+    if folder is None:
+        pytest.skip(f"no tree of {PAGES} HTML pages: set DOCUMENTATION_TREE, or install postgresql-doc")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    server.daemon_threads = True
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def recounted(origin):
+    """URL to page, of all that the front page leads to."""
+    folder, found = tree(), {}
+    queue = deque([f"{origin}/index.html"])
+    while queue:
+        url = queue.popleft()
+        path = folder / unquote(urlsplit(url).path).lstrip("/")
+        path = path / "index.html" if path.is_dir() and url.endswith("/") else path
+        if url in found or urlsplit(url).query or path.suffix not in (".html", ".htm") or not path.is_file():
+            continue
+        page = found[url] = Recount(url, path.read_text("utf-8", "replace"))
+        queue += [link for link in page.links if link.startswith(f"{origin}/")]
+    return found
+
+
+@pytest.fixture(scope="module")
+def crawled(origin, crawl):
+    return crawl(
+        [f"{origin}/index.html"],
+        arguments={"allow": f"^{re.escape(origin)}/"},
+        options=["-O", "pages.jsonl"],
+        within=1200,
+        **SETTINGS,
+    ).assert_ended_well()
+
+
+@pytest.fixture(scope="module")
+def rows(crawled):
+    lines = (crawled.path.parent / "pages.jsonl").read_text("utf-8").splitlines()
+    return {like(row["url"]): row for row in map(json.loads, lines)}
+
+
+def test_the_same_pages_are_fetched(crawled, recounted):
+    fetched = {
+        like(line["url"])
+        for line in crawled.lines()
+        if line.get("mime") == "text/html" and line["status"] == 200
+    }
+    print(f"{len(recounted)} pages")
+    assert len(recounted) >= PAGES
+    assert fetched == set(recounted)
+    assert max(crawled.fetched().values()) == 1
+
+
+def test_pages_have_the_same_links(crawled, recounted):
+    logged = {
+        like(page.page): {like(link.to.partition("#")[0]) for link in page.links}
+        for page in LinkLogs([crawled.path]).pages()
+    }
+    print(f"{sum(len(page.links) for page in recounted.values())} links")
+    assert {url: page.links for url, page in recounted.items()} == {url: logged[url] for url in recounted}
+
+
+def test_pages_have_the_same_titles_and_texts_made_of_their_words(recounted, rows):
+    shares = []
+    for url, page in recounted.items():
+        assert " ".join((rows[url]["title"] or "").split()) == " ".join(page.title.split())
+        # A part of a word may be in an element of its own; the numbers of lists are in no text.
+        there, whole = set(words_of(" ".join(page.text))), "".join(page.text).lower()
+        told = [word for word in words_of(rows[url]["text"] or "") if not word.isdigit()]
+        assert [word for word in told if word not in there and word not in whole] == []
+        shares.append(len(set(told)) / max(len(there), 1))
+    shares.sort()
+    print(
+        f"share of a page's words in its main text: median {shares[len(shares) // 2]:.2f}, least {shares[0]:.2f}"
+    )
+    assert shares[len(shares) // 2] > 0.8
+
+
+def test_words_are_found_on_the_pages_that_have_them(crawled, rows, capsys):
+    seed = random.randrange(1 << 30)
+    print("seed:", seed)
+    pages = defaultdict(set)
+    for url, row in rows.items():
+        for word in words_of(f"{row['title'] or ''} {row['text'] or ''}"):
+            pages[word].add(url)
+    most = 1000  # as many as a search shows
+    words = sorted(
+        word for word, on in pages.items() if word.isascii() and 3 < len(word) < 30 and len(on) < most
+    )
+    search = in_process("search", capsys, JOBDIR=crawled.path, SEARCH_STEMMER="none")
+    for word in random.Random(seed).sample(words, WORDS):
+        hits = search(f'"{word}"', "--json", "--limit", str(most)).told["hits"]
+        assert {like(hit["url"]) for hit in hits} == pages[word], word
