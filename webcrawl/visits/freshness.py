@@ -30,8 +30,8 @@ less fresh besides."""
 LONGEST_FOR_FAST = 4.0
 """Times the mean interval: no page is left alone for longer because it changes too fast. It may be where new links
 appear, and costs the others little."""
-_TURNS = 40
-_CHEAPEST, _DEAREST = 1.0, 1e10
+_TURNS = 50
+_CHEAPEST, _DEAREST = 1e-6, 1e10
 """Seconds of freshness."""
 _RECKONED_AGAIN = 1.1
 _RECKONED_LEAST = 20

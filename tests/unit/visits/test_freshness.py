@@ -114,6 +114,12 @@ def test_a_page_that_changes_too_fast_gives_way_to_others() -> None:
     assert 0.8 * DAY < soon.age_seconds < DAY
 
 
+@pytest.mark.parametrize("seconds", [5.0, 600.0, DAY, 30 * DAY])
+def test_a_new_page_is_visited_at_about_the_mean_interval_however_short_that_is(seconds: float) -> None:
+    policy = FreshnessPolicy(Pace(seconds, least_seconds=seconds / 5, most_seconds=20 * seconds))
+    assert seconds / 2 < policy.next_visit_at(history(), T0) - T0 < 2 * seconds
+
+
 def test_a_budget_in_pages_a_day_is_for_all_pages() -> None:
     by_interval, by_number = FreshnessPolicy(pace(50)), FreshnessPolicy(pace(7, pages_per_day=20.0))
     assert by_interval.next_visit_at(history(), T0) > by_number.next_visit_at(history(), T0)
