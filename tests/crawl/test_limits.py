@@ -75,7 +75,8 @@ def test_every_host_gives_its_budget_of_pages_and_no_more_also_when_the_crawl_go
     asked = Counter(hit.host for hit in web.hits())
     assert set(pages.values()) == {8}
     assert len(pages) == 6
-    assert min(asked.values()) > 8 + 2
+    # Beside the pages there were two redirects of each, at least.
+    assert min(asked.values()) >= 8 + 2
     figures = again.assert_sound()
     assert figures.queued == 0
     assert figures.rules["page-budget"] > 20
