@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from aiohttp import web
+from aiohttp import ClientError, web
 
 from webcrawl.errors import CrawlError, StartRefused
 from webcrawl.websub.callback import NOT_FOUND, Answer, Callback, Push
@@ -21,6 +21,9 @@ _BUSY = Answer(503)
 _PIECE = 1 << 16
 
 logger = logging.getLogger(__name__)
+_UNHEARD = logging.Logger(f"{__name__}.peers")
+"""To which aiohttp tells, with tracebacks, what is wrong with requests. Anybody can send such: it is for no log."""
+_UNHEARD.addHandler(logging.NullHandler())
 
 
 class Server:
@@ -48,7 +51,14 @@ class Server:
         application = web.Application()
         application.router.add_route("GET", "/{path:.*}", self._get)
         application.router.add_route("POST", "/{path:.*}", self._post)
-        runner = web.AppRunner(application, access_log=None, keepalive_timeout=_KEEP_ALIVE_SECONDS)
+        runner = web.AppRunner(
+            application,
+            access_log=None,
+            logger=_UNHEARD,
+            keepalive_timeout=_KEEP_ALIVE_SECONDS,
+            # What is signed is the body as it comes, and a bomb stays packed.
+            auto_decompress=False,
+        )
         await runner.setup()
         try:
             await web.TCPSite(runner, host, port).start()
@@ -110,6 +120,13 @@ class Server:
                 logger.warning("Hubs are told to come again: %s", error)
             self._failed = True
             answer = _BUSY
+        except (ConnectionError, ClientError, web.RequestPayloadError):
+            # The body came to no end, or not as HTTP has it.
+            answer = Answer(400)
+        except Exception:
+            # A fault of ours must cost this answer, not the server.
+            logger.exception("A hub could not be answered")
+            answer = Answer(500)
         else:
             self._failed = False
         finally:

@@ -139,16 +139,12 @@ def run_out(one: Subscription) -> Subscription:
 
 def replaced(one: Subscription) -> Subscription:
     """Its successor is active."""
-    return replace(one, state=State.REPLACED, turn_at=one.lease_ends_at, hint_at=None)
+    return replace(one, state=State.REPLACED, turn_at=one.lease_ends_at)
 
 
 def leave(one: Subscription, now: float) -> Subscription:
     """The hub is to forget it."""
-    return (
-        one
-        if one.state is State.LEAVING
-        else replace(one, state=State.LEAVING, tries=0, turn_at=now, hint_at=None)
-    )
+    return one if one.state is State.LEAVING else replace(one, state=State.LEAVING, tries=0, turn_at=now)
 
 
 # -- what the hub says ---------------------------------------------------------------------------------------
@@ -161,7 +157,7 @@ def redirected(one: Subscription, url: str, signed: bool, now: float) -> Subscri
 
 
 def denied(one: Subscription, why: str, now: float) -> Subscription:
-    return replace(one, state=State.DENIED, why=why, turn_at=now + FORGET_SECONDS, hint_at=None)
+    return replace(one, state=State.DENIED, why=why, turn_at=now + FORGET_SECONDS)
 
 
 def verified(one: Subscription, lease_seconds: float, now: float) -> Subscription:

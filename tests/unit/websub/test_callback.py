@@ -189,3 +189,11 @@ def test_a_push_that_comes_while_the_crawl_is_told_of_one_is_told_too(stage: Sta
     stage.step()
     stage.step(3600)
     assert stage.hints == [TOPIC] * 2
+
+
+def test_a_push_that_came_before_the_end_is_told_all_the_same(stage: Stage) -> None:
+    stage.subscribe()
+    stage.push(CONTENT, signature(stage))
+    stage.intent(mode="denied")
+    stage.step()
+    assert stage.hints == [TOPIC]

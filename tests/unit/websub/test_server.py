@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 import pytest
@@ -184,6 +184,61 @@ def test_a_hub_is_told_to_come_again_while_the_store_is_full() -> None:
             assert await hub.ask_back() == [True]
 
     asyncio.run(play())
+
+
+BROKEN = {
+    "a body that ends too early": "POST {path} HTTP/1.1\r\nHost: x\r\n{signed}Content-Length: 1000\r\n\r\nabc",
+    "chunks that are none": "POST {path} HTTP/1.1\r\nHost: x\r\n{signed}Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "a coding that is none": "POST {path} HTTP/1.1\r\nHost: x\r\n{signed}Content-Encoding: gzip\r\n"
+    "Content-Length: 3\r\n\r\nabc",
+    "a long header": "GET {path} HTTP/1.1\r\nHost: x\r\nA: {long}\r\n\r\n",
+    "a long query": "GET {path}?{long} HTTP/1.1\r\nHost: x\r\n\r\n",
+    "no HTTP": "\x16\x03\x01\x02\x00\x01\r\n\r\n",
+}
+
+
+def test_what_is_no_request_is_no_matter_for_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async def send(port: int, text: str) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(text.encode("latin-1"))
+        writer.write_eof()
+        # It is answered, or the connection is closed.
+        with suppress(ConnectionError):
+            await reader.read()
+        writer.close()
+
+    async def play() -> None:
+        async with crawl_and_hub() as (crawl, hub):
+            await crawl.find(hub.url)
+            assert await hub.ask_back() == [True]
+            [held] = hub.held.values()
+            path = "/" + held.callback.split("/", 3)[3]
+            for text in BROKEN.values():
+                await send(
+                    crawl.server.port,
+                    text.format(path=path, signed="X-Hub-Signature: sha1=aa\r\n", long="a" * 9000),
+                )
+            await crawl.step(DAY)
+            assert crawl.hints == []
+            assert await hub.push(TOPIC, b"new") == [202]
+
+    asyncio.run(play())
+    assert [record.message for record in caplog.records if "ignored" not in record.message] == []
+
+
+def test_a_fault_of_ours_costs_one_answer(caplog: pytest.LogCaptureFixture) -> None:
+    async def play() -> None:
+        async with crawl_and_hub() as (crawl, hub):
+            await crawl.find(hub.url)
+            get, crawl.subscriber.store.get = crawl.subscriber.store.get, None
+            [wish] = hub.wishes
+            assert await hub.ask_back() == [False]
+            crawl.subscriber.store.get = get
+            hub.wishes = [wish]
+            assert await hub.ask_back() == [True]
+
+    asyncio.run(play())
+    assert [record.message for record in caplog.records if record.exc_info] == ["A hub could not be answered"]
 
 
 def test_a_place_that_is_taken_is_named() -> None:

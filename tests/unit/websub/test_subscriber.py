@@ -172,6 +172,7 @@ def test_a_lease_is_renewed_before_it_ends_by_a_new_callback(stage: Stage) -> No
     assert [one.state for one in stage.known()] == [State.REPLACED, State.ACTIVE]
     assert stage.push(b"x", signature, first) == 410
     stage.step(3 * DAY)
+    stage.step()
     assert [one.state for one in stage.known()] == [State.ACTIVE]
     assert stage.push(b"x", signature, first) == 404
 
