@@ -21,9 +21,10 @@ _BUSY = Answer(503)
 _PIECE = 1 << 16
 
 logger = logging.getLogger(__name__)
-_UNHEARD = logging.Logger(f"{__name__}.peers")
+_UNHEARD = logging.getLogger(f"{__name__}.peers")
 """To which aiohttp tells, with tracebacks, what is wrong with requests. Anybody can send such: it is for no log."""
 _UNHEARD.addHandler(logging.NullHandler())
+_UNHEARD.propagate = False
 
 
 class Server:
