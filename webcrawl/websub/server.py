@@ -23,8 +23,7 @@ _PIECE = 1 << 16
 logger = logging.getLogger(__name__)
 _UNHEARD = logging.getLogger(f"{__name__}.peers")
 """To which aiohttp tells, with tracebacks, what is wrong with requests. Anybody can send such: it is for no log."""
-_UNHEARD.addHandler(logging.NullHandler())
-_UNHEARD.propagate = False
+_UNHEARD.setLevel(logging.CRITICAL + 1)
 
 
 class Server:
