@@ -141,11 +141,6 @@ class Visits:
             self.news.set()
         return known
 
-    async def page_at(self, url: str) -> Page | None:
-        """What is remembered of the page at ``url``."""
-        [page] = await self.store.find([self._identify(url)])
-        return page
-
     def expected(self, page: Page) -> Expectation:
         """What is to be expected of our copy of a page now, by what the policy learnt, or by what is usual."""
         # Who visits each page once does not wait for what this takes to import.

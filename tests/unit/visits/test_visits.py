@@ -88,7 +88,7 @@ def test_two_visits_of_a_page_in_one_group_are_one_after_the_other(visits):
     visits.tell(visit(1), entries[0])
     visits.tell(visit(1, digest=b"y", at=NOW + 5), entries[1])
     asyncio.run(visits.append(entries))
-    page = asyncio.run(visits.page_at("http://h/1"))
+    [page] = asyncio.run(visits.store.find([("h", 1)]))
     assert (page.history.visits, page.history.changes, page.digest) == (2, 1, b"y")
 
 
@@ -164,7 +164,7 @@ def test_what_is_to_be_expected_of_a_copy_is_known_under_any_policy(visits, poli
     entries = [entry()]
     visits.tell(visit(1), entries[0])
     asyncio.run(visits.append(entries))
-    page = asyncio.run(visits.page_at("http://h/1"))
+    [page] = asyncio.run(visits.store.find([("h", 1)]))
     assert visits.expected(page).unchanged == 1
     visits._clock = lambda: NOW + 30 * 86_400
     assert 0.2 < visits.expected(page).unchanged < 0.8
