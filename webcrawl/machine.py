@@ -62,6 +62,7 @@ from webcrawl.urls.politeness_key import PolitenessKey
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
+    from webcrawl.frontier.backend import Counts
     from webcrawl.frontier.order import Scorer
     from webcrawl.processing.chain import Chain
     from webcrawl.processing.text_digest import TextDigests
@@ -120,21 +121,21 @@ class Machine:
     segment: SegmentCrawl | None = None
     """Has what is found recorded instead of followed; None for a crawl of more than a segment."""
 
-    async def open_beside(self) -> None:
-        """Make ready what is kept beside the frontier, which is open. Raises CrawlError."""
+    ranking: Ranking | None = None
+    """Of a crawl whose order goes by the links to URLs."""
+
+    async def open_beside(self, counts: Counts) -> None:
+        """Make ready what is kept beside the frontier, which is open with these figures. Raises CrawlError."""
         if self.contents is not None:
             await self.contents.open()
         if self.visiting is not None:
-            await self.visiting.open()
+            await self.visiting.open(has_fetched=counts.done > 0)
         if self.trapping is not None:
             await self.trapping.begin(self.clock())
         if self.subscribing is not None:
             await self.subscribing.open()
         if self.hinting is not None:
             await self.hinting.open()
-
-    ranking: Ranking | None = None
-    """Of a crawl whose order goes by the links to URLs."""
 
 
 def machine_of(crawler: Crawler) -> Machine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from webcrawl.visits.page import Page
     from webcrawl.visits.policies import RevisitPolicy
     from webcrawl.visits.store import VisitStore
+
+logger = logging.getLogger(__name__)
 
 PAYLOAD_MAX = 4096
 """Characters of an ordinary Request as text; a page that was asked for with more is not visited again."""
@@ -95,10 +98,14 @@ class Visiting:
         self._clock = clock
         self._retry_times = retry_times
 
-    async def open(self) -> None:
-        """:raises webcrawl.errors.StartRefused: the store cannot be used"""
+    async def open(self, *, has_fetched: bool) -> None:
+        """``has_fetched``: the crawl did so before. :raises webcrawl.errors.StartRefused: the store cannot be used"""
         await self.visits.store.open()
         await self.visits.look()
+        if has_fetched and not self.awaits_pages():
+            logger.warning(
+                "What this crawl fetched before it was to go on is not remembered, and not visited again"
+            )
         await self.visits.recall(self._worker)
 
     async def share_lessons(self) -> None:

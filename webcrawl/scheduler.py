@@ -142,7 +142,7 @@ class Scheduler:
                 for sentence in (await machine.archive.open()).sentences:
                     logger.info("Repaired after a crash: %s", sentence)
             counts = await self.frontier.open()
-            await machine.open_beside()
+            await machine.open_beside(counts)
         except BaseException as error:
             if heartbeat is not None:
                 heartbeat.end()

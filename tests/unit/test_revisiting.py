@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +20,11 @@ from webcrawl.frontier.records import UrlEntry
 from webcrawl.frontier.tally import Tally
 from webcrawl.revisiting import Visiting, entry_at, known_of
 from webcrawl.visits.history import History
+from webcrawl.visits.judging import Rules
 from webcrawl.visits.page import Came, Finding, Page
+from webcrawl.visits.policies import FixedPolicy, Pace
+from webcrawl.visits.stores.memory import MemoryVisits
+from webcrawl.visits.visits import Visits
 
 NOW = 1_700_000_000.0
 URL = "http://h.test/x"
@@ -188,3 +193,15 @@ def test_what_cannot_be_asked_again_is_not_remembered() -> None:
     assert flown(UrlEntry(URL, "h.test", 7, payload=payload), came=NEW)[0] == []
     long = request_codec.encode(Request(URL, meta={"x": "y" * 5000}), SPIDER).payload
     assert flown(UrlEntry(URL, "h.test", 7, payload=long), came=NEW)[0] == []
+
+
+@pytest.mark.parametrize(("has_fetched", "remembers"), [(True, False), (True, True), (False, False)])
+def test_a_crawl_says_so_if_it_remembers_nothing_of_what_it_fetched(
+    has_fetched: bool, remembers: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = MemoryVisits()
+    if remembers:
+        asyncio.run(store.keep([PAGE]))
+    visits = Visits(store, Rules(FixedPolicy(Pace())), lambda: NOW, None, lambda url: ("", 0))
+    asyncio.run(Visiting(visits, lambda: NOW, 2, "w").open(has_fetched=has_fetched))
+    assert ("not remembered" in caplog.text) == (has_fetched and not remembers)

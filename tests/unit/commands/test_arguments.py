@@ -41,6 +41,7 @@ def problems(
     [
         ({}, "nothing to crawl; give -a seeds=FILE"),
         ({"seeds": ""}, "nothing to crawl"),
+        ({"seeds": "http://a.test/", "mode": "often"}, "-a mode: must be once or continuous, not 'often'"),
         ({"sedes": "http://a.test/"}, "-a sedes: is no argument of the spider broad; did you mean seeds?"),
         (
             {"depth": "3", "seeds": "http://a.test/"},
