@@ -23,6 +23,8 @@ from webcrawl.hints.stores.sqlite import NAME as TRUST
 from webcrawl.reports.progress_log import NAME as PROGRESS
 from webcrawl.search import copying
 from webcrawl.search.store import FOLDER as SEARCH
+from webcrawl.segments.files import COPY as SEGMENT
+from webcrawl.segments.found import NAME as FOUND
 from webcrawl.traps.stores.sqlite import NAME as TRAPS
 from webcrawl.visits.stores.sqlite import NAME as VISITS
 from webcrawl.websub.stores.sqlite import NAME as SUBSCRIPTIONS
@@ -168,13 +170,12 @@ def _copy_archive(source: Path, target: Path, copied: Copied) -> None:
 
 
 def _archive_files(source: Path) -> Iterator[str]:
-    """The names of fetch log parts, of the log of progress, WARC files and segments of the link log, relative to
-    ``source``. A compressed part hides its plain one.
+    """The names of fetch log parts, of the log of progress, of what a crawl of a segment has, of WARC files and of
+    segments of the link log, relative to ``source``. A compressed part hides its plain one.
     """
     names = {path.name for path in source.glob("fetch*.jsonl*") if not path.name.endswith(_UNFINISHED)}
     yield from (name for name in names if f"{name}.gz" not in names)
-    if (source / PROGRESS).is_file():
-        yield PROGRESS
+    yield from (name for name in (PROGRESS, FOUND, SEGMENT) if (source / name).is_file())
     yield from (f"{WARC}/{path.name}" for path in (source / WARC).glob("*.warc.gz*"))
     # Of a file that is written the copy gets an index of its own, at its start.
     closed = (path.name for path in (source / INDEX).glob("*.cdxj") if f"{_OPEN}-" not in path.name)
@@ -183,7 +184,7 @@ def _archive_files(source: Path) -> Iterator[str]:
 
 
 def _grows(name: str) -> bool:
-    return name in (FETCH_LOG, PROGRESS) or name.endswith((_OPEN, _LINKS_INDEX))
+    return name in (FETCH_LOG, PROGRESS, FOUND) or name.endswith((_OPEN, _LINKS_INDEX))
 
 
 def _copy_one(source: Path, target: Path, copied: Copied) -> None:

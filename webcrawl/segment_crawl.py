@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import filecmp
 import logging
 import shutil
 from itertools import islice
@@ -88,7 +89,7 @@ class SegmentCrawl:
         if self._given is None:
             return
         if self._copy.exists():
-            if self._copy.read_bytes() != self._given.read_bytes():
+            if not filecmp.cmp(self._copy, self._given, shallow=False):
                 raise files.SegmentError(
                     f"{self._copy.parent} is the crawl of another segment than {self._given}; give another JOBDIR"
                 )

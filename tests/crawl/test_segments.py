@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
+import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -66,3 +68,37 @@ def test_a_crawl_in_parts_asks_for_each_page_once_and_loses_none(
     assert Counter(expectation.asked(web)) == dict.fromkeys(web.web.urls(), 1)
     assert witness.pages_before_robots(web.hits()) == []
     assert Jobdir(mother.path).assert_sound().states == {1: PAGES}
+
+
+@pytest.mark.soak
+def test_rounds_of_parts_that_are_killed_bring_a_whole_web_home(serve, start, segments, tmp_path) -> None:
+    seed = random.randrange(1 << 20)
+    print("seed:", seed)
+    draw = random.Random(seed)
+    web = serve(hosts=20, pages=400, zipf=0.5, seed=seed)
+    whole, seeds = Jobdir(tmp_path / "whole"), tmp_path / "seeds.jsonl"
+    seeds.write_text("".join(json.dumps({"url": url}) + "\n" for url in web.seeds))
+    assert "new         " in segments("import", str(seeds), JOBDIR=whole.path).said
+    rounds = kills = 0
+    while whole.assert_sound().queued:
+        rounds += 1
+        folder = tmp_path / f"round{rounds}"
+        assert "segment" in segments("export", str(folder), "--files", "3", JOBDIR=whole.path).said
+        parts = []
+        for path in sorted(folder.iterdir()):
+            part = start(arguments={"segment": str(path)})
+            if draw.random() < 0.5:
+                part.until(lambda part=part: (part.path / "frontier.db").exists())
+                time.sleep(draw.uniform(0.0, 0.5))  # the moment of the kill is what this test draws
+                kills += part.process.poll() is None
+                part.kill()
+                # By the copy in its JOBDIR it knows what it is, if it came so far.
+                known = (part.path / "segment.jsonl.gz").exists()
+                part = start(of=part, arguments={} if known else {"segment": str(path)})
+            parts.append(part.wait().assert_ended_well().path)
+        assert "settled" in segments("import", *map(str, parts), JOBDIR=whole.path).said
+    print(f"{rounds} rounds, {kills} kills")
+    asked = Counter(expectation.asked(web))
+    assert set(asked) == set(web.web.urls())
+    assert sum(asked.values()) - len(asked) <= kills * 16  # what was in flight
+    assert whole.figures().states == {1: len(asked)}

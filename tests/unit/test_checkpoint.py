@@ -36,6 +36,8 @@ def jobdir(tmp_path: Path) -> Path:
     (directory / "warc/closed.warc.gz").write_bytes(b"closed")
     (directory / "warc/open.warc.gz.open").write_bytes(b"open")
     (directory / "progress.jsonl").write_text('{"at":1}\n')
+    (directory / "found.jsonl").write_text('{"url":"http://a.test/"}\n')
+    (directory / "segment.jsonl.gz").write_bytes(b"a segment")
     (directory / "lock").write_text("process 1\n")
     (directory / "errors.log").write_text("timeout\n")
     return directory
@@ -55,8 +57,10 @@ def test_state_log_and_archive_are_in_the_copy_and_nothing_else(jobdir: Path, tm
     assert names(tmp_path / "copy") == [
         "fetch-20260101000000000.jsonl.gz",
         "fetch.jsonl",
+        "found.jsonl",
         "frontier.db",
         "progress.jsonl",
+        "segment.jsonl.gz",
         "warc/closed.warc.gz",
         "warc/open.warc.gz.open",
     ]
@@ -66,10 +70,10 @@ def test_state_log_and_archive_are_in_the_copy_and_nothing_else(jobdir: Path, tm
 def test_files_that_never_change_are_shared_and_those_that_grow_are_not(jobdir: Path, tmp_path: Path) -> None:
     target = tmp_path / "copy"
     copied = checkpoint.take(jobdir, target)
-    assert copied.linked == 2
-    for name in ("warc/closed.warc.gz", "fetch-20260101000000000.jsonl.gz"):
+    assert copied.linked == 3
+    for name in ("warc/closed.warc.gz", "segment.jsonl.gz", "fetch-20260101000000000.jsonl.gz"):
         assert (target / name).samefile(jobdir / name)
-    for name in ("fetch.jsonl", "progress.jsonl", "warc/open.warc.gz.open", "frontier.db"):
+    for name in ("fetch.jsonl", "found.jsonl", "progress.jsonl", "warc/open.warc.gz.open", "frontier.db"):
         assert not (target / name).samefile(jobdir / name)
 
 

@@ -58,7 +58,7 @@ def check_arguments(
         yield Problem("-a focus", why)
     if "mode" in given and given["mode"] not in MODES:
         yield Problem("-a mode", f"must be {' or '.join(MODES)}, not {given['mode']!r}")
-    if given.get("segment"):
+    if given.get("segment") or _holds_segment(configuration):
         yield from _segment(given, configuration)
         return
     if not (given.get("seeds") or given.get("domains") or resuming or configuration.asks_for_seeds):
@@ -101,8 +101,10 @@ def _places(given: Mapping[str, str], configuration: Configuration) -> Iterator[
 
 
 def _segment(given: Mapping[str, str], configuration: Configuration) -> Iterator[Problem]:
-    """Problems of a segment. Whether its lines can be read and a contact is needed shows when it is read."""
-    path = Path(given["segment"])
+    """Problems of a crawl of a segment: one that is given, or that its JOBDIR holds.
+
+    Whether its lines can be read and a contact is needed shows when it is read.
+    """
     for name in ("seeds", "domains"):
         if given.get(name):
             yield Problem(f"-a {name}", "a crawl of a segment has its URLs from there; leave it out")
@@ -112,15 +114,19 @@ def _segment(given: Mapping[str, str], configuration: Configuration) -> Iterator
         yield Problem("-a segment", "needs FRONTIER_SEEN=exact: a Bloom filter cannot say what was fetched")
     if configuration.frontier_backend != "sqlite":
         yield Problem("-a segment", f"needs FRONTIER_BACKEND=sqlite, not {configuration.frontier_backend}")
-    try:
-        with path.open("rb"):
-            pass
-    except OSError as error:
-        yield Problem("-a segment", f"{path} cannot be read: {error.strerror or error}")
-        return
+    if path := given.get("segment"):
+        try:
+            with Path(path).open("rb"):
+                pass
+        except OSError as error:
+            yield Problem("-a segment", f"{path} cannot be read: {error.strerror or error}")
     jobdir = configuration.jobdir
-    if jobdir is not None and (jobdir / FRONTIER).exists() and not (jobdir / COPY).exists():
+    if jobdir is not None and (jobdir / FRONTIER).exists() and not _holds_segment(configuration):
         yield Problem("-a segment", f"{jobdir} is the crawl of no segment; give another JOBDIR")
+
+
+def _holds_segment(configuration: Configuration) -> bool:
+    return configuration.jobdir is not None and (configuration.jobdir / COPY).exists()
 
 
 def _contact(hosts: Iterator[str], configuration: Configuration) -> Iterator[Problem]:

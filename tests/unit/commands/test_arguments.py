@@ -139,3 +139,36 @@ def test_a_wrong_exclusion_file_is_named_line_by_line(tmp_path: Path) -> None:
     found = problems({"seeds": "http://a.test/"}, exclusion_file=exclusions)
     assert found
     assert all(problem.startswith("EXCLUSION_FILE: ") for problem in found)
+
+
+@pytest.mark.parametrize(
+    ("given", "settings", "said"),
+    [
+        ({"segment": "/no/such/file"}, {}, "-a segment: /no/such/file cannot be read: No such file"),
+        ({"seeds": "http://a.test/"}, {}, "-a seeds: a crawl of a segment has its URLs from there"),
+        ({"domains": "a.test"}, {}, "-a domains: a crawl of a segment has its URLs from there"),
+        ({"mode": "continuous"}, {}, "-a mode: a crawl of a segment visits its URLs once"),
+        ({}, {"crawl_mode": "continuous"}, "-a mode: a crawl of a segment visits its URLs once"),
+        ({}, {"frontier_seen": "bloom"}, "-a segment: needs FRONTIER_SEEN=exact"),
+        ({}, {"frontier_backend": "memory"}, "-a segment: needs FRONTIER_BACKEND=sqlite, not memory"),
+    ],
+)
+def test_what_does_not_go_with_a_segment_is_told(
+    tmp_path: Path, given: dict[str, str], settings: dict[str, Any], said: str
+) -> None:
+    segment = tmp_path / "segment.jsonl.gz"
+    segment.write_bytes(b"")
+    [problem] = problems({"segment": str(segment), **given}, **settings)
+    assert problem.startswith(said)
+
+
+def test_a_crawl_of_a_segment_and_any_other_are_not_mixed(tmp_path: Path) -> None:
+    segment = tmp_path / "mine.jsonl"
+    segment.write_bytes(b"")
+    (tmp_path / "frontier.db").write_bytes(b"")
+    [problem] = problems({"segment": str(segment)}, resuming=True, jobdir=tmp_path)
+    assert problem == f"-a segment: {tmp_path} is the crawl of no segment; give another JOBDIR"
+    (tmp_path / "segment.jsonl.gz").write_bytes(b"")
+    assert problems({}, resuming=True, jobdir=tmp_path) == []
+    [problem] = problems({"seeds": "http://a.test/"}, resuming=True, jobdir=tmp_path)
+    assert problem.startswith("-a seeds: a crawl of a segment has its URLs from there")
