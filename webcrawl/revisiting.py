@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from webcrawl.archive.capture import Entry as ArchiveEntry
     from webcrawl.archive.capture import Fact
     from webcrawl.configuration import Configuration
     from webcrawl.frontier.archive_thread import ArchiveThread
@@ -171,8 +172,19 @@ class Visiting:
             return plain
         modified = modified_at(came.last_modified, came.date, plain.at)
         return replace(
-            plain, digest=came.digest, etag=came.etag, last_modified=came.last_modified, modified_at=modified
+            plain,
+            digest=came.digest,
+            etag=came.etag,
+            last_modified=came.last_modified,
+            modified_at=modified,
+            stored_at=_stored_at(entry.url, archived),
         )
+
+
+def _stored_at(url: str, archived: ArchiveEntry | None) -> float | None:
+    """When the archive got the payload of ``url`` that came again just now: a later 304 confirms that record."""
+    earlier = None if archived is None else archived.revisit
+    return earlier.date if earlier is not None and earlier.target_uri == url else None
 
 
 def _facts(known: Known, visit: Visit) -> dict[str, Fact]:

@@ -12,7 +12,7 @@ from scrapy import Spider
 from scrapy.http import Request
 
 from webcrawl import request_codec
-from webcrawl.archive.capture import Entry, FetchRecord
+from webcrawl.archive.capture import Entry, FetchRecord, Revisit
 from webcrawl.frontier.hold import FOREVER, Hold
 from webcrawl.frontier.lease import Lease, Outcome, Result
 from webcrawl.frontier.order import FIRST, Order
@@ -205,3 +205,17 @@ def test_a_crawl_says_so_if_it_remembers_nothing_of_what_it_fetched(
     visits = Visits(store, Rules(FixedPolicy(Pace())), lambda: NOW, None, lambda url: ("", 0))
     asyncio.run(Visiting(visits, lambda: NOW, 2, "w").open(has_fetched=has_fetched))
     assert ("not remembered" in caplog.text) == (has_fetched and not remembers)
+
+
+@pytest.mark.parametrize(("url", "stored_at"), [(URL, NOW - 9), ("http://h.test/other", None)])
+def test_a_payload_that_the_archive_had_from_this_url_is_named_by_its_date(
+    url: str, stored_at: float
+) -> None:
+    told = Told()
+    record = FetchRecord(NOW, NOW, URL, "h.test", None, "page", 200, None, None, 0, None, None, 0, "w")
+    archived = Entry(record, revisit=Revisit("identical-payload-digest", url, NOW - 9))
+    scheduler = SimpleNamespace(frontier=SimpleNamespace(tally=Tally()))
+    outcome = Outcome(Result.FETCHED, entry=archived)
+    flight = SimpleNamespace(lease=Lease(1, FIRST_TIME, NOW), outcome=outcome, came=SAME, scheduler=scheduler)
+    Visiting(told, lambda: NOW, 2, "w").landed(flight)  # type: ignore[arg-type]
+    assert told.visits[0][0].stored_at == stored_at

@@ -77,7 +77,7 @@ def _first(visit: Visit, now: float, rules: Rules) -> Page | None:
         history,
         rules.due_at(history, now),
         visit.digest,
-        visit.at,
+        visit.stored_at or visit.at,
         visit.etag,
         visit.last_modified,
         visit.kind,
@@ -98,5 +98,9 @@ def _again(page: Page, visit: Visit, now: float, rules: Rules) -> Page:
             kept, etag=visit.etag or page.etag, last_modified=visit.last_modified or page.last_modified
         )
     return replace(
-        kept, digest=visit.digest, came_at=visit.at, etag=visit.etag, last_modified=visit.last_modified
+        kept,
+        digest=visit.digest,
+        came_at=visit.stored_at or visit.at,
+        etag=visit.etag,
+        last_modified=visit.last_modified,
     )

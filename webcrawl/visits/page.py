@@ -58,6 +58,8 @@ class Visit:
     via: str | None = None
     payload: str | None = None
     """The text of the ordinary Request that the page was asked for with, without what makes it a revisit."""
+    stored_at: float | None = None
+    """When what came was asked for the first time, where the archive has it from then; None for now."""
 
     @property
     def id(self) -> PageId:

@@ -89,3 +89,8 @@ def test_failures_do_not_touch_the_history_and_are_tried_again_soon():
 def test_what_is_refused_waits_a_day_first():
     page = judged(FIRST, visit(50, Finding.REFUSED))
     assert page.next_visit_at == NOW + 51 + DAY_SECONDS
+
+
+def test_what_the_archive_had_already_is_confirmed_where_it_lies():
+    page = judged(FIRST, visit(50, digest=b"one", stored_at=NOW))
+    assert (page.came_at, page.history.last_at) == (NOW, NOW + 50)
