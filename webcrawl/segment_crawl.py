@@ -14,7 +14,7 @@ from webcrawl.contact import contact_problem
 from webcrawl.errors import ContactMissing
 from webcrawl.segments import files
 from webcrawl.segments.files import COPY
-from webcrawl.segments.line import line_of
+from webcrawl.segments.line import row_of
 from webcrawl.urls.canonical import canonical
 from webcrawl.urls.fingerprint import fingerprint
 from webcrawl.urls.politeness_key import host_of
@@ -52,7 +52,7 @@ class SegmentCrawl:
     def keep(self, outcome: Outcome) -> None:
         """Have what a URL brought recorded beside its line of the log, instead of queued."""
         if outcome.entry is not None:
-            outcome.entry.found = [line_of(entry).encode("ascii") for entry in outcome.discovered]
+            outcome.entry.found = [row_of(entry) for entry in outcome.discovered]
         outcome.discovered = []
 
     async def queue_all(self, machine: Machine, scheduler: Scheduler) -> None:

@@ -94,7 +94,7 @@ class Entry:
     """All links of the page, followed or not; filled only if a store wants them."""
     fields: Mapping[str, Any] = field(default_factory=dict)
     """What processing found in the page, plain values by name; filled only if a store wants them."""
-    found: Sequence[bytes] = ()
-    """Lines on URLs that it brought and that are not queued here; see ``segments.found``."""
+    found: Sequence[tuple[Any, ...]] = ()
+    """What it brought and is not queued here, a row of plain values each; see ``segments.found``."""
     kept: Callable[[], None] | None = None
     """Called once it is durable."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webcrawl.archive.linefile import LineFile
+from webcrawl.frontier.records import UrlEntry
+from webcrawl.segments.line import line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,4 +23,4 @@ class FoundUrls(LineFile):
     name = NAME
 
     def lines(self, entry: Entry) -> Iterable[bytes]:
-        return entry.found
+        return (line_of(UrlEntry(*row)).encode("ascii") for row in entry.found)

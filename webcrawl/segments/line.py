@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import Any
 
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.urls.resolve import resolve
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Key = tuple[str, int]
 """Politeness key and fingerprint of a URL."""
@@ -26,6 +25,9 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 _NOT_NEGATIVE = ("depth", "redirects", "attempts")
 _LARGEST = 1 << 63
+Row = tuple[Any, ...]
+row_of: Callable[[UrlEntry], Row] = attrgetter(*(item.name for item in fields(UrlEntry)))
+"""What ``UrlEntry`` would be made of again: plain values, for another process."""
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
