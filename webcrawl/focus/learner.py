@@ -19,14 +19,20 @@ LEVELS_A_UNIT = 2
 """Levels for each unit of the logit: a level is a factor of 1.6 in the odds."""
 LEVEL_MOST = 20
 BELIEVED = {
-    "promise 1": 2.0,
-    "relevance of the page 4": 1.0,
-    "relevance of the page 5": 1.5,
-    "relevance of its ancestors 4": 0.5,
-    "relevance of its ancestors 5": 0.5,
+    "promise 1": 3.0,
+    "relevance of the page 3": 1.0,
+    "relevance of the page 4": 2.0,
+    "relevance of the page 5": 2.5,
+    "relevance of its ancestors 3": 0.5,
+    "relevance of its ancestors 4": 1.0,
+    "relevance of its ancestors 5": 1.0,
 }
 """Logits before anything was learned: what says it is about something mostly is, and like leads to like."""
-BIAS = -3.0
+BIAS = -6.0
+"""One link in 400: about what it is where something rare is looked for. Were it much more, all guesses would sink while
+that is learned, and links that were found early would stand before those that were found later, until they are scored
+again.
+"""
 AGAIN_SHARE, AGAIN_LEAST, AGAIN_MOST = 0.2, 25, 5_000
 """What is queued is worth another look after so many examples more, as a share of all so far."""
 _CACHED = 50_000
