@@ -29,9 +29,9 @@ BELIEVED = {
 }
 """Logits before anything was learned: what says it is about something mostly is, and like leads to like."""
 BIAS = -6.0
-"""One link in 400: about what it is where something rare is looked for. Were it much more, all guesses would sink while
-that is learned, and links that were found early would stand before those that were found later, until they are scored
-again.
+"""One link in 400: about what it is where something rare is looked for. Were it much more, all guesses would sink
+while that is learned, and links that were found early would stand before those that were found later, until they are
+scored again.
 """
 AGAIN_SHARE, AGAIN_LEAST, AGAIN_MOST = 0.2, 25, 5_000
 """What is queued is worth another look after so many examples more, as a share of all so far."""
