@@ -19,7 +19,7 @@ from webcrawl.explanation.remembered import Remembered
 from webcrawl.explanation.scoping import Stage
 from webcrawl.explanation.visits import Visits
 from webcrawl.explanation.worth import worth_of
-from webcrawl.focus.learner import Learner
+from webcrawl.focus.learner import BELIEVED, Learner
 from webcrawl.focus.traits import packed
 from webcrawl.focus.weights import probability
 from webcrawl.frontier.active_key import ActiveKey
@@ -235,7 +235,7 @@ def test_a_guess_is_shown_with_what_made_it() -> None:
     guess = explanation.worth.guess
     text = as_text(explanation, CRAWL)
     assert f"{guess.worth:.3f}, level {guess.level}\n" in text
-    assert "+2.00" in text
+    assert f"{BELIEVED['promise 1']:+.2f}" in text
     assert "promise 1" in text
     told = json.loads(as_json(explanation, CRAWL))["focus"]
     assert told["worth"] == probability(told["bias"] + sum(told["features"].values()))
