@@ -7,6 +7,9 @@ from collections.abc import Iterable
 
 from webcrawl.frontier.records import UrlEntry
 
+_TAKEN_MAX = 8
+"""Entries that were taken and are still held: to let go of each at once would move all others each time."""
+
 Place = tuple[int, int]
 """Where an entry stands in its queue: (-level, position), so that sorting puts the first to be fetched first.
 """
@@ -61,7 +64,8 @@ class QueueHead:
         """Take the first entry; IndexError when there is none."""
         entry = self._entries[self._next]
         self._next += 1
-        if self._next >= 64:
+        # What was taken is let go of soon: there are as many of these as there are active keys.
+        if self._next >= _TAKEN_MAX or self._next == len(self._entries):
             del self._entries[: self._next]
             self._next = 0
         self._out.add(place_of(entry))

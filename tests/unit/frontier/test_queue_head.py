@@ -255,3 +255,11 @@ class Head(RuleBasedStateMachine):
 
 TestHead = Head.TestCase
 TestHead.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+
+
+def test_entries_that_were_taken_are_let_go_of() -> None:
+    head = QueueHead(queue(*((0, number) for number in range(60))), False, LIMIT)
+    for _ in range(60):
+        head.take()
+        assert len(head._entries) - len(head) <= 8
+    assert head._entries == []
