@@ -122,12 +122,20 @@ class RedisBackend:
         """What the crawl was begun with."""
         self._shards: list[Shard] = []
         self._budget = Budget(self._server, self._shards, self._shard_of, options.budget_bytes)
+        self._walker = Walker(self._server, self._shards, self._shard_of, self._crew, self._member)
         self._writer = Writer(
-            self._server, options, self._member, owner_of, self._shards, self._shard_of, clock, self._budget
+            self._server,
+            options,
+            self._member,
+            owner_of,
+            self._shards,
+            self._shard_of,
+            clock,
+            self._budget,
+            self._walker.repeat_what_is_doubtful,
         )
         self._seeded = SeededNames(self._server, self._names.seeded, learnt)
         self._loader = Loader(self._server, self._shard_of, self._seeded)
-        self._walker = Walker(self._server, self._shards, self._shard_of, self._crew, self._member)
         self._holding = Holding(
             self._server,
             self._shards,
@@ -135,7 +143,7 @@ class RedisBackend:
             self._member,
             options.lease_seconds,
             clock,
-            self._writer.forget,
+            self._server_started,
         )
         self.clocks = RedisClocks(
             self._server, lambda: self._shards[0], self._member, clock, options.claim_seconds
@@ -319,6 +327,10 @@ class RedisBackend:
             "the state of this crawl is in Redis; take a copy of its append-only file or snapshot"
         )
 
+    def _server_started(self) -> None:
+        self._writer.forget()
+        self._walker.forget()
+
     # -- the crew ------------------------------------------------------------------------------------------
 
     @property
@@ -350,7 +362,9 @@ class RedisBackend:
         began = uptime()
         await self._holding.renew()
         self._writer.forget_what_is_safe(began - FORGETS_SECONDS)
+        self._walker.forget_what_is_safe(began - FORGETS_SECONDS)
         self.clocks.forget_what_is_safe(began - FORGETS_SECONDS)
+        await self._walker.repeat_what_is_doubtful()
         await self._writer.repeat_what_is_doubtful()
         if self._holding.news.forgotten:
             # In the first second of a crawl that is forgotten too.

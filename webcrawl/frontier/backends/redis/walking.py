@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -11,6 +12,7 @@ from webcrawl.frontier.backends.redis.commits import portions
 from webcrawl.frontier.backends.redis.packing import encoded, place_bytes, unpack_entries
 from webcrawl.frontier.backends.redis.server import Call, Server
 from webcrawl.frontier.backends.redis.shard import Shard
+from webcrawl.frontier.hold import uptime
 from webcrawl.frontier.queue_head import Place, place_of
 from webcrawl.frontier.records import UrlEntry
 
@@ -37,6 +39,10 @@ class Walker:
         self._shard_of = shard_of
         self._crew = crew
         self._member = member
+        self._recent: deque[tuple[float, list[Move]]] = deque()
+        """What was moved lately and may not be on the server's disk, with the time as told by ``uptime``."""
+        self._doubtful: list[Move] = []
+        """What was moved shortly before a server started."""
 
     async def walk(self, spot: Spot | None, count: int) -> Walked:
         """A spot is the number of a shard, the cursor of a scan of its hosts (None behind it), keys that were found
@@ -85,7 +91,30 @@ class Walker:
         [(entries, more)] = await self._server.call("load", [(shard.names.fixed, args)])
         return list(unpack_entries(entries, key.decode("utf-8", "surrogatepass"))), bool(more)
 
+    def forget(self) -> None:
+        """A server has started: it may have forgotten what was moved last."""
+        self._doubtful += [move for _, moves in self._recent for move in moves]
+        self._recent.clear()
+
+    def forget_what_is_safe(self, before: float) -> None:
+        """What was moved ``before`` (see ``uptime``) the server has on its disk."""
+        while self._recent and self._recent[0][0] < before:
+            self._recent.popleft()
+
+    async def repeat_what_is_doubtful(self) -> None:
+        """Move again what may stand where it stood; a page is settled by its place, so this comes before that."""
+        if again := list(self._doubtful):
+            await self._move(again)
+            del self._doubtful[: len(again)]
+
     async def move(self, moves: Sequence[Move]) -> list[Move]:
+        """Those that were moved. :raises webcrawl.errors.StorageFull: some of them may have been"""
+        await self.repeat_what_is_doubtful()
+        return await self._move(moves)
+
+    async def _move(self, moves: Sequence[Move]) -> list[Move]:
+        # Before it is known: an answer may be lost.
+        self._recent.append((uptime(), list(moves)))
         made = portions(moves, lambda move: move.entry.key, self._shard_of)
         calls: list[Call] = []
         for portion in made:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.errors import StorageAway
@@ -53,8 +53,11 @@ class Writer:
         shard_of: Callable[[str], Shard],
         clock: ServerClock,
         budget: Budget,
+        put_in_place: Callable[[], Awaitable[None]],
     ) -> None:
-        """``shards`` is filled when the crawl is opened."""
+        """``shards`` is filled when the crawl is opened. ``put_in_place``: called before anything is settled by the
+        place where it was."""
+        self._put_in_place = put_in_place
         self._server = server
         self._options = options
         self._member = member
@@ -118,6 +121,7 @@ class Writer:
         lengths: dict[str, int] = {}
         # Before it is asked what is known: by an epoch that is over nothing is settled.
         epochs = [shard.epoch for shard in self._shards]
+        await self._put_in_place()
         queued, turned_away = await self._take_in(self._unknown(batch.discovered), lengths)
         if batch.robots:
             most = max(self._options.robots_max // len(self._shards), 1)
