@@ -87,6 +87,11 @@ class Forked:
         return self.returncode
 
 
+def _without_settings() -> dict[str, str]:
+    """The environment without settings of a crawl: each crawl brings its own."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("WEBCRAWL_")}
+
+
 class _Source:
     """The process that all are forked from."""
 
@@ -96,7 +101,11 @@ class _Source:
         self._process = subprocess.Popen(
             [sys.executable, "-m", __name__, self._path],
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "SCRAPY_SETTINGS_MODULE": "webcrawl.settings"},
+            env={
+                **_without_settings(),
+                "PYTHONPATH": str(ROOT),
+                "SCRAPY_SETTINGS_MODULE": "webcrawl.settings",
+            },
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )

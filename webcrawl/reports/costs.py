@@ -139,6 +139,8 @@ WORKER_BYTES = 112_000_000
 """Resident, when it has just begun."""
 KEEPER_BYTES = 29_000_000
 """The process that keeps its archive."""
+READER_BYTES = 32_000_000
+"""The process that reads its pages, of the one that a worker has unless it is told otherwise."""
 ACTIVE_HOST_BYTES = 2_700
 """An active host; its robots.txt and the head of its queue besides."""
 HEAD = 16

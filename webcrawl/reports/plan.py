@@ -128,6 +128,7 @@ def _every_worker(size: Size) -> list[Figure]:
     return [
         Figure("program", "the program", costs.WORKER_BYTES, BYTES, "Python and Scrapy"),
         Figure("keeper", "the process that keeps the archive", costs.KEEPER_BYTES, BYTES, "Python"),
+        Figure("reader", "the process that reads pages", costs.READER_BYTES, BYTES, "Python"),
         Figure("active", "active hosts", active * host, BYTES, f"{active:,} at most, {host:,.0f} bytes each"),
         Figure("met", "links met lately", met * costs.LINK_MET_BYTES, BYTES, f"the last {met:,}"),
         Figure("open", "pages being fetched", pages, BYTES, f"{fetched}, each {costs.OPEN_PAGES:g} times"),
