@@ -19,11 +19,14 @@ MACHINE = {
     "importance": ("errors", "frontier.records"),
     "focus": ("documents", "urls", "errors", "frontier.records"),
     "archive": ("errors", "ownprocess"),
-    "contents": ("errors",),
+    "contents": (
+        "ownfile",
+        "errors",
+    ),
     "linklog": ("urls", "archive", "export.parquet"),
     "search": ("archive", "errors", "ownprocess"),
-    "websub": ("urls", "documents", "errors"),
-    "hints": ("documents.listed", "visits", "errors"),
+    "websub": ("ownfile", "urls", "documents", "errors"),
+    "hints": ("ownfile", "documents.listed", "visits", "errors"),
     "frontier": (
         "urls",
         "scope",
@@ -40,6 +43,7 @@ MACHINE = {
     "reports": ("archive", "frontier.tally", "hosts", "urls"),
     "traps": ("urls", "scope", "errors", "frontier.records"),
     "visits": (
+        "ownfile",
         "documents.dates",
         "reports.units",
         "errors",

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from webcrawl.contents.seen import Body, Met, Original
-from webcrawl.errors import JobdirDamaged, StorageFull
+from webcrawl.ownfile import OwnFile
 
 NAME = "contents.db"
-
-_T = TypeVar("_T")
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS originals (
@@ -23,7 +18,6 @@ CREATE TABLE IF NOT EXISTS originals (
 CREATE TABLE IF NOT EXISTS pages (page INTEGER PRIMARY KEY, digest BLOB NOT NULL);
 """
 _PUT = "INSERT OR REPLACE INTO originals VALUES (?, ?, ?, ?, ?)"
-_FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 
 
 class SqliteContents:
@@ -33,67 +27,21 @@ class SqliteContents:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / NAME
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="contents")
-        self._connection: sqlite3.Connection | None = None
+        self._file = OwnFile(folder / NAME, _SCHEMA, "OFF", "the crawl goes on and meets all pages as new")
 
     async def open(self) -> None:
         """:raises JobdirDamaged: the file is no such database"""
-        await self._do(self._open)
+        await self._file.open()
 
     async def meet(self, bodies: Sequence[Body]) -> list[Met]:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._meet, bodies)
+        return await self._file.step(lambda connection: [_met(connection, body) for body in bodies])
 
     async def keep(self, bodies: Sequence[Body]) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._keep, bodies)
+        rows = [(body.digest, body.url, body.at, body.payload, 1) for body in bodies]
+        await self._file.step(lambda connection: connection.executemany(_PUT, rows))
 
     async def close(self) -> None:
-        await self._do(self._close)
-        self._thread.shutdown()
-
-    async def _do(self, step: object) -> None:
-        assert callable(step)
-        await asyncio.get_running_loop().run_in_executor(self._thread, step)
-
-    def _open(self) -> None:
-        try:
-            self._connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = OFF")
-            self._connection.executescript(_SCHEMA)
-        except sqlite3.DatabaseError as error:
-            raise JobdirDamaged(
-                f"{self._path} cannot be used: {error}; without it the crawl goes on and meets all pages as new"
-            ) from error
-
-    def _close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-    def _meet(self, bodies: Sequence[Body]) -> list[Met]:
-        return self._in_one_step(lambda connection: [_met(connection, body) for body in bodies])
-
-    def _keep(self, bodies: Sequence[Body]) -> None:
-        rows = [(body.digest, body.url, body.at, body.payload, 1) for body in bodies]
-        self._in_one_step(lambda connection: connection.executemany(_PUT, rows))
-
-    def _in_one_step(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
-        connection = self._connection
-        assert connection is not None
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                done = work(connection)
-                connection.execute("COMMIT")
-            except BaseException:
-                connection.execute("ROLLBACK")
-                raise
-        except sqlite3.OperationalError as error:
-            if (error.sqlite_errorcode & 0xFF) in _FULL:
-                raise StorageFull(f"{self._path}: {error}") from error
-            raise
-        return done
+        await self._file.close()
 
 
 def _met(connection: sqlite3.Connection, body: Body) -> Met:

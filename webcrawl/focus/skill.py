@@ -15,7 +15,7 @@ FROM = 200
 """Pages before which nothing is concluded, since hardly anything was learned."""
 LEAST = 10
 """Of both kinds there must be so many, or nothing is concluded either."""
-LOST_BELOW, REGAINED_ABOVE = 1.0, 3.0
+LOST_BELOW, REGAINED_ABOVE = 2.0, 3.0
 """Standard deviations above chance below which guesses are not believed any more, and above which they are again."""
 EVERY = 50
 """Pages after which it is looked again."""

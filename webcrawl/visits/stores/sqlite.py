@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from webcrawl.errors import JobdirDamaged, JobdirUnusable, StorageFull
+from webcrawl.errors import JobdirUnusable
+from webcrawl.ownfile import OwnFile
 from webcrawl.visits.history import History
 from webcrawl.visits.page import Page
 from webcrawl.visits.store import DOUBLINGS, DUE_COUNTED, DueKey, Hint, Lookup, Standing
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from webcrawl.visits.page import PageId
 
 NAME = "visits.db"
-
-_T = TypeVar("_T")
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS pages (
@@ -81,24 +78,23 @@ SELECT count(*) FROM (
         JOIN pages USING (key) WHERE next_at <= ?1 LIMIT ?2
 )
 """
-_FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 
 
 class SqliteVisits:
     """A ``VisitStore`` in ``folder``, on a thread of its own. What was kept is on the disk."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / NAME
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="visits")
-        self._connection: sqlite3.Connection | None = None
+        # The frontier calls a page done behind this, and only what is remembered here is visited again.
+        without = "the crawl goes on, and what was fetched before is not visited again"
+        self._file = OwnFile(folder / NAME, _SCHEMA, "FULL", without)
+        self._step = self._file.step
 
     async def open(self) -> None:
         """:raises JobdirDamaged: the file is no such database"""
-        await self._do(self._open)
+        await self._file.open()
 
     async def close(self) -> None:
-        await self._do(self._close)
-        self._thread.shutdown()
+        await self._file.close()
 
     async def find(self, ids: Sequence[PageId]) -> list[Page | None]:
         return await self._step(lambda connection: [_find(connection, one) for one in ids])
@@ -135,48 +131,6 @@ class SqliteVisits:
 
     async def standing(self, now: float) -> Standing:
         return await self._step(lambda connection: standing(connection, now))
-
-    async def _do(self, step: Callable[[], _T]) -> _T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, step)
-
-    async def _step(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
-        return await self._do(lambda: self._in_one_step(work))
-
-    def _open(self) -> None:
-        try:
-            self._connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            # The frontier calls a page done behind this, and only what is remembered here is visited again.
-            self._connection.execute("PRAGMA synchronous = FULL")
-            self._connection.executescript(_SCHEMA)
-        except sqlite3.DatabaseError as error:
-            raise JobdirDamaged(
-                f"{self._path} cannot be used: {error}; "
-                "without it the crawl goes on, and what was fetched before is not visited again"
-            ) from error
-
-    def _close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-    def _in_one_step(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
-        connection = self._connection
-        assert connection is not None
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                done = work(connection)
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-        except sqlite3.OperationalError as error:
-            if (error.sqlite_errorcode & 0xFF) in _FULL:
-                raise StorageFull(f"{self._path}: {error}") from error
-            raise
-        return done
 
 
 def looked_up(folder: Path, one: PageId) -> Lookup:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import secrets
 import sqlite3
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TypeVar
 
-from webcrawl.errors import JobdirDamaged, JobdirUnusable, StorageFull, StorageLost
+from webcrawl.errors import JobdirUnusable, StorageLost
+from webcrawl.ownfile import OwnFile
 from webcrawl.websub.store import KEY_BYTES, pack, unpack
 from webcrawl.websub.subscription import Subscription
 
 NAME = "websub.db"
-
-_T = TypeVar("_T")
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS subscriptions (
@@ -34,7 +30,6 @@ CREATE INDEX IF NOT EXISTS by_time ON subscriptions (due_at);
 CREATE TABLE IF NOT EXISTS own (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 """
 _COUNTED = "SELECT count(*) FROM subscriptions"
-_FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 
 
 def listed(folder: Path) -> list[Subscription]:
@@ -54,24 +49,12 @@ class SqliteSubscriptions:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / NAME
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="websub")
-        self._connection: sqlite3.Connection | None = None
+        self._file = OwnFile(self._path, _SCHEMA, "NORMAL", "the crawl goes on, and subscribes anew")
 
     async def open(self) -> None:
         """:raises JobdirDamaged: the file is no such database"""
-        try:
-            await self._do(lambda: self._open())
-        except StorageLost as error:
-            raise JobdirDamaged(f"{error}; without it the crawl goes on, and subscribes anew") from error
-
-    def _open(self) -> None:
-        self._connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
-        self._connection.execute("PRAGMA journal_mode = WAL")
-        self._connection.execute("PRAGMA synchronous = NORMAL")
-        self._connection.executescript(_SCHEMA)
-        self._connection.execute(
-            "INSERT OR IGNORE INTO own VALUES ('key', ?)", (secrets.token_bytes(KEY_BYTES),)
-        )
+        await self._file.open()
+        await self._done("INSERT OR IGNORE INTO own VALUES ('key', ?)", secrets.token_bytes(KEY_BYTES))
 
     async def key(self) -> bytes:
         [(key,)] = await self._asked("SELECT value FROM own WHERE name = 'key'")
@@ -106,16 +89,10 @@ class SqliteSubscriptions:
         else:
             statement = "UPDATE subscriptions SET due_at = ?, said = ? WHERE token = ? AND said = ?"
             values = (after.due_at, pack(after), before.token, pack(before))
-        return await self._do(lambda: self._connected().execute(statement, values).rowcount) == 1
+        return await self._done(statement, *values) == 1
 
     async def close(self) -> None:
-        await self._do(self._close)
-        self._thread.shutdown()
-
-    def _close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        await self._file.close()
 
     async def _found(self, which: str, *values: object) -> list[Subscription]:
         rows = await self._asked(f"SELECT said FROM subscriptions {which}", *values)
@@ -125,19 +102,8 @@ class SqliteSubscriptions:
             raise StorageLost(f"{self._path}: {error}") from error
 
     async def _asked(self, statement: str, *values: object) -> list[tuple[object, ...]]:
-        return await self._do(lambda: self._connected().execute(statement, values).fetchall())
+        return await self._file.step(lambda connection: connection.execute(statement, values).fetchall())
 
-    def _connected(self) -> sqlite3.Connection:
-        assert self._connection is not None
-        return self._connection
-
-    async def _do(self, step: Callable[[], _T]) -> _T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._translated, step)
-
-    def _translated(self, step: Callable[[], _T]) -> _T:
-        try:
-            return step()
-        except sqlite3.DatabaseError as error:
-            if (getattr(error, "sqlite_errorcode", 0) & 0xFF) in _FULL:
-                raise StorageFull(f"{self._path}: {error}") from error
-            raise StorageLost(f"{self._path} cannot be used: {error}") from error
+    async def _done(self, statement: str, *values: object) -> int:
+        """How many rows it changed."""
+        return await self._file.step(lambda connection: connection.execute(statement, values).rowcount)
