@@ -51,7 +51,11 @@ def test_a_crawl_in_parts_asks_for_each_page_once_and_loses_none(
     assert sum(len(told(path)) for path in files) == before.queued
 
     whole = start(arguments={"segment": str(files[0])}).wait().assert_ended_well()
-    part = start(arguments={"segment": str(files[1])}, CLOSESPIDER_PAGECOUNT=3).wait().assert_ended_well()
+    part = (
+        start(arguments={"segment": str(files[1])}, CLOSESPIDER_PAGECOUNT=3, CONCURRENT_REQUESTS=1)
+        .wait()
+        .assert_ended_well()
+    )
     assert set(whole.fetched()) == {line["url"] for line in told(files[0])}
     left = part.assert_sound().queued
     assert left
