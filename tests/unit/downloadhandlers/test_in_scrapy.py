@@ -39,11 +39,13 @@ class Spider(scrapy.Spider):
 
 async def _scrapy(folder: Path, *arguments: str) -> tuple[str, str]:
     """Run Scrapy outside of any project; warnings of things left open become part of stderr."""
+    # A command that another test ran in this process has left the project's settings in the environment.
+    outside = {name: value for name, value in os.environ.items() if name != "SCRAPY_SETTINGS_MODULE"}
     settings = [part for name, value in SETTINGS.items() for part in ("-s", f"{name}={value}")]
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-W", "always::ResourceWarning", "-m", "scrapy", *arguments, *settings),
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**outside, "PYTHONPATH": str(ROOT)},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
