@@ -197,7 +197,8 @@ def test_a_304_is_a_revisit_record_that_names_what_it_confirms(crawled):
                     captured.setdefault(url, set()).add(date)
                 if record.rec_type == "revisit" and record.http_headers.get_statuscode() == "304":
                     found.append(record.rec_headers)
-    assert len(found) == sum(line["status"] == 304 for line in crawl.lines())
+    # The kill may have come between a record and its line; one request at a time is open here.
+    assert len(found) - sum(line["status"] == 304 for line in crawl.lines()) in (0, 1)
     assert found
     for headers in found:
         assert headers.get_header("WARC-Profile").endswith("/server-not-modified")
