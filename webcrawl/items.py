@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, KeysView, Mapping
+from collections.abc import Iterator, KeysView, Mapping, MutableSequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
@@ -37,7 +37,7 @@ class Page:
     truncated: bool = False
     error: str | None = None
     """Why the page could not be read to its end: hostile markup, a damaged content coding."""
-    links: list[Link] = field(default_factory=list)
+    links: MutableSequence[Link] = field(default_factory=list)
     noindex: bool = False
     """What the page's author asks for in a meta element: that it be kept out of stores and indexes. Such a page
     reaches no item pipeline and no feed. The header field ``X-Robots-Tag`` is added on the way."""
@@ -102,6 +102,8 @@ class PageAdapter(AdapterInterface):
     def __getitem__(self, name: str) -> Any:
         if name == "links_count":
             return len(self.item.links)
+        if name == "links":
+            return list(self.item.links)
         if name in COLUMNS or name in ON_DEMAND:
             return getattr(self.item, name)
         if name in self.item.schema:

@@ -21,7 +21,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.archive.capture import Capture, Entry, FetchRecord, Revisit
-from webcrawl.archive.linkcolumns import LinkColumns
+from webcrawl.documents.linkcolumns import LinkColumns
 
 if TYPE_CHECKING:
     from typing import BinaryIO

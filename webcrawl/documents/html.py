@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableSequence
 from dataclasses import dataclass, field
 
 from webcrawl.documents import stream, tree
@@ -41,7 +41,6 @@ class Document:
     title: str
     base: str
     encoding: str
-    links: list[Link] = field(default_factory=list)
     links_dropped: int = 0
     robots: list[str] = field(default_factory=list)
     metas: list[tuple[str, str]] = field(default_factory=list)
@@ -50,6 +49,7 @@ class Document:
     translations: list[tuple[str, str]] = field(default_factory=list)
     beside: dict[str, str] = field(default_factory=dict)
     error: str | None = None
+    links: MutableSequence[Link] = field(default_factory=list)
 
 
 def extract(

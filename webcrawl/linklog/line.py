@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webcrawl.archive.linkcolumns import BETWEEN, LinkColumns
+from webcrawl.documents.linkcolumns import BETWEEN, LinkColumns
 from webcrawl.urls.canonical import CanonicalRules, are_canonical, canonical_all
 from webcrawl.urls.fingerprint import digest_all, fingerprint
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webcrawl.archive.capture import FetchRecord, LinkRow
-    from webcrawl.archive.linkcolumns import Column
+    from webcrawl.documents.linkcolumns import Column
 
 NAMES = ("to", "type", "text", "rel")
 """The lists of a line: the columns of ``LinkRow``."""

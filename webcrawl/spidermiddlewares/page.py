@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.http import Request
 
+from webcrawl.documents.linkcolumns import LinkColumns
 from webcrawl.documents.mime import HTML_TYPES
 from webcrawl.documents.robots_tags import RobotsTags
 from webcrawl.items import Page
@@ -140,7 +141,12 @@ class PageMiddleware:
     def _take(self, page: Page, flight: Flight) -> list[UrlEntry]:
         """Queue the links of a page; those that are new."""
         entry, avoided, tally = flight.lease.entry, self._avoided, flight.scheduler.frontier.tally
-        urls = [url for url, _, _, rel in page.links if not rel or avoided.isdisjoint(rel.split())]
+        links = LinkColumns.of(page.links)
+        urls, rels = links.values(0), links.values(3)
+        if any(rels):
+            urls = [
+                url for url, rel in zip(urls, rels, strict=True) if not rel or avoided.isdisjoint(rel.split())
+            ]
         if len(urls) < len(page.links):
             tally.refused(REL, len(page.links) - len(urls))
         if not urls:

@@ -9,7 +9,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.unit.archive.samples import record
-from webcrawl.archive.linkcolumns import LinkColumns
 from webcrawl.linklog.line import head, needle, parse, written
 from webcrawl.urls.canonical import CanonicalRules, canonical
 from webcrawl.urls.fingerprint import fingerprint
@@ -47,16 +46,6 @@ def test_every_text_comes_back_and_the_line_is_plain_ascii(url, rows):
     ]
     assert all(needle(form) in body for form in [read.canonical, *(link.canonical for link in read.links)])
     assert json.loads(made.line)["to"] == [row[0] for row in rows]
-
-
-@given(rows=ROWS)
-def test_columns_are_the_rows_that_they_were_made_of(rows):
-    columns = LinkColumns.of(rows)
-    assert list(columns) == rows
-    assert columns == LinkColumns(len(columns), columns.columns) == rows
-    assert len(columns) == len(rows)
-    assert columns[:2] == rows[:2]
-    assert LinkColumns.of(columns) is columns
 
 
 def test_what_the_author_asked_and_that_it_was_there_before_is_told_too():

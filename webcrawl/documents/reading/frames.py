@@ -10,19 +10,22 @@ from __future__ import annotations
 import marshal
 import struct
 from dataclasses import fields
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webcrawl.documents.html import Document
-from webcrawl.documents.links import Link
+from webcrawl.documents.linkcolumns import LinkColumns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from webcrawl.documents.linkcolumns import Column
 
 _LENGTH = struct.Struct("<I")
 _VERSION = 2
 """Of marshal's format: later ones look for values that come twice, which costs more than it saves here."""
 
-_FIELDS = tuple(field.name for field in fields(Document) if field.name != "links")
+_values_of = attrgetter(*(field.name for field in fields(Document) if field.name != "links"))
 
 
 class Question(NamedTuple):
@@ -46,15 +49,15 @@ def frame(value: Any) -> bytes:
 
 def answer(number: int, document: Document) -> bytes:
     """The frame that says what was found in the page of that number."""
-    values = tuple([getattr(document, name) for name in _FIELDS])
-    return frame((number, values, tuple(zip(*document.links, strict=True))))
+    links = document.links
+    return frame((number, _values_of(document), len(links), LinkColumns.of(links).columns))
 
 
-def document_of(values: tuple[Any, ...], columns: tuple[tuple[str, ...], ...]) -> Document:
+def document_of(values: tuple[Any, ...], length: int, columns: tuple[Column, ...]) -> Document:
     """The document that an answer is about."""
-    new = tuple.__new__
-    links = [new(Link, row) for row in zip(*columns, strict=True)]
-    return Document(**dict(zip(_FIELDS, values, strict=True)), links=links)
+    document = Document(*values)
+    document.links = LinkColumns(length, columns)
+    return document
 
 
 class Frames:

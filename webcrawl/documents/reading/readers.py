@@ -189,11 +189,11 @@ class _Reader(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        for number, values, columns in self._frames.feed(data):
+        for number, *said in self._frames.feed(data):
             self._answered += 1
             answer = self._waiting.pop(number, None)
             if answer is not None and not answer.done():
-                answer.set_result(document_of(values, columns))
+                answer.set_result(document_of(*said))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._reap()
