@@ -6,7 +6,7 @@ costs one hash and one look-up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from webcrawl.frontier.records import Kind, UrlEntry
@@ -31,26 +31,29 @@ class Taken(NamedTuple):
 
 
 class Recent:
-    """The fingerprints met lately, in two generations: a filter before the seen test, not instead of it."""
+    """The fingerprints met lately: a filter before the seen test, not instead of it."""
 
     def __init__(self, size: int = RECENT) -> None:
         self._size = size
-        self._young: set[int] = set()
-        self._old: set[int] = set()
+        # One set and not one a generation: where it lies in memory is seldom near, and each look into one waits.
+        self._known: set[int] = set()
+        self._young: list[int] = []
 
-    def unmet(self, values: Mapping[int, str]) -> list[tuple[int, str]]:
-        """The pairs whose first is a fingerprint that was not met lately."""
-        young, old = self._young, self._old
-        return [pair for pair in values.items() if pair[0] not in young and pair[0] not in old]
+    def unmet(self, values: Iterable[int]) -> list[int]:
+        """The fingerprints that were not met lately, in their order."""
+        known = self._known
+        return [value for value in values if value not in known]
 
     def update(self, values: Sequence[int]) -> None:
-        self._young.update(values)
+        """Remember fingerprints that were ``unmet``."""
+        self._known.update(values)
+        self._young += values
         if len(self._young) >= self._size:
-            self._old, self._young = self._young, set()
+            self._known, self._young = set(self._young), []
 
     def clear(self) -> None:
+        self._known.clear()
         self._young.clear()
-        self._old.clear()
 
 
 Withhold = Callable[[str, str, int, str | None], None]
@@ -95,19 +98,20 @@ class Intake:
         marks = fingerprint_all(canonical_all(urls, self._rules))
         if self._linked is not None:
             self._linked(fingerprint(canonical(via, self._rules)), marks)
-        unmet = self._recent.unmet(dict(zip(marks, urls, strict=True)))
-        links = Links([url for _, url in unmet], depth, self._key)
+        url_of = dict(zip(marks, urls, strict=True))
+        unmet = self._recent.unmet(url_of)
+        links = Links(list(map(url_of.__getitem__, unmet)), depth, self._key)
         refused = self._refused(links)
         entries = [
             UrlEntry(url, key, mark, 0, 0, depth, via)
-            for (mark, url), key in zip(unmet, links.keys, strict=True)
+            for url, key, mark in zip(links.urls, links.keys, unmet, strict=True)
         ]
         if not refused:
-            self._recent.update([mark for mark, _ in unmet])
+            self._recent.update(unmet)
             return Taken(entries, [])
         # What lies too deep here may be found again nearer to a seed.
         deep = {place for place, verdict in refused.items() if verdict.rule == "depth"}
-        self._recent.update([mark for place, (mark, _) in enumerate(unmet) if place not in deep])
+        self._recent.update([mark for place, mark in enumerate(unmet) if place not in deep])
         taken = Taken([entry for place, entry in enumerate(entries) if place not in refused], [])
         hosts = links.hosts
         for place, verdict in refused.items():

@@ -25,4 +25,4 @@ class ContactRule:
         return None
 
     def refuses_none(self, links: Links) -> bool:
-        return not any(self._is_public(host) for host in links.different_hosts)
+        return not any(map(self._is_public, links.different_hosts))

@@ -7,6 +7,7 @@ more than all else that is done to a link on its way into the frontier.
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 from webcrawl.scope.rule import Candidate
@@ -49,7 +50,7 @@ class Links:
     @cached_property
     def slashes_most(self) -> int:
         """The slashes in the URL that has most of them."""
-        return max([url.count("/") for url in self.urls], default=0)
+        return max(map(str.count, self.urls, repeat("/")), default=0)
 
     def candidates(self) -> list[Candidate]:
         """The links one by one."""

@@ -132,7 +132,7 @@ class PrivateAddressRule:
         return self._refuses_host(candidate.host)
 
     def refuses_none(self, links: Links) -> bool:
-        return all(self._refuses_host(host) is None for host in links.different_hosts)
+        return not any(map(self._refuses_host, links.different_hosts))
 
     def refuses_address(self, host: str, ip: str) -> str | None:
         """Return what there is against contacting ``ip`` for ``host``; None when nothing is."""

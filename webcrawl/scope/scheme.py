@@ -20,6 +20,7 @@ class SchemeRule:
 
     def __init__(self, schemes: Iterable[str] = DEFAULT_SCHEMES) -> None:
         self._beginnings = tuple([f"{scheme.lower()}:" for scheme in schemes])
+        self._has_web = {f"{scheme}:" for scheme in DEFAULT_SCHEMES} <= set(self._beginnings)
 
     def refuses(self, candidate: Candidate) -> str | None:
         if candidate.url.startswith(self._beginnings):
@@ -27,5 +28,5 @@ class SchemeRule:
         return candidate.url.partition(":")[0][:20]
 
     def refuses_none(self, links: Links) -> bool:
-        beginnings = self._beginnings
-        return all(url.startswith(beginnings) for url in links.urls)
+        # Nothing else is ever resolved.
+        return self._has_web or all(url.startswith(self._beginnings) for url in links.urls)

@@ -31,4 +31,4 @@ class TrapRule:
         return f"{trap.pattern}: {trap.why}; {how_to_release(trap)} lets it go"
 
     def refuses_none(self, links: Links) -> bool:
-        return not any(self._quarantine.holds(host) for host in links.different_hosts)
+        return not any(map(self._quarantine.holds, links.different_hosts))

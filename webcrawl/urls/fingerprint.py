@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from struct import unpack
 from typing import TYPE_CHECKING
 
-from xxhash import xxh3_64_intdigest
+from xxhash import xxh3_64_digest, xxh3_64_intdigest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,10 +33,11 @@ def request_fingerprint(method: str, canonical_url: str, body: bytes) -> int:
 def fingerprint_all(canonical_urls: Sequence[str]) -> list[int]:
     """Return the fingerprints of comparable URLs, in their order."""
     try:
-        digests = [xxh3_64_intdigest(url.encode()) for url in canonical_urls]
+        digests = b"".join(map(xxh3_64_digest, map(str.encode, canonical_urls)))
     except UnicodeEncodeError:
         return [fingerprint(url) for url in canonical_urls]
-    return [digest if digest < _SIGN else digest - _WRAP for digest in digests]
+    # One unpacking of all: a Python number for each step of each URL costs twice as much.
+    return list(unpack(f">{len(canonical_urls)}q", digests))
 
 
 def digest_all(encoded: Iterable[bytes]) -> list[int]:
