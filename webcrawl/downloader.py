@@ -9,12 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pydispatch.dispatcher import getAllReceivers, liveReceivers
 from scrapy import signals
 from scrapy.core.downloader import Downloader
+from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.utils.defer import deferred_from_coro
 
+from webcrawl import middleware_chain
+from webcrawl.downloadhandlers.http import HttpDownloadHandler
+from webcrawl.listening import tell
+
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
     from typing import Any
 
     from scrapy import Spider
@@ -32,21 +37,27 @@ class DirectDownloader(Downloader):
 
     async def fetch_active(self, request: Request) -> Response | Request:
         """``fetch`` for who awaits it, and has put the request among the active ones."""
+        chain = self.middleware
         try:
-            return await self.middleware.download_async(self._download_now, request)
+            if type(chain) is DownloaderMiddlewareManager:
+                return await middleware_chain.carry(chain, self._download_now, request)
+            return await chain.download_async(self._download_now, request)
         finally:
             self.active.remove(request)
 
     async def _download_now(self, request: Request) -> Response:
-        self._tell(signals.request_reached_downloader, request=request)
+        spider = self.crawler.spider
+        tell(self.signals, signals.request_reached_downloader, request=request, spider=spider)
         try:
-            response = await self.handlers.download_request_async(request)
-            self._tell(signals.response_downloaded, response=response, request=request)
+            response = await self._download_by_handler(request)
+            tell(self.signals, signals.response_downloaded, response=response, request=request, spider=spider)
             return response
         finally:
-            self._tell(signals.request_left_downloader, request=request)
+            tell(self.signals, signals.request_left_downloader, request=request, spider=spider)
 
-    def _tell(self, signal: object, **facts: Any) -> None:
-        # A signal without receivers costs more than the look for them.
-        if any(True for _ in liveReceivers(getAllReceivers(self.signals.sender, signal))):
-            self.signals.send_catch_log(signal, spider=self.crawler.spider, **facts)
+    def _download_by_handler(self, request: Request) -> Coroutine[Any, Any, Response]:
+        # Scrapy takes each URL apart for this. It also loads handlers, so the first request of a scheme goes its way.
+        handler = self.handlers._handlers.get(request.url.partition(":")[0])
+        if type(handler) is HttpDownloadHandler:
+            return handler.download_request(request)
+        return self.handlers.download_request_async(request)

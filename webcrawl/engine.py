@@ -27,6 +27,7 @@ from scrapy.utils.spider import iterate_spider_output
 from twisted.python.failure import Failure
 
 from webcrawl.downloader import DirectDownloader
+from webcrawl.listening import tell
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -50,7 +51,7 @@ class DirectEngine(ExecutionEngine):
         assert slot is not None
         request = slot.scheduler.next_request()
         if request is None:
-            self.signals.send_catch_log(signals.scheduler_empty)
+            tell(self.signals, signals.scheduler_empty)
             return False
         # At once: the engine takes a crawl without requests in its slot or the downloader for idle.
         slot.add_request(request)

@@ -1,7 +1,7 @@
 """The canary for what the scheduler uses of Scrapy's engine beyond its documented interface.
 
-When a new Scrapy fails here, ``webcrawl/scheduler.py`` (``_watch_engine``, ``_wake``) and ``webcrawl/engine.py`` are
-the places to look.
+When a new Scrapy fails here, ``webcrawl/scheduler.py`` (``_watch_engine``, ``_wake``), ``webcrawl/engine.py``,
+``webcrawl/downloader.py`` and ``webcrawl/middleware_chain.py`` are the places to look.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections import deque
 
 import pytest
 from scrapy import Request
+from scrapy.core.downloader.handlers import DownloadHandlers
+from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.core.engine import ExecutionEngine, _Slot
 from scrapy.core.scraper import Scraper
 from scrapy.core.scraper import Slot as ScraperSlot
@@ -115,6 +117,16 @@ def test_the_end_of_the_crawl_does_not_wait_for_the_heartbeat(serve, crawl):
 
     assert min(slow) < HEARTBEAT
     assert sorted(slow)[1] < HEARTBEAT
+
+
+def test_the_downloader_hands_a_request_to_its_middlewares_and_handlers_as_it_did():
+    source = inspect.getsource(DownloadHandlers.download_request_async)
+    chain = DownloaderMiddlewareManager(crawler=get_crawler())
+
+    assert "return await handler.download_request(request)" in source
+    assert "self._handlers[scheme] = dh" in inspect.getsource(DownloadHandlers._load_handler)
+    assert chain.methods["process_request"] == deque()
+    assert chain._mw_methods_requiring_spider == set()
 
 
 def test_pipelines_keep_their_methods_by_name_and_signals_their_sender():

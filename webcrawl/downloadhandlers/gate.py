@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from pydispatch.dispatcher import getAllReceivers, liveReceivers
 from scrapy import signals
 from scrapy.utils._download_handlers import check_stop_download
 
 from webcrawl.downloadhandlers.body import announced_lengths
 from webcrawl.downloadhandlers.scrapy_response import scrapy_headers
+from webcrawl.listening import has_listeners
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -34,11 +34,6 @@ def is_wanted(content_type: bytes, wanted: tuple[str, ...]) -> bool:
     return mime in wanted or f"{major}/*" in wanted or "*/*" in wanted
 
 
-def has_listeners(crawler: Crawler, signal: object) -> bool:
-    """Whether anyone is connected to a signal."""
-    return any(True for _ in liveReceivers(getAllReceivers(crawler.signals.sender, signal)))
-
-
 class Gate:
     """Decides for one request. ``announced_limit`` is in bytes, 0 for none; ``wanted`` is None for all."""
 
@@ -54,7 +49,7 @@ class Gate:
 
     def on_head(self, head: ResponseHead) -> str | None:
         """None, or why the body is not to be read."""
-        if has_listeners(self._crawler, signals.headers_received) and self._tell_headers(head):
+        if has_listeners(self._crawler.signals, signals.headers_received) and self._tell_headers(head):
             return STOPPED
         if self._wanted is not None and 200 <= head.status < 300:
             content_type = head.value(b"content-type")

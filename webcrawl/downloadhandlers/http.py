@@ -21,12 +21,13 @@ from scrapy.exceptions import DownloadCancelledError, ResponseDataLossError, Uns
 from webcrawl.archive.capture import Capture
 from webcrawl.downloadhandlers.exchange import Exchange
 from webcrawl.downloadhandlers.failures import translate
-from webcrawl.downloadhandlers.gate import ANNOUNCED_OVERSIZE, STOPPED, Gate, has_listeners
+from webcrawl.downloadhandlers.gate import ANNOUNCED_OVERSIZE, STOPPED, Gate
 from webcrawl.downloadhandlers.network import Attempt, Proxy, close_network, network_of, private_addresses
 from webcrawl.downloadhandlers.request_head import Target, request_head, split_url
 from webcrawl.downloadhandlers.scrapy_response import scrapy_headers, scrapy_response
 from webcrawl.frontier.hold import Hold, uptime
 from webcrawl.frontier.records import Kind
+from webcrawl.listening import has_listeners
 from webcrawl.meta import FetchMeta, begin_fetch
 from webcrawl.refusal import Refused
 from webcrawl.scope.exclusion import ExclusionRule
@@ -163,7 +164,7 @@ class HttpDownloadHandler:
         """Send on this connection and wait until the response has ended, one way or the other."""
         request, capture, gate = errand.request, errand.capture, errand.gate
         loop = asyncio.get_running_loop()
-        listens = has_listeners(self._crawler, signals.bytes_received)
+        listens = has_listeners(self._crawler.signals, signals.bytes_received)
         exchange = Exchange(
             loop.create_future(),
             request.method,

@@ -1,0 +1,81 @@
+"""Scrapy's chain of downloader middlewares, in which only what has to be waited for is awaited.
+
+Scrapy makes an awaitable of every answer, looks whether it is one, and composes the method's name for a warning that
+is hardly ever given. Of a page's dozen and more answers nearly all are there at once: None, or the response. The
+order, what may be answered and what becomes of errors are Scrapy's, and so is the book of methods; exceptions go its
+own way.
+
+``tests/crawl/test_engine_hooks.py`` is the canary for what is used of it beyond its documented interface.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy.exceptions import _InvalidOutput
+from scrapy.http import Request, Response
+from scrapy.utils.defer import _process_pending_io, ensure_awaitable
+from scrapy.utils.python import global_object_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
+
+    Download = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+async def carry(
+    chain: DownloaderMiddlewareManager, download: Download, request: Request
+) -> Response | Request:
+    """``chain.download_async``: to the network and back, unless a middleware answers for it."""
+    try:
+        result = await _answer(chain, request)
+        if result is None:
+            result = await download(request)
+    except Exception as error:
+        await _process_pending_io()
+        result = await chain._process_exception(error, request)
+    return result if isinstance(result, Request) else await _taken_back(chain, request, result)
+
+
+async def _answer(chain: DownloaderMiddlewareManager, request: Request) -> Response | Request | None:
+    """What a middleware gives in place of the network's answer; None where none does."""
+    for method in chain.methods["process_request"]:
+        assert method is not None
+        given = _call(chain, method, request=request)
+        if given is None:
+            continue
+        given = await ensure_awaitable(given, _warn=global_object_name(method))
+        if isinstance(given, (Response, Request)):
+            return given
+        if given is not None:
+            answer = type(given).__name__
+            raise _InvalidOutput(
+                f"Middleware {method.__qualname__} must return None, Response or Request, got {answer}"
+            )
+    return None
+
+
+async def _taken_back(
+    chain: DownloaderMiddlewareManager, request: Request, response: Response
+) -> Response | Request:
+    """A response on its way back to the engine; a Request where a middleware makes one of it."""
+    for method in chain.methods["process_response"]:
+        assert method is not None
+        given = _call(chain, method, request=request, response=response)
+        if not isinstance(given, Response):
+            given = await ensure_awaitable(given, _warn=global_object_name(method))
+            if isinstance(given, Request):
+                return given
+            if not isinstance(given, Response):
+                raise _InvalidOutput(
+                    f"Middleware {method.__qualname__} must return Response or Request, got {type(given)}"
+                )
+        response = given
+    return response
+
+
+def _call(chain: DownloaderMiddlewareManager, method: Callable[..., Any], **facts: Any) -> Any:
+    # Few chains have a method that asks for the spider, and to look a bound method up costs as much as to call it.
+    return chain._handle_mw_method(method, **facts) if chain._mw_methods_requiring_spider else method(**facts)
