@@ -52,10 +52,21 @@ def test_another_version_of_the_schema(make_sqlite: MakeSqlite) -> None:
     assert "another JOBDIR" in sentence
 
 
+def clustered(path: Path) -> None:
+    """Give the database a queue whose rows lie in the index of its primary key."""
+    with closing(sqlite3.connect(path)) as connection:
+        [layout] = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'queue'").fetchone()
+        connection.executescript(
+            f"ALTER TABLE queue RENAME TO rows;\n{layout} WITHOUT ROWID;\n"
+            "INSERT INTO queue SELECT * FROM rows;\nDROP TABLE rows;"
+        )
+
+
 def test_a_crawl_of_the_version_before_is_gone_on_with(make_sqlite: MakeSqlite) -> None:
     backend = make_sqlite()
     path = stopped(backend)
     statement(path, "ALTER TABLE queue DROP COLUMN traits")
+    clustered(path)
     statement(path, "UPDATE meta SET value = '2' WHERE name = 'schema_version'")
     for expected in (300, 301):
         backend.backend = backend._made()

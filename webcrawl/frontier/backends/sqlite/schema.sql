@@ -43,6 +43,9 @@ CREATE TABLE seen_journal (
 );
 
 -- A queue per key, in the order in which it is fetched. A leased URL keeps its row until it is settled.
+-- Rows lie in the order in which they came, and only the slim index of the primary key is in the order of the queues:
+-- a commit appends its rows to a few database pages, instead of changing one page of rows for each key that it touches.
+-- (Databases made before that was so have their rows in the index itself. All statements are the same.)
 CREATE TABLE queue (
     host_id     INTEGER NOT NULL,
     rank        INTEGER NOT NULL,               -- minus the level
@@ -59,7 +62,7 @@ CREATE TABLE queue (
     listed      TEXT,                           -- what its sitemap says of it, as JSON
     traits      TEXT,                           -- what is known of the link to it, for those who score it
     PRIMARY KEY (host_id, rank, position)
-) WITHOUT ROWID;
+);
 
 CREATE TABLE robots (
     origin              TEXT PRIMARY KEY,
