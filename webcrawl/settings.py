@@ -143,7 +143,7 @@ DOWNLOAD_HANDLERS = {
 }
 DOWNLOAD_TIMEOUT = 60  # seconds for a whole request; what came until then is kept
 DOWNLOAD_CONNECT_TIMEOUT = 30  # seconds of it for name, connection and TLS
-DOWNLOAD_IDLE_CONNECTIONS = 512
+DOWNLOAD_IDLE_CONNECTIONS = 1024  # kept for a next request; at most half of the files that may be open
 DOWNLOAD_MAXSIZE = 1024 * 1024  # bytes; a longer body is cut and marked
 DOWNLOAD_WARNSIZE = 0
 DOWNLOAD_ANNOUNCED_MAXSIZE = 32 * 1024 * 1024  # bytes; what is announced longer is not read at all

@@ -31,7 +31,10 @@ class FetchingSettings:
         real(0.1, DAY), 30.0, "seconds", "longest time until a request can be sent: name, connection, TLS"
     )
     download_idle_connections: int = setting(
-        whole(0, 1_000_000), 512, "connections", "most kept open for a next request"
+        whole(0, 1_000_000),
+        1024,
+        "connections",
+        "most kept open for a next request, and no more than half of the files that a process may have open",
     )
     download_maxsize: int = setting(whole(1024, 1 << 40), MIB, "bytes", "where a body is cut")
     download_announced_maxsize: int = setting(

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import resource
 import socket
 from contextvars import ContextVar
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
@@ -44,8 +46,8 @@ if TYPE_CHECKING:
 
 KEEP_ALIVE_SECONDS = 30.0
 """How long a connection may lie idle before it is closed."""
-IDLE_CONNECTIONS = 512
-"""Default of ``DOWNLOAD_IDLE_CONNECTIONS``: kept at most, half of the usual limit of open files."""
+IDLE_CONNECTIONS = 1024
+"""Default of ``DOWNLOAD_IDLE_CONNECTIONS``: kept at most, if that is less than half of the limit of open files."""
 CONNECT_TIMEOUT_SECONDS = 30.0
 """Default of ``DOWNLOAD_CONNECT_TIMEOUT``: for name, connection and TLS together."""
 
@@ -92,7 +94,9 @@ class Network:
     def __init__(self, settings: BaseSettings, rule: PrivateAddressRule) -> None:
         self._rule = rule
         self._idle: set[PageProtocol] = set()
-        self._max_idle = settings.getint("DOWNLOAD_IDLE_CONNECTIONS", IDLE_CONNECTIONS)
+        self._max_idle = min(
+            settings.getint("DOWNLOAD_IDLE_CONNECTIONS", IDLE_CONNECTIONS), _half_of_open_files()
+        )
         self._connect_timeout = settings.getfloat("DOWNLOAD_CONNECT_TIMEOUT", CONNECT_TIMEOUT_SECONDS)
         self._loop = asyncio.get_running_loop()
         self._tls = _tls_context(settings)
@@ -243,6 +247,12 @@ def _tls_context(settings: BaseSettings) -> ssl.SSLContext:
     context.set_alpn_protocols(["http/1.1"])
     context.options |= _LEGACY_SERVER_CONNECT
     return context
+
+
+def _half_of_open_files() -> float:
+    """How many connections may lie idle for the crawl to have files and sockets enough for all else."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return inf if most == resource.RLIM_INFINITY else most // 2
 
 
 def _bind_address(value: object) -> tuple[str, int] | None:

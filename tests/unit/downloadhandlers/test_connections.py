@@ -131,6 +131,17 @@ def test_no_more_idle_connections_are_kept_than_allowed() -> None:
     run(test())
 
 
+def test_idle_connections_leave_half_of_the_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _: (7, 7))
+
+    async def test() -> None:
+        async with serving(answering(OK)) as site, Client() as client:
+            await _bodies(client, *[site.url(host=f"name{number}.localhost") for number in range(5)])
+            assert network_of(client.crawler).idle_connections == 3
+
+    run(test())
+
+
 def test_a_sent_connection_header_is_obeyed_by_both_sides() -> None:
     async def behave(peer: Peer) -> None:
         head = await peer.request()
