@@ -23,7 +23,7 @@ INDEXED = frozenset({"response", "revisit", "resource"})
 NOT_MODIFIED = 304
 
 _STATUS = re.compile(rb"HTTP/[0-9.]+[ \t]+(\d{3})")
-_MIME = re.compile(rb"^content-type:[ \t]*([^\s;,]+)", re.IGNORECASE | re.MULTILINE)
+_MIME = re.compile(rb"\n(?i:content-type):[ \t]*([^\s;,]+)")
 _NOT_IN_A_KEY = re.compile(r"[^!-~]")
 _NOT_DIGITS = re.compile(r"\D")
 _quoted = encode_basestring_ascii
@@ -56,6 +56,9 @@ def line_of(
 
 def timestamp(warc_date: str) -> str:
     """A WARC-Date as 14 digits."""
+    usual = warc_date[:19].replace("-", "").replace("T", "").replace(":", "")
+    if len(usual) == 14 and usual.isdecimal():
+        return usual
     return _NOT_DIGITS.sub("", warc_date)[:14].ljust(14, "0")
 
 
@@ -64,5 +67,5 @@ def _mime(kind: str, fields: Mapping[str, str], message_head: bytes) -> str:
         return "warc/revisit"
     if kind == "resource":
         return fields.get("content-type", "unk").partition(";")[0].strip()
-    found = _MIME.search(message_head)
+    found = _MIME.search(b"\n" + message_head)
     return found[1].decode("latin-1") if found else "unk"

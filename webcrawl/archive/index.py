@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from webcrawl.archive.cdxj import line_of
 from webcrawl.archive.errors import translated
 from webcrawl.archive.part import Part
-from webcrawl.archive.reading import Damaged, Record, parse_head, records
+from webcrawl.archive.reading import Damaged, Record, records
 from webcrawl.archive.sortedlines import Sorter, merged
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from webcrawl.archive.capture import Entry
     from webcrawl.archive.disk import Disk
+    from webcrawl.archive.records import Answer
     from webcrawl.archive.warc import Place
 
 INDEX_FOLDER = "index"
@@ -40,7 +41,6 @@ SECONDS_MAX = 10.0
 
 _WARC, _OPEN, _PART = ".warc.gz", ".open", ".part"
 _RUN = re.compile(r"(.+)\.open-\d+\.cdxj")
-_HEAD_END = b"\r\n\r\n"
 _FLUSH_LINES = 4096
 
 
@@ -74,14 +74,12 @@ class Index(Part):
                     self._disk.remove(path)
         return done
 
-    def add(self, record: bytes, place: Place) -> None:
-        """Take down an answer of the open group: the record, not compressed, and where it lies."""
-        end = record.find(_HEAD_END) + len(_HEAD_END)
-        message_end = record.find(_HEAD_END, end) + len(_HEAD_END)
-        _, fields, _ = parse_head(record[:end])
-        line = line_of(fields, record[end:message_end], place.filename + _OPEN, place.offset, place.length)
+    def add(self, answer: Answer, place: Place) -> None:
+        """Take down an answer of the open group, and where its record lies."""
+        name = place.filename
+        line = line_of(answer.fields, answer.message_head, name + _OPEN, place.offset, place.length)
         if line is not None:
-            self._pending.append((place.filename, line))
+            self._pending.append((name, line))
 
     def write(self, entries: Sequence[Entry]) -> None:
         """The WARC files say what is added."""

@@ -9,7 +9,7 @@ import os
 import re
 from datetime import UTC, datetime
 from hashlib import sha1
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +31,30 @@ _PLACES = range(150, -1, -10)
 _VARIANTS = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
 
 
+class Answer(NamedTuple):
+    """The record of an answer, and what an index has to know of it."""
+
+    record: bytes
+    fields: dict[str, str]
+    """Those by which it is found, their names in lower case."""
+    message_head: bytes
+    """As ``reading.Record`` has it."""
+
+
+class Exchange(NamedTuple):
+    """What is written about one exchange."""
+
+    answer: Answer
+    """A response record, or the revisit or resource record in its place."""
+    others: list[bytes]
+    """The request record and the metadata record, as far as there is one."""
+
+    @property
+    def records(self) -> list[bytes]:
+        """All of them, in the order in which they are written."""
+        return [self.answer.record, *self.others]
+
+
 def warcinfo_record(filename: str, at: float, info: Mapping[str, str]) -> bytes:
     """The first record of a file: who wrote it, with what and under which policy (section 6.2)."""
     fields = (
@@ -41,37 +65,38 @@ def warcinfo_record(filename: str, at: float, info: Mapping[str, str]) -> bytes:
     return _plain_record(fields, "application/warc-fields", _as_fields(facts))
 
 
-def capture_records(
+def exchange(
     capture: Capture, revisit: Revisit | None = None, facts: Mapping[str, object] | None = None
-) -> list[bytes]:
-    """What is written about one exchange, the answer first: a response record (or the revisit record in its place),
-    the request record, and a metadata record with ``facts``.
+) -> Exchange:
+    """The records of an exchange: ``revisit`` says where its payload is already, ``facts`` are the metadata.
 
     The capture must have a response, over HTTP or (``resource_type``) of another protocol, which makes a resource
     record; without a request head there is no request record, without facts no metadata. The records name the answer,
     and all carry the time the request was sent.
     """
     answer_id, request_id = new_record_id(), new_record_id()
-    about = f"WARC-Date: {warc_date(capture.started_at)}\r\nWARC-Target-URI: {uri(capture.url)}\r\n"
+    date, target = warc_date(capture.started_at), uri(capture.url)
+    about = f"WARC-Date: {date}\r\nWARC-Target-URI: {target}\r\n"
     shared = about
     if capture.ip is not None:
         # A zone index is no part of an address.
         shared += f"WARC-IP-Address: {capture.ip.partition('%')[0]}\r\n"
     identity = f"WARC-Record-ID: {answer_id}\r\n{shared}"
     concurrent = f"WARC-Concurrent-To: {answer_id}\r\n"
-    made = []
+    others = []
     if capture.resource_type is not None:
-        made.append(_resource(capture, identity))
+        answer = _resource(capture, identity)
     elif not capture.request_head:
-        made.append(_answer(capture, identity, revisit))
+        answer = _answer(capture, identity, revisit)
     else:
-        made.append(_answer(capture, f"{identity}WARC-Concurrent-To: {request_id}\r\n", revisit))
+        answer = _answer(capture, f"{identity}WARC-Concurrent-To: {request_id}\r\n", revisit)
         fields = f"WARC-Type: request\r\nWARC-Record-ID: {request_id}\r\n{shared}{concurrent}"
-        made.append(_http_record(fields, "request", capture.request_head, capture.request_body))
+        others.append(_request(capture, fields))
     if facts:
         fields = f"WARC-Type: metadata\r\nWARC-Record-ID: {new_record_id()}\r\n{about}{concurrent}"
-        made.append(_plain_record(fields, "application/warc-fields", _as_fields(facts)))
-    return made
+        others.append(_plain_record(fields, "application/warc-fields", _as_fields(facts)))
+    answer.fields.update({"warc-date": date, "warc-target-uri": target})
+    return Exchange(answer, others)
 
 
 def archived_head(head: bytes) -> bytes:
@@ -121,19 +146,29 @@ def new_record_id() -> str:
     )
 
 
-def _answer(capture: Capture, identity: str, revisit: Revisit | None) -> bytes:
-    head = archived_head(capture.response_head)
+def _answer(capture: Capture, identity: str, revisit: Revisit | None) -> Answer:
+    head, payload = archived_head(capture.response_head), capture.payload
     if revisit is not None:
-        return _revisit(capture, identity, head, revisit)
+        return _revisit(payload, identity, head, revisit)
     fields = f"WARC-Type: response\r\n{identity}"
+    found = {"warc-type": "response"}
     if capture.truncated is not None:
         fields += f"WARC-Truncated: {capture.truncated}\r\n"
-    return _http_record(fields, "response", head, capture.payload)
+    if _is_plain(head):
+        found["warc-payload-digest"] = of_payload = digest(payload) if payload else NO_PAYLOAD
+        fields += f"WARC-Payload-Digest: {of_payload}\r\n"
+        return Answer(_http_record(fields, "response", head, payload), found, head)
+    return Answer(_http_record(fields, "response", head, payload), found, _message_head(head + payload))
+
+
+def _request(capture: Capture, fields: str) -> bytes:
+    head, payload = capture.request_head, capture.request_body
+    if _is_plain(head):
+        fields += f"WARC-Payload-Digest: {digest(payload) if payload else NO_PAYLOAD}\r\n"
+    return _http_record(fields, "request", head, payload)
 
 
 def _http_record(fields: str, message: str, head: bytes, payload: bytes) -> bytes:
-    if _is_plain(head):
-        fields += f"WARC-Payload-Digest: {digest(payload) if payload else NO_PAYLOAD}\r\n"
     warc_head = (
         f"WARC/1.1\r\n{fields}WARC-Block-Digest: {digest(head, payload)}\r\n"
         f"Content-Type: application/http;msgtype={message}\r\n"
@@ -142,14 +177,23 @@ def _http_record(fields: str, message: str, head: bytes, payload: bytes) -> byte
     return b"".join((warc_head.encode(), head, payload, RECORD_END))
 
 
-def _resource(capture: Capture, identity: str) -> bytes:
+def _message_head(message: bytes) -> bytes:
+    """What readers of records take for the head: as far as the first empty line, ended by CR LF."""
+    end = message.find(RECORD_END)
+    return b"" if end < 0 else message[: end + len(RECORD_END)]
+
+
+def _resource(capture: Capture, identity: str) -> Answer:
     """What came by another protocol than HTTP, as it came (section 6.5)."""
+    of_payload = digest(capture.payload)
+    said = _LINE_BREAKS.sub(" ", capture.resource_type or "").encode(errors="replace").decode()
+    content_type = said.strip() or "application/octet-stream"
     fields = f"WARC-Type: resource\r\n{identity}"
     if capture.truncated is not None:
         fields += f"WARC-Truncated: {capture.truncated}\r\n"
-    fields += f"WARC-Payload-Digest: {digest(capture.payload)}\r\n"
-    content_type = _LINE_BREAKS.sub(" ", capture.resource_type or "").strip() or "application/octet-stream"
-    return _plain_record(fields, content_type, capture.payload)
+    fields += f"WARC-Payload-Digest: {of_payload}\r\n"
+    found = {"warc-type": "resource", "warc-payload-digest": of_payload, "content-type": content_type}
+    return Answer(_plain_record(fields, content_type, capture.payload), found, b"")
 
 
 def _plain_record(fields: str, content_type: str, block: bytes) -> bytes:
@@ -169,8 +213,9 @@ def _as_fields(facts: Mapping[str, object]) -> bytes:
     return text.encode(errors="replace")
 
 
-def _revisit(capture: Capture, identity: str, head: bytes, revisit: Revisit) -> bytes:
+def _revisit(payload: bytes, identity: str, head: bytes, revisit: Revisit) -> Answer:
     """The head alone; for an identical payload its digest too, so that it is found where it was stored."""
+    found = {"warc-type": "revisit"}
     fields = (
         f"WARC/1.1\r\nWARC-Type: revisit\r\n{identity}WARC-Profile: {PROFILES}{revisit.profile}\r\n"
         f"WARC-Refers-To-Target-URI: {uri(revisit.target_uri)}\r\n"
@@ -179,12 +224,13 @@ def _revisit(capture: Capture, identity: str, head: bytes, revisit: Revisit) -> 
     if revisit.record_id is not None:
         fields += f"WARC-Refers-To: {revisit.record_id}\r\n"
     if revisit.profile == "identical-payload-digest":
-        fields += f"WARC-Truncated: length\r\nWARC-Payload-Digest: {digest(capture.payload)}\r\n"
+        found["warc-payload-digest"] = of_payload = digest(payload)
+        fields += f"WARC-Truncated: length\r\nWARC-Payload-Digest: {of_payload}\r\n"
     fields += (
         f"WARC-Block-Digest: {digest(head)}\r\n"
         f"Content-Type: application/http;msgtype=response\r\nContent-Length: {len(head)}\r\n\r\n"
     )
-    return b"".join((fields.encode(), head, RECORD_END))
+    return Answer(b"".join((fields.encode(), head, RECORD_END)), found, _message_head(head))
 
 
 def _is_plain(head: bytes) -> bool:

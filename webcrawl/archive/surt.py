@@ -58,17 +58,26 @@ def _host(host: str) -> str:
 
 
 def _path(path: str) -> str:
+    found = _rewritten(path)
+    if "//" in found or "/." in found or not found.startswith("/"):
+        found = _resolved(found)
+    found = found.lower()
+    if "(" in found:
+        for pattern in _PATH_SESSIONS:
+            if match := pattern.fullmatch(found):
+                found = match[1] + match[2]
+    return found[:-1] if found.endswith("/") and found != "/" else found
+
+
+def _resolved(path: str) -> str:
+    """Without dot segments and empty ones."""
     segments: list[str] = []
-    for segment in _rewritten(path).split("/")[1:]:
+    for segment in path.split("/")[1:]:
         if segment == ".." and segments:
             segments.pop()
         elif segment != ".":
             segments.append(segment)
-    found = "/" + "/".join([segment for segment in segments[:-1] if segment] + segments[-1:]).lower()
-    for pattern in _PATH_SESSIONS:
-        if match := pattern.fullmatch(found):
-            found = match[1] + match[2]
-    return found[:-1] if found.endswith("/") and found != "/" else found
+    return "/" + "/".join([segment for segment in segments[:-1] if segment] + segments[-1:])
 
 
 def _query(query: str) -> str:

@@ -13,7 +13,7 @@ from webcrawl.archive.disk import AppendFile, Disk, OneFile
 from webcrawl.archive.errors import translated
 from webcrawl.archive.metadata import facts_of
 from webcrawl.archive.part import Part
-from webcrawl.archive.records import capture_records, warcinfo_record
+from webcrawl.archive.records import exchange, warcinfo_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -106,13 +106,13 @@ class WarcWriter(OneFile, Part):
             return None
         file = self._ready_file()
         place_at = file.size
-        records = capture_records(capture, revisit, facts)
-        members = [isal_zlib.compress(record, self._level, GZIP_MEMBER) for record in records]
+        written = exchange(capture, revisit, facts)
+        members = [isal_zlib.compress(record, self._level, GZIP_MEMBER) for record in written.records]
         for member in members:
             file.write(member)
         place = Place(file.path.name.removesuffix(OPEN), place_at, len(members[0]))
         if self._index is not None and capture.method == "GET":
-            self._index.add(records[0], place)
+            self._index.add(written.answer, place)
         return place
 
     def roll_if_full(self) -> None:

@@ -180,6 +180,23 @@ def test_what_is_made_again_is_what_was_written(tmp_path: Path) -> None:
     assert sorted(kinds) == ["application/zip", *["text/html"] * (GROUP + 1), "warc/revisit"]
 
 
+def test_answers_with_odd_heads_are_found_by_what_a_reader_takes_for_the_head(tmp_path: Path) -> None:
+    heads = [
+        b"HTTP/1.1 200 OK\nContent-Type: text/html\n\n",
+        b"HTTP/1.1 200 OK\r\n \r\nContent-Type: a/b\r\n\r\n",
+    ]
+    bodies = [b"", b"<p>hello</p>", b"HTTP/1.1 304 \r\n\r\nContent-Type: c/d"]
+    answers = [capture(response_head=head, payload=body) for head in heads for body in bodies]
+    answers += [capture(response_head=b"", resource_type="text/plain", payload=body) for body in bodies]
+    made = target(tmp_path)
+    made.append([Entry(record(), each) for each in answers])
+    made.close()
+    [warc], [index] = (list((tmp_path / name).iterdir()) for name in ("warc", INDEX_FOLDER))
+    written = index.read_bytes()
+    assert build(warc, index, Disk()) == len(answers)
+    assert index.read_bytes() == written
+
+
 def of_every_kind() -> list[Entry]:
     """A revisit, a 304, another method, another protocol, a page without its request."""
     same = Revisit("identical-payload-digest", "http://example.test/0", NOW)

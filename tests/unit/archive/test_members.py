@@ -7,9 +7,9 @@ import pytest
 
 from tests.unit.archive.samples import INFO, NOW, capture, noise
 from webcrawl.archive.members import Member, next_whole_member, whole_members
-from webcrawl.archive.records import capture_records, warcinfo_record
+from webcrawl.archive.records import exchange, warcinfo_record
 
-RECORDS = [warcinfo_record("a.warc.gz", NOW, INFO), *capture_records(capture(payload=noise(5000)))]
+RECORDS = [warcinfo_record("a.warc.gz", NOW, INFO), *exchange(capture(payload=noise(5000))).records]
 MEMBERS = [gzip.compress(record) for record in RECORDS]
 
 
@@ -26,7 +26,7 @@ def test_every_member_is_found_whatever_the_chunks(chunk_bytes: int) -> None:
 
 
 def test_a_record_that_unpacks_to_far_more_than_a_step_is_found() -> None:
-    records = capture_records(capture(payload=b"\0" * 9_000_000))
+    records = exchange(capture(payload=b"\0" * 9_000_000)).records
     members = [gzip.compress(record, 1) for record in records]
     assert [member.end for member in whole_members(io.BytesIO(b"".join(members)))] == ends(*members)
     assert [member.end for member in whole_members(io.BytesIO(members[0]))] == ends(members[0])

@@ -48,10 +48,10 @@ def test_a_payload_digest_is_written_where_readers_agree_on_the_payload_and_only
     case: dict[str, Any],
 ) -> None:
     head = case["head"].encode("latin-1")
-    response = strict(records.capture_records(capture(response_head=head, payload=PAYLOAD))[0])
+    response = strict(records.exchange(capture(response_head=head, payload=PAYLOAD)).answer.record)
     assert ("WARC-Payload-Digest" in response.fields) == case["payload_digest"]
     payload, digests_right = warcio_payload(
-        records.capture_records(capture(response_head=head, payload=PAYLOAD))[0]
+        records.exchange(capture(response_head=head, payload=PAYLOAD)).answer.record
     )
     assert digests_right
     if case["payload_digest"]:
@@ -61,7 +61,7 @@ def test_a_payload_digest_is_written_where_readers_agree_on_the_payload_and_only
 @pytest.mark.parametrize("length", [5, len(PAYLOAD), 99])
 def test_pythons_http_client_finds_the_payload_whatever_length_the_server_announced(length: int) -> None:
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: %d\r\n\r\n" % length
-    block = strict(records.capture_records(capture(response_head=head, payload=PAYLOAD))[0]).block
+    block = strict(records.exchange(capture(response_head=head, payload=PAYLOAD)).answer.record).block
     answer = HTTPResponse(Socket(block))  # type: ignore[arg-type]
     answer.begin()
     try:
@@ -72,7 +72,7 @@ def test_pythons_http_client_finds_the_payload_whatever_length_the_server_announ
 
 
 def test_response_and_request_name_each_other_and_carry_the_same_facts() -> None:
-    response, request = map(strict, records.capture_records(capture()))
+    response, request = map(strict, records.exchange(capture()).records)
     assert response.fields["WARC-Concurrent-To"] == request.fields["WARC-Record-ID"]
     assert request.fields["WARC-Concurrent-To"] == response.fields["WARC-Record-ID"]
     for found in (response, request):
@@ -82,19 +82,19 @@ def test_response_and_request_name_each_other_and_carry_the_same_facts() -> None
 
 
 def test_the_body_of_a_request_is_kept() -> None:
-    request = strict(records.capture_records(capture(method="POST", request_body=b"a=1&b=2"))[1])
+    request = strict(records.exchange(capture(method="POST", request_body=b"a=1&b=2")).records[1])
     assert request.payload == b"a=1&b=2"
     assert request.fields["WARC-Payload-Digest"] == strictwarc.labelled(b"a=1&b=2")
 
 
 def test_without_a_request_head_the_response_stands_alone() -> None:
-    (response,) = map(strict, records.capture_records(capture(request_head=b"")))
+    (response,) = map(strict, records.exchange(capture(request_head=b"")).records)
     assert "WARC-Concurrent-To" not in response.fields
 
 
 @pytest.mark.parametrize("reason", ["length", "time", "disconnect", "unspecified"])
 def test_a_truncated_response_says_why(reason: Any) -> None:
-    response, request = map(strict, records.capture_records(capture(truncated=reason)))
+    response, request = map(strict, records.exchange(capture(truncated=reason)).records)
     assert response.fields["WARC-Truncated"] == reason
     assert "WARC-Truncated" not in request.fields
 
@@ -104,7 +104,7 @@ def test_a_truncated_response_says_why(reason: Any) -> None:
     [("2001:db8::1", "2001:db8::1"), ("fe80::1%eth0", "fe80::1"), (None, None)],
 )
 def test_an_address_is_written_as_the_standard_wants_it(ip: str | None, written: str | None) -> None:
-    response = strict(records.capture_records(capture(ip=ip))[0])
+    response = strict(records.exchange(capture(ip=ip)).answer.record)
     assert response.fields.get("WARC-IP-Address") == written
 
 
@@ -117,12 +117,12 @@ def test_an_address_is_written_as_the_standard_wants_it(ip: str | None, written:
     ],
 )
 def test_no_url_can_break_a_record_head(url: str, written: str) -> None:
-    assert strict(records.capture_records(capture(url=url))[0]).url == written
+    assert strict(records.exchange(capture(url=url)).answer.record).url == written
 
 
 @given(head=st.binary(min_size=1, max_size=60), payload=st.binary(max_size=60))
 def test_no_head_or_payload_makes_a_record_that_readers_reject(head: bytes, payload: bytes) -> None:
-    for record in records.capture_records(capture(response_head=b"HTTP/1.1 " + head, payload=payload)):
+    for record in records.exchange(capture(response_head=b"HTTP/1.1 " + head, payload=payload)).records:
         strict(record)
         assert warcio_payload(record)[1]
 
@@ -143,7 +143,7 @@ def test_a_warcinfo_tells_the_format_and_what_it_was_given_on_one_line_each() ->
 
 def test_a_revisit_of_the_same_bytes_keeps_the_head_and_points_to_the_first_capture() -> None:
     earlier = Revisit("identical-payload-digest", "http://example.test/old", NOW - 10, "<urn:uuid:x>")
-    revisit, request = map(strict, records.capture_records(capture(), earlier))
+    revisit, request = map(strict, records.exchange(capture(), earlier).records)
     assert revisit.type == "revisit"
     assert revisit.block == capture().response_head
     assert (
@@ -160,7 +160,7 @@ def test_a_revisit_of_the_same_bytes_keeps_the_head_and_points_to_the_first_capt
 def test_a_revisit_after_not_modified_has_no_payload_to_tell_of() -> None:
     head = b'HTTP/1.1 304 Not Modified\r\nETag: "x"\r\n\r\n'
     earlier = Revisit("server-not-modified", "http://example.test/page", NOW - 10)
-    revisit = strict(records.capture_records(capture(response_head=head, payload=b""), earlier)[0])
+    revisit = strict(records.exchange(capture(response_head=head, payload=b""), earlier).answer.record)
     assert revisit.block == head
     assert revisit.fields["WARC-Profile"].endswith("/server-not-modified")
     assert not revisit.fields.keys() & {"WARC-Payload-Digest", "WARC-Truncated", "WARC-Refers-To"}
