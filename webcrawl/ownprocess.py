@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+KEEPS_FREED = {"MALLOC_TRIM_THRESHOLD_": str(32 << 20), "MALLOC_MMAP_THRESHOLD_": str(16 << 20)}
+"""For ``environment``, where pages are parsed: else glibc gives back to the system what the tree of a page took as
+soon as it is free, and gets it again for the next one (53 page faults a page, a third of Lexbor's time)."""
+
 
 def command(module: str) -> list[str]:
     """The words that run ``module`` with this Python."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
@@ -19,8 +20,10 @@ from webcrawl.processing.pool import Pool, PoolOptions, ProcessingBroken
 from webcrawl.processing.text_digest import PATH, TextDigests
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scrapy.crawler import Crawler
-    from scrapy.http import Request, Response
+    from scrapy.http import Headers, Request, Response
 
     from webcrawl.archive.capture import Entry
     from webcrawl.configuration import Configuration
@@ -155,17 +158,32 @@ def tell(page: Page, entry: Entry, keeps_fields: bool) -> None:
         entry.fields = {"title": page.title, **page.fields} if page.title else page.fields
 
 
+class _HeaderFields(Mapping[str, str]):
+    """The headers of a response as modules get them, made when they are asked for: few are."""
+
+    def __init__(self, headers: Headers) -> None:
+        self._headers = headers
+
+    def __getitem__(self, name: str) -> str:
+        values = self._headers.getlist(name)
+        if not values:
+            raise KeyError(name)
+        return b", ".join(values).decode("latin-1")
+
+    def __iter__(self) -> Iterator[str]:
+        return (name.decode("latin-1").lower() for name in self._headers)
+
+    def __len__(self) -> int:
+        return len(self._headers)
+
+
 def _content(page: Page, response: Response) -> Content:
-    headers = {
-        name.decode("latin-1").lower(): b", ".join(values).decode("latin-1")
-        for name, values in response.headers.items()
-    }
     return Content(
         page.url,
         page.status,
         page.mime or "",
         page.encoding,
-        headers,
+        _HeaderFields(response.headers),
         response.body,
         page.truncated,
         page.document,

@@ -28,6 +28,12 @@ MODIFIED = ("article:modified_time", "og:updated_time", "datemodified", "dcterms
 """Names of meta elements that tell when; the first that can be read counts."""
 
 _OPEN_GRAPH = ("type", "title", "description", "url", "image", "site_name", "locale")
+_DESCRIPTION = ("description", "dc.description")
+_AUTHOR = ("author", "article:author", "dc.creator")
+_NAMES = frozenset(
+    [*_DESCRIPTION, *_AUTHOR, "keywords", *PUBLISHED, *MODIFIED, *(f"og:{name}" for name in _OPEN_GRAPH)]
+)
+"""Of meta elements that are looked at here: most pages have at least some others."""
 
 
 class Head:
@@ -56,7 +62,7 @@ class Head:
             document.language or metas.get("content-language") or content.headers.get("content-language")
         )
         found: dict[str, Any] = {"language_declared": language}
-        if metas:
+        if not _NAMES.isdisjoint(metas):
             found |= _of_metas(metas, document)
         if "modified_at" not in found and (changed := content.headers.get("last-modified")):
             found["modified_at"] = epoch_seconds(changed)
@@ -69,8 +75,8 @@ class Head:
 
 def _of_metas(metas: Mapping[str, str], document: Document) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "description": metas.get("description") or metas.get("dc.description"),
-        "author": metas.get("author") or metas.get("article:author") or metas.get("dc.creator"),
+        "description": _first(metas, _DESCRIPTION),
+        "author": _first(metas, _AUTHOR),
     }
     if told := metas.get("keywords"):
         found["keywords"] = [word for word in told.split(",") if not word.isspace()]
@@ -82,6 +88,10 @@ def _of_metas(metas: Mapping[str, str], document: Document) -> dict[str, Any]:
         if (at := first_moment(metas[each] for each in sources if each in metas)) is not None:
             found[name] = at
     return found
+
+
+def _first(metas: Mapping[str, str], names: Iterable[str]) -> str | None:
+    return next((said for name in names if (said := metas.get(name))), None)
 
 
 def first_moment(texts: Iterable[str]) -> float | None:

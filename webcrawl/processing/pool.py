@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from webcrawl.ownprocess import command, environment
+from webcrawl.ownprocess import KEEPS_FREED, command, environment
 from webcrawl.processing.content import Row
 from webcrawl.processing.run import Answer
 from webcrawl.processing.worker import LENGTH, MEMORY, frame
@@ -196,7 +196,7 @@ def _popen(connected: socket.socket) -> subprocess.Popen[bytes]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         # Each would start a thread per CPU, with memory for each, to multiply small matrices.
-        env=environment({"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}),
+        env=environment({"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **KEEPS_FREED}),
         # A key that interrupts the crawl must not interrupt the pages it still has to finish.
         process_group=0,
     )

@@ -15,7 +15,7 @@ from webcrawl.documents.html import Document
 from webcrawl.documents.links import FOLLOWED
 from webcrawl.documents.offload import Extractor
 from webcrawl.documents.reading.frames import Frames, Question, document_of, frame
-from webcrawl.ownprocess import command, environment
+from webcrawl.ownprocess import KEEPS_FREED, command, environment
 
 IN_PLACE_FIRST = 200
 """Pages that are read in place before a process is started: a small crawl needs none."""
@@ -223,7 +223,7 @@ def _popen(module: str, connected: socket.socket) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         command(module),
         stdin=connected.fileno(),
-        env=environment(),
+        env=environment(KEEPS_FREED),
         # A key that interrupts the crawl must not interrupt the pages that it still has to read.
         process_group=0,
     )
