@@ -17,7 +17,6 @@ import struct
 import sys
 import zlib
 from array import array
-from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
@@ -81,8 +80,9 @@ def target_bytes(mark: int) -> bytes:
 
 def block(start: int, end: int, lines: Sequence[Written]) -> bytes:
     """The block of the member from ``start`` to ``end`` of the segment."""
-    distinct = set(chain.from_iterable([each.targets for each in lines]))
-    targets = array("I", array("Q", distinct).tobytes())[_LOWER_HALF::2]
+    distinct = set().union(*[each.targets for each in lines])
+    # By way of a list: an array that knows its length is made in half the time.
+    targets = array("I", array("Q", list(distinct)).tobytes())[_LOWER_HALF::2]
     said = b"".join(
         (
             _COUNTS.pack(len(lines), len(targets), start, end),
