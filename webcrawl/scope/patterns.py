@@ -20,6 +20,12 @@ _NOT_OF_LINES = re.compile(r"\\[AzZ]|\(\?[a-zA-Z]*-[a-zA-Z]*m")
 """Where ``(?m)`` does not make the ends of a line of what would be the ends of a text."""
 
 
+_BEGINS = re.compile(r"(?:\\([^\w\s])|\[([^\[\]\\^-]+)\])(?![?*{])")
+"""What an expression begins with of whose finds it is plain that they begin with one of a few characters."""
+_ATOM = re.compile(r"\\.|\[\]?(?:\\.|[^\]\\])*\]")
+_GROUP = re.compile(r"\([^()]*\)")
+
+
 class PatternsError(ValueError):
     """A file of expressions cannot be read or has wrong lines; the message names the file and each of them."""
 
@@ -48,6 +54,9 @@ class Patterns:
         """
         self._patterns = tuple(patterns)
         self._set = self._compiled("")
+        signs = [_signs(text) for _, text, _ in self._patterns]
+        # RE2 gives up Python's lock for each look, and other threads of a crawl are waiting for it.
+        self._signs = None if None in signs else frozenset("".join(filter(None, signs)))
         self._lines = (
             None
             if any(_NOT_OF_LINES.search(text) for _, text, _ in self._patterns)
@@ -61,6 +70,8 @@ class Patterns:
         """Whether it is plain that none of the expressions is found in any line of a text: one look at many URLs."""
         if self._lines is None:
             return False
+        if self._signs is not None and not any(map(lines.__contains__, self._signs)):
+            return True
         try:
             # What is found may go over the end of a line, so a find says nothing.
             return not self._lines.Match(lines)
@@ -114,6 +125,17 @@ def _problem(text: str) -> str | None:
         reason = error.args[0] if error.args else str(error)
         return printable(reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason))
     return None
+
+
+def _signs(text: str) -> str | None:
+    """Characters one of which is in all that an expression finds; None where that is not plain to see."""
+    begins = _BEGINS.match(text)
+    if begins is None:
+        return None
+    rest, groups = _ATOM.sub("", text), 1
+    while groups:
+        rest, groups = _GROUP.subn("", rest)
+    return None if "|" in rest else begins[1] or begins[2]
 
 
 def _options() -> re2.Options:
