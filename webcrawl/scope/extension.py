@@ -38,5 +38,5 @@ class ExtensionRule:
         urls = links.urls
         if "?" in links.lines:
             urls = [url.partition("?")[0] for url in urls]
-        # No expression finds them faster, and those of RE2 give up Python's lock, for which other threads are waiting.
+        # No expression is faster, and those of RE2 give up Python's lock, for which other threads are waiting.
         return self._refused.isdisjoint([url.rpartition(".")[2].lower() for url in urls])
