@@ -82,23 +82,20 @@ class Commits:
 
     def _admitted(self, discovered: Sequence[UrlEntry], ids: Mapping[str, int]) -> list[Row]:
         """What is to be queued of what was discovered."""
-        found = [(ids[entry.key], entry) for entry in discovered]
-        # Both tables are clustered by key: what lies together is looked up and written together.
-        found.sort(key=_HOST)
+        # Both tables have an order by key: what lies together is looked up and written together.
+        found = sorted(zip([ids[entry.key] for entry in discovered], discovered, strict=True), key=_HOST)
         # A hop of a robots.txt redirect is no URL of the crawl: it is never seen, whatever it points to.
-        new = self._seen.add(
-            [(host_id, entry.fingerprint) for host_id, entry in found if entry.kind != _ROBOTS]
-        )
-        rows: list[Row] = []
-        for row in found:
-            host_id, entry = row
-            mark = (host_id, entry.fingerprint)
-            if mark in new and entry.kind != _ROBOTS:
-                new.discard(mark)
-                entry.repeat = False
+        rows = [row for row in found if row[1].kind == _ROBOTS]
+        if rows:
+            found = [row for row in found if row[1].kind != _ROBOTS]
+            for _, hop in rows:
+                hop.repeat = True
+        added = self._seen.add([(host_id, entry.fingerprint) for host_id, entry in found])
+        for row, is_new in zip(found, added, strict=True):
+            if is_new:
+                row[1].repeat = False
                 rows.append(row)
-            elif entry.repeat or entry.kind == _ROBOTS:
-                entry.repeat = True
+            elif row[1].repeat:
                 rows.append(row)
         return rows
 

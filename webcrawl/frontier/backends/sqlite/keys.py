@@ -17,7 +17,7 @@ _IDS_REMEMBERED = 200_000
 _LEVEL = "coalesce((SELECT -rank FROM queue WHERE host_id = hosts.id ORDER BY rank LIMIT 1), 0)"
 _FIELDS = [field.name for field in fields(HostRecord)]
 _WAKE = (
-    "UPDATE hosts SET next_fetch_at = json_extract(record, '$.next_fetch_at') "
+    "UPDATE hosts SET next_fetch_at = coalesce(json_extract(record, '$.next_fetch_at'), 0.0) "
     "WHERE parked = 1 AND active = 0 AND json_extract(record, '$.blocked_until') > 0"
 )
 _GAIN = (
@@ -35,16 +35,19 @@ _STORE = (
     "record = new.record FROM new WHERE id = new.host"
 )
 _values = attrgetter(*_FIELDS)
-_encode = json.JSONEncoder(separators=(",", ":")).encode
+_DEFAULTS = list(zip(_FIELDS, _values(HostRecord("")), strict=True))
+_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 def dump(record: HostRecord) -> str:
-    return _encode(dict(zip(_FIELDS, _values(record), strict=True)))
+    """JSON of the fields that differ from their defaults: few do, and a commit writes almost a record a page."""
+    values = zip(_DEFAULTS, _values(record), strict=True)
+    return _encode({name: value for (name, default), value in values if value != default})
 
 
 def parse(text: str) -> HostRecord:
     known = json.loads(text)
-    return HostRecord(**{name: known[name] for name in _FIELDS if name in known})
+    return HostRecord(**{"key": ""} | {name: known[name] for name in _FIELDS if name in known})
 
 
 class Keys:

@@ -66,8 +66,6 @@ class Queues:
         plain: list[Value] = []
         other: list[Value] = []
         for host_id, entry in rows:
-            place = (host_id, -entry.level, entry.position)
-            values = (*place, entry.fingerprint, entry.url, entry.depth, entry.via)
             if (
                 entry.payload is None
                 and entry.listed is None
@@ -75,11 +73,14 @@ class Queues:
                 and entry.kind == _PAGE
                 and not (entry.redirects or entry.attempts or entry.repeat)
             ):
-                plain += values
+                values = plain
             else:
-                other += values
-                other += (str(entry.kind), entry.redirects, entry.attempts, int(entry.repeat))
-                other += (entry.payload, entry.listed, entry.traits)
+                values = other
+            values += (host_id, -entry.level, entry.position, entry.fingerprint)
+            values += (entry.url, entry.depth, entry.via)
+            if values is other:
+                values += (str(entry.kind), entry.redirects, entry.attempts, int(entry.repeat))
+                values += (entry.payload, entry.listed, entry.traits)
         self._push_plain.run(plain)
         self._push.run(other)
 

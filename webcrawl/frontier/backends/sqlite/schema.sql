@@ -6,7 +6,8 @@ CREATE TABLE meta (
     value TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- One row per politeness key. `record` is the HostRecord as JSON; what is searched by has columns of its own.
+-- One row per politeness key. `record` is the HostRecord as JSON, without the fields that have their defaults; what is
+-- searched by has columns of its own.
 CREATE TABLE hosts (
     id            INTEGER PRIMARY KEY,
     key           TEXT    NOT NULL UNIQUE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, compress
 from pathlib import Path
 from typing import Protocol
 
@@ -28,8 +28,8 @@ Ends = dict[Mark, tuple[State, str | None]]
 class SeenTest(Protocol):
     """Called on the store's thread, inside a transaction unless said otherwise."""
 
-    def add(self, marks: Sequence[Mark]) -> set[Mark]:
-        """Add URLs; returns those that were new."""
+    def add(self, marks: Sequence[Mark]) -> Sequence[bool]:
+        """Add URLs; says of each whether it was new. Where one comes several times only the first of it is."""
         ...
 
     def settle(self, ends: Ends) -> None: ...
@@ -69,13 +69,19 @@ class ExactSeen:
             "(?, ?, ?, ?)",
         )
 
-    def add(self, marks: Sequence[Mark]) -> set[Mark]:
-        # Dictionaries keep the order: links of one page lie close together in the table.
-        unique = list(dict.fromkeys(marks))
-        known = {unique[number] for number in self._known.numbers(list(chain.from_iterable(unique)))}
-        new = [mark for mark in unique if mark not in known] if known else unique
-        self._add.run(list(chain.from_iterable(new)))
-        return set(new)
+    def add(self, marks: Sequence[Mark]) -> Sequence[bool]:
+        values = list(chain.from_iterable(marks))
+        new = [True] * len(marks)
+        for number in self._known.numbers(values):
+            new[number] = False
+        # Fingerprints alone are compared sooner than marks; that two of them are alike is rare.
+        if len(set(values[1::2])) < len(marks):
+            met: set[Mark] = set()
+            for number, mark in enumerate(marks):
+                new[number] = new[number] and mark not in met
+                met.add(mark)
+        self._add.run(list(chain.from_iterable(compress(marks, new))))
+        return new
 
     def settle(self, ends: Ends) -> None:
         self._settle.run(
@@ -123,9 +129,9 @@ class BloomSeen:
         self._added: set[int] = set()
         self._undone: set[int] = set()
 
-    def add(self, marks: Sequence[Mark]) -> set[Mark]:
-        new = {mark for mark in dict.fromkeys(marks) if self._is_new(mark[1])}
-        self._to_journal.run([fingerprint for _, fingerprint in new])
+    def add(self, marks: Sequence[Mark]) -> Sequence[bool]:
+        new = [self._is_new(fingerprint) for _, fingerprint in marks]
+        self._to_journal.run([fingerprint for _, fingerprint in compress(marks, new)])
         return new
 
     def _is_new(self, fingerprint: int) -> bool:
