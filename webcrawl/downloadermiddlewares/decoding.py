@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.responsetypes import responsetypes
 
+from webcrawl import header_fields
 from webcrawl.documents.decoding import decode
 from webcrawl.machine import machine_of
 from webcrawl.meta import fetch_meta
@@ -30,7 +31,7 @@ class DecodingMiddleware:
         return cls(crawler)
 
     def process_response(self, request: Request, response: Response) -> Response:
-        coding = response.headers.get("Content-Encoding")
+        coding = header_fields.last(response.headers, b"Content-Encoding")
         if not coding or not response.body:
             return response
         facts = fetch_meta(request)

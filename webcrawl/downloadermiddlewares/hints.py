@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from webcrawl.hinting import Hinting
     from webcrawl.scheduler import Flight
 
-_FEED = re.compile(rb"<(?:[\w.-]+:)?(?:rss|feed|rdf)[\s>]", re.IGNORECASE)
+_ROOTS = (b"rss", b"feed", b"rdf")
+_FEED = re.compile(rb"<(?:[\w.-]+:)?(?:%b)[\s>]" % b"|".join(_ROOTS), re.IGNORECASE)
 _LOOKED_AT = 1_024
 """Bytes in which the root element of a feed is looked for."""
 
@@ -48,7 +49,7 @@ class HintsMiddleware:
     def process_response(
         self, request: Request, response: Response
     ) -> Response | Coroutine[None, None, Response]:
-        if not 200 <= response.status < 300 or not _FEED.search(response.body[:_LOOKED_AT]):
+        if not 200 <= response.status < 300 or not _is_feed(response.body[:_LOOKED_AT]):
             return response
         flight = flight_of(self._crawler, request)
         if flight is None or flight.lease.entry.kind != Kind.PAGE:
@@ -73,3 +74,9 @@ class HintsMiddleware:
         resolved = resolve_all([page.url for page in pages], base)
         told = {url: page.told for url, page in zip(resolved, pages, strict=True) if url is not None}
         return await self._hinting.listed(flight.lease.entry, told)
+
+
+def _is_feed(beginning: bytes) -> bool:
+    folded = beginning.lower()
+    # A word is found in a tenth of the time that the expression takes, and most pages have none of the three.
+    return any(word in folded for word in _ROOTS) and _FEED.search(beginning) is not None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import IgnoreRequest
 
+from webcrawl import header_fields
 from webcrawl.archive.capture import Capture, Entry, FetchRecord
 from webcrawl.archive.records import digest
 from webcrawl.documents import listed, robots_tags
@@ -50,7 +51,7 @@ class OutcomeMiddleware:
         return cls(crawler)
 
     def process_response(self, request: Request, response: Response) -> Response:
-        asked = response.headers.getlist("X-Robots-Tag") if self._obeys_header else None
+        asked = header_fields.values(response.headers, b"X-Robots-Tag") if self._obeys_header else None
         if asked:
             lines = [line.decode("latin-1") for line in asked]
             tags = robots_tags.of_header(lines, self._agent, self._clock())
@@ -61,8 +62,10 @@ class OutcomeMiddleware:
         started, ended, capture = self._times(request, flight)
         if capture is None and not request.url.startswith(_NO_RESOURCE):
             capture = _resource(request, response, started, ended)
-        header = response.headers.get("Retry-After") if response.status in BUSY_STATUSES else None
-        mime = response.headers.get("Content-Type")
+        header = (
+            header_fields.last(response.headers, b"Retry-After") if response.status in BUSY_STATUSES else None
+        )
+        mime = header_fields.last(response.headers, b"Content-Type")
         ending = Ending(
             started,
             ended,
@@ -72,7 +75,7 @@ class OutcomeMiddleware:
             mime=mime_type(mime.decode("latin-1")) if mime else None,
         )
         record = self._record(request, flight, ending, capture)
-        location = response.headers.get("Location")
+        location = header_fields.last(response.headers, b"Location")
         record.location = location.decode("utf-8", "replace") if location else None
         if asked:
             record.extra |= tags.facts()
@@ -146,7 +149,7 @@ class OutcomeMiddleware:
 
 def _resource(request: Request, response: Response, started: float, ended: float) -> Capture:
     """What one of Scrapy's own handlers brought, which keeps nothing of how it was asked for."""
-    mime = response.headers.get("Content-Type")
+    mime = header_fields.last(response.headers, b"Content-Type")
     return Capture(
         request.url,
         "GET",

@@ -161,7 +161,8 @@ def framing(head: ResponseHead, method: str) -> BodyReader:
     """
     if method == "HEAD" or head.status in _BODILESS:
         return LengthBody(0)
-    codings = [coding.strip() for coding in b",".join(head.values(b"transfer-encoding")).lower().split(b",")]
+    coded = head.values(b"transfer-encoding")
+    codings = [coding.strip() for coding in b",".join(coded).lower().split(b",")] if coded else []
     if b"chunked" in codings:
         return ChunkedBody()
     lengths = announced_lengths(head)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from ipaddress import ip_address
 from math import inf
 from time import monotonic, time
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from urllib.parse import urlsplit
 from scrapy import signals
 from scrapy.exceptions import DownloadCancelledError, ResponseDataLossError, UnsupportedURLSchemeError
 
+from webcrawl import header_fields
 from webcrawl.archive.capture import Capture
 from webcrawl.downloadhandlers.exchange import Exchange
 from webcrawl.downloadhandlers.failures import translate
@@ -34,6 +34,7 @@ from webcrawl.scope.exclusion import ExclusionRule
 from webcrawl.urls.politeness_key import host_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Self
 
     from scrapy import Request
@@ -203,9 +204,8 @@ class HttpDownloadHandler:
         capture.truncated = exchange.truncated
         if exchange.refusal is not None:
             capture.truncated = "length" if exchange.refusal == ANNOUNCED_OVERSIZE else "unspecified"
-        ip = ip_address(capture.ip.partition("%")[0]) if capture.ip else None
         response = scrapy_response(
-            head, errand.request.url, scrapy_headers(head), capture.payload, _flags(exchange), ip
+            head, errand.request.url, scrapy_headers(head), capture.payload, _flags(exchange), capture.ip
         )
         self._raise_for(errand, exchange, response)
         return response
@@ -269,12 +269,12 @@ def _flags(exchange: Exchange) -> list[str]:
 
 def _head(request: Request, target: Target, proxy: Proxy | None) -> bytes:
     """The request's head. A proxy is sent the whole URL of an http request; https goes through a tunnel."""
-    headers = request.headers.items()
+    headers: Iterable[tuple[bytes, list[bytes]]] = dict.items(request.headers)
     if proxy is not None and target.scheme == "http":
         path = f"http://{target.authority}{target.path}"
     else:
         path = target.path
-        headers = ((name, values) for name, values in headers if name != b"Proxy-Authorization")
+        headers = [field for field in headers if field[0] != b"Proxy-Authorization"]
     return request_head(request.method, path, target.authority, headers, len(request.body))
 
 
@@ -293,4 +293,4 @@ def _proxy(request: Request) -> Proxy | None:
 
 
 def _asks_to_close(request: Request) -> bool:
-    return b"close" in (request.headers.get(b"Connection") or b"").lower()
+    return b"close" in (header_fields.last(request.headers, b"Connection") or b"").lower()

@@ -9,7 +9,7 @@ output.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 MAX_HEAD_BYTES = 256 * 1024
 """All heads of one response together, interim ones (1xx) included; Chromium and Firefox stop there too."""
@@ -38,20 +38,30 @@ class ResponseHead:
     """100 to 999."""
     headers: list[tuple[bytes, bytes]]
     """Names as received, values without surrounding whitespace, in order, repetitions included."""
+    _named: dict[bytes, list[bytes]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        named: dict[bytes, list[bytes]] = {}
+        for name, value in self.headers:
+            named.setdefault(name.lower(), []).append(value)
+        self._named = named
 
     def values(self, name: bytes) -> list[bytes]:
         """All values of a header; ``name`` in lower case."""
-        return [value for key, value in self.headers if key.lower() == name]
+        return self._named.get(name, [])
 
     def value(self, name: bytes) -> bytes | None:
         """The last value of a header, as Scrapy's ``Headers`` answers; ``name`` in lower case."""
-        values = self.values(name)
+        values = self._named.get(name)
         return values[-1] if values else None
 
     @property
     def keeps_alive(self) -> bool:
         """Whether the server will answer another request on this connection (RFC 9112, section 9.3)."""
-        tokens = b",".join(self.values(b"connection") + self.values(b"proxy-connection")).lower()
+        values = self.values(b"connection") + self.values(b"proxy-connection")
+        if not values:
+            return self.version >= (1, 1)
+        tokens = b",".join(values).lower()
         options = {token.strip() for token in tokens.split(b",")}
         if b"close" in options:
             return False

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
+
+from webcrawl import header_fields
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
@@ -41,15 +44,21 @@ def response_class(headers: Headers, url: str, body: bytes) -> type[Response]:
 
     Whoever decodes the body chooses the class from what comes out.
     """
-    codings = headers.get(b"Content-Encoding")
+    codings = header_fields.last(headers, b"Content-Encoding")
     if codings and not CODINGS.isdisjoint(part.strip().lower() for part in codings.split(b",")):
         return Response
-    content_type = headers.get(b"Content-Type")
+    content_type = header_fields.last(headers, b"Content-Type")
     if content_type:
         found = _class_of_type(content_type)
         if found is not Response:
             return found
     return responsetypes.from_args(headers=headers, url=url, body=body)
+
+
+@lru_cache(maxsize=1024)
+def _address(ip: str) -> IPv4Address | IPv6Address:
+    """Without the scope of an IPv6 address."""
+    return ip_address(ip.partition("%")[0])
 
 
 def scrapy_response(
@@ -58,7 +67,7 @@ def scrapy_response(
     headers: Headers,
     body: bytes,
     flags: list[str],
-    ip: IPv4Address | IPv6Address | None,
+    ip: str | None,
 ) -> Response:
     """Build the Response."""
     made = response_class(headers, url, body)(
@@ -66,7 +75,7 @@ def scrapy_response(
         status=head.status,
         body=body,
         flags=flags,
-        ip_address=ip,
+        ip_address=_address(ip) if ip else None,
         protocol=f"HTTP/{head.version[0]}.{head.version[1]}",
     )
     made.headers = headers
