@@ -157,12 +157,12 @@ class ActiveKey:
                 # First: a host that asked to be left alone, or gave enough, is not asked for its robots.txt either.
                 pick.refused.append((entry, rule))
                 continue
-            due = self._robots_due(entry, now)
-            if due is not None:
+            origin = web_origin(entry.url)
+            if origin is not None and not robots.is_fresh(self.robots.get(origin), now):
                 self.head.put_back([entry])
-                pick.entry = due
+                pick.entry = robots_desk.first_request(origin, self.key, entry.url)
                 return pick
-            refusal = self._refusal(entry, now, policies)
+            refusal = self._refusal(entry, origin, now, policies)
             if refusal is None:
                 pick.entry = entry
                 return pick
@@ -213,30 +213,19 @@ class ActiveKey:
             return Want.LOAD
         return Want.TIME if blocked else Want.NOTHING
 
-    def _robots_due(self, entry: UrlEntry, now: float) -> UrlEntry | None:
-        """The request for the robots.txt of the entry's origin, when there is no fresh answer."""
-        origin = web_origin(entry.url)
-        if origin is None:
-            return None
-        record = self.robots.get(origin)
-        if record is not None and robots.is_fresh(record, now):
-            return None
-        return robots_desk.first_request(origin, self.key, entry.url)
-
     def _spent(self, entry: UrlEntry, policies: Policies) -> str | None:
-        most = policies.pages_per_key_max, policies.page_budget
-        return spent(self.record, *most, again=entry.repeat) if any(most) else None
+        if not (policies.pages_per_key_max or policies.page_budget):
+            return None
+        return spent(self.record, policies.pages_per_key_max, policies.page_budget, again=entry.repeat)
 
-    def _refusal(self, entry: UrlEntry, now: float, policies: Policies) -> str | None:
+    def _refusal(self, entry: UrlEntry, origin: str | None, now: float, policies: Policies) -> str | None:
         """None when the entry may be fetched, the rule when not, "" when it was put aside for later."""
         if policies.politeness.skips(self.record):
             return "crawl-delay"
-        origin = web_origin(entry.url)
         record = None if origin is None else self.robots.get(origin)
         if origin is None or record is None:
             return None
-        verdict = robots.may_fetch(record, policies.robots.rules.rules(record), entry.url, now)
-        if verdict.allowed:
+        if robots.is_allowed(record, policies.robots.rules.rules(record), entry.url, now):
             return None
         if record.state in (RobotsState.UNREACHABLE, RobotsState.PENDING):
             self._blocked.setdefault(origin, []).append(entry)

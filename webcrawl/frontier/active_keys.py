@@ -30,6 +30,8 @@ BETTER_SECONDS = 1.0
 EXCHANGED = 100
 """Best first: how often keys are looked for that are better than active ones, and how many become so at most."""
 
+_KEY = attrgetter("key")
+
 
 class ActiveKeys:
     """Keys that are ours to contact, each in exactly one place.
@@ -298,13 +300,15 @@ class ActiveKeys:
 
     def queued(self, entries: list[UrlEntry]) -> None:
         """URLs were queued: active keys hold them, or know that there is more; others may become active."""
-        for entry in entries:
-            active = self._keys.get(entry.key)
+        # Those of a key mostly come together.
+        for key, group in itertools.groupby(entries, _KEY):
+            active = self._keys.get(key)
             if active is None:
                 self._idle = None
-                self._note(entry.key, place_of(entry))
-            elif not active.head.is_before(place_of(entry)):
-                active.offer(entry)
+                self._note(key, min(map(place_of, group)))
+            elif new := active.head.within(group):
+                for entry in new:
+                    active.offer(entry)
                 self.arm(active)
 
     def _note(self, key: str, place: Place) -> None:

@@ -49,13 +49,14 @@ class Committer:
         self,
         backend: Backend,
         store: Store | None,
-        committed: Callable[[Committed], None],
+        committed: Callable[[Committed | None], None],
         failed: Callable[[BaseException], None],
         limits: Limits,
         patience: Patience,
         drained: Callable[[], None] = lambda: None,
     ) -> None:
-        """``drained`` is called when nothing is left to do, which may be the last thing a crawl waits for."""
+        """``committed`` is called when a group is durable, with None where it changed nothing of the state;
+        ``drained`` when nothing is left to do, which may be the last thing a crawl waits for."""
         self._backend = backend
         self._store = store
         self._committed = committed
@@ -140,5 +141,4 @@ class Committer:
         for change in group:
             if change.then is not None:
                 change.then()
-        if committed is not None:
-            self._committed(committed)
+        self._committed(committed)

@@ -335,14 +335,16 @@ class Frontier:
             if lease.entry.kind == Kind.ROBOTS:
                 active.asking = False
             self._keys.arm(active)
-        self._changed()
 
-    def _on_committed(self, committed: Committed) -> None:
-        self._keys.counts.queued, self._keys.counts.hosts = committed.total_queued, committed.total_hosts
-        self._keys.queued(committed.queued)
-        self._backlog.committed(committed)
-        for key in committed.lost:
-            self._keys.lose(key)
+    def _on_committed(self, committed: Committed | None) -> None:
+        """A group is durable, and each of its leases is settled: there are free slots."""
+        if committed is not None:
+            counts = self._keys.counts
+            counts.queued, counts.hosts = committed.total_queued, committed.total_hosts
+            self._keys.queued(committed.queued)
+            self._backlog.committed(committed)
+            for key in committed.lost:
+                self._keys.lose(key)
         self._changed()
 
     # -- other processes -------------------------------------------------------------------------------------

@@ -36,7 +36,8 @@ class Hold:
         return min((self.until, *(other.ends_at for other in self.others))) if self.others else self.until
 
     def is_over(self) -> bool:
-        return self.ends_at <= uptime()
+        # Where one process has the crawl, this is asked several times a page, and no clock need be.
+        return self is not FOREVER and self.ends_at <= uptime()
 
     def and_of(self, other: Hold) -> Hold:
         """What lasts while both do."""

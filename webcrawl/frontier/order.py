@@ -13,6 +13,9 @@ OrderName = Literal["breadth_first", "priority", "random", "best_first", "random
 BEST_FIRST: frozenset[OrderName] = frozenset({"best_first", "random_walk"})
 """Orders in which levels also say which of the ready hosts comes first."""
 
+_AT_RANDOM: frozenset[OrderName] = frozenset({"random", "random_walk"})
+"""Orders in which positions are random."""
+
 Prioritiser = Callable[[UrlEntry], int]
 """Gives a URL its level: any integer, higher is fetched sooner. Called once, before the URL is queued."""
 
@@ -91,14 +94,27 @@ class Order:
     def place_all(self, entries: list[UrlEntry]) -> list[UrlEntry]:
         """Give those of ``entries`` a level and a position that have none yet."""
         new = [entry for entry in entries if not entry.position]
-        for entry in new:
-            self.place(entry)
+        if self._prioritiser is None and self._name not in _AT_RANDOM:
+            self._line_up(new)
+        else:
+            for entry in new:
+                self.place(entry)
         if self._name == "random_walk" and new and self._random.random() >= self._restart:
             self._step(new)
         if self.scorer is not None and new:
             for entry, level in zip(new, self.levels(new), strict=True):
                 entry.level = level
         return entries
+
+    def _line_up(self, new: Sequence[UrlEntry]) -> None:
+        """``place`` for a page's links, of which there are many, where each comes behind the one before."""
+        position = self._position
+        for entry in new:
+            position += 1
+            entry.position = position
+            if entry.level:
+                entry.level = _within(entry.level)
+        self._position = position
 
     def _step(self, found: Sequence[UrlEntry]) -> None:
         links = [entry for entry in found if entry.via is not None and entry.kind == Kind.PAGE]
@@ -124,7 +140,7 @@ class Order:
 
     def place_again(self, entry: UrlEntry) -> UrlEntry:
         """A new position at the same level: where a URL goes that has to be tried again."""
-        if self._name in ("random", "random_walk"):
+        if self._name in _AT_RANDOM:
             entry.position = self._random.randrange(_POSITIONS)
         else:
             self._position += 1

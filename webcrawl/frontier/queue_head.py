@@ -94,9 +94,12 @@ class QueueHead:
         """An entry that was taken or withheld is no longer in its queue."""
         (self._gone.add if self.loading else self._out.discard)(place_of(entry))
 
-    def is_before(self, place: Place) -> bool:
-        """Whether a new entry at ``place`` changes nothing: it lies behind the end, where more is known to be."""
-        return self.more and not self.loading and self.tail is not None and place > self.tail
+    def within(self, entries: Iterable[UrlEntry]) -> list[UrlEntry]:
+        """Those of new entries that change something: the others lie behind the end, where more is known to be."""
+        tail = self.tail
+        if not self.more or self.loading or tail is None:
+            return list(entries)
+        return [entry for entry in entries if (-entry.level, entry.position) <= tail]
 
     def offer(self, entry: UrlEntry) -> None:
         """A new entry was queued in the backend: hold it if it belongs to the prefix, else remember ``more``.

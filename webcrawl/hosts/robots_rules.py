@@ -61,8 +61,7 @@ class RobotsRules:
 
     def allows(self, url: str) -> bool:
         """Whether an absolute URL (or a path with its query) may be fetched. Never raises."""
-        target = _target(url)
-        if self._protego is None or target == "/robots.txt":
+        if self._protego is None or (target := _target(url)) == "/robots.txt":
             return True
         return self._protego.can_fetch(self._spelling.written(path_to_match(target) + END), "*")
 

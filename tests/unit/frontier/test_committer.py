@@ -65,7 +65,7 @@ class Bench:
         self.committer = Committer(
             backend,
             self.script if store else None,
-            lambda committed: self.queued.extend(urls(committed.queued)),
+            lambda committed: self.queued.extend(urls(committed.queued) if committed is not None else ()),
             self.failures.append,
             Limits(open_max, commit_interval_seconds=0.0),
             self.patience,

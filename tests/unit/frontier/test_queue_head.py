@@ -155,15 +155,16 @@ class Head(RuleBasedStateMachine):
     def behind(self, place: Place | None) -> list[UrlEntry]:
         return [self.queue[each] for each in sorted(self.queue) if place is None or each > place]
 
-    @rule(level=st.integers(0, 2), position=st.integers(0, 99), held=st.booleans())
-    def queue_one(self, level: int, position: int, held: bool) -> None:
-        one = self.new(level, position)
-        if self.head.is_before(place_of(one)):
-            return
-        if held:
-            self.head.offer(one)
-        else:
-            self.head.pass_over(one)
+    @rule(
+        spots=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 99)), min_size=1, max_size=4),
+        held=st.booleans(),
+    )
+    def queue_some(self, spots: list[tuple[int, int]], held: bool) -> None:
+        for one in self.head.within([self.new(level, position) for level, position in spots]):
+            if held:
+                self.head.offer(one)
+            else:
+                self.head.pass_over(one)
 
     @rule(level=st.integers(0, 2), position=st.integers(0, 99))
     def others_queue_one(self, level: int, position: int) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from webcrawl.hosts import robots
 from webcrawl.hosts.record import RobotsRecord
-from webcrawl.hosts.robots import Absence, RobotsRules, RobotsState, RobotsVerdict, may_fetch
+from webcrawl.hosts.robots import Absence, RobotsRules, RobotsState, RobotsVerdict, is_allowed, may_fetch
 
 ROOT = Path(__file__).parents[3]
 ROWS: list[dict[str, Any]] = tomllib.loads((ROOT / "tests/data/robots/states.toml").read_text("utf-8"))["row"]
@@ -41,7 +41,14 @@ def answered(status: int, body: bytes = BODY, now: float = NOW, **more: Any) -> 
 
 def verdict(record: RobotsRecord | None, path: str = "/page", now: float = NOW) -> RobotsVerdict:
     rules = RobotsRules(record.text, "foobot") if record is not None else None
-    return may_fetch(record, rules, ORIGIN + path, now)
+    return asked(record, rules, ORIGIN + path, now)
+
+
+def asked(record: RobotsRecord | None, rules: RobotsRules | None, url: str, now: float) -> RobotsVerdict:
+    """What is said with its reason, which has to be what is said without."""
+    said = may_fetch(record, rules, url, now)
+    assert is_allowed(record, rules, url, now) is said.allowed
+    return said
 
 
 @pytest.mark.parametrize(("row", "status", "failure"), CASES)
@@ -104,7 +111,7 @@ def test_an_origin_that_was_never_asked_allows_nothing() -> None:
 
 
 def test_rules_that_are_not_at_hand_allow_nothing() -> None:
-    assert not may_fetch(answered(200), None, ORIGIN + "/", NOW).allowed
+    assert not asked(answered(200), None, ORIGIN + "/", NOW).allowed
 
 
 @pytest.mark.parametrize(
@@ -121,7 +128,7 @@ def test_rules_that_are_not_at_hand_allow_nothing() -> None:
 def test_an_answer_holds_for_its_own_origin_only(url: str) -> None:
     for status in (200, 404):
         record = answered(status)
-        assert not may_fetch(record, RobotsRules(record.text, "foobot"), url, NOW).allowed
+        assert not asked(record, RobotsRules(record.text, "foobot"), url, NOW).allowed
 
 
 def test_the_last_text_stays_in_force_while_robots_txt_is_unreachable() -> None:
