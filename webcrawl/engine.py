@@ -28,6 +28,7 @@ from twisted.python.failure import Failure
 
 from webcrawl.downloader import DirectDownloader
 from webcrawl.listening import tell
+from webcrawl.spider_chain import is_plain, output_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -122,9 +123,13 @@ class DirectEngine(ExecutionEngine):
 
     async def _scrape_page(self, response: Response, request: Request) -> None:
         """Let the spider read a response and take what it gives, one after the other."""
-        scraper = self.scraper
+        scraper, chain = self.scraper, self.scraper.spidermw
+        plain = is_plain(chain)
         try:
-            output = aiter(await scraper.spidermw.scrape_response_async(self._call_spider, response, request))
+            if plain:
+                output = await output_of(chain, self._call_spider, response, request)
+            else:
+                output = aiter(await chain.scrape_response_async(self._call_spider, response, request))
         except Exception:
             scraper.handle_spider_error(_failure(), request, response)
             return
@@ -134,8 +139,10 @@ class DirectEngine(ExecutionEngine):
             except StopAsyncIteration:
                 return
             except Exception:
-                # What a chain of middlewares has still to give comes behind it.
                 scraper.handle_spider_error(_failure(), request, response)
+                if plain:
+                    return
+                # What a chain of middlewares has still to give comes behind it.
                 continue
             if isinstance(given, Request):
                 self.crawl(given)

@@ -1,7 +1,7 @@
 """The canary for what the scheduler uses of Scrapy's engine beyond its documented interface.
 
 When a new Scrapy fails here, ``webcrawl/scheduler.py`` (``_watch_engine``, ``_wake``), ``webcrawl/engine.py``,
-``webcrawl/downloader.py`` and ``webcrawl/middleware_chain.py`` are the places to look.
+``webcrawl/downloader.py``, ``webcrawl/middleware_chain.py`` and ``webcrawl/spider_chain.py`` are the places to look.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.core.engine import ExecutionEngine, _Slot
 from scrapy.core.scraper import Scraper
 from scrapy.core.scraper import Slot as ScraperSlot
+from scrapy.core.spidermw import SpiderMiddlewareManager
 from scrapy.http import Response
 from scrapy.pipelines import ItemPipelineManager
 from scrapy.signalmanager import SignalManager
@@ -127,6 +128,14 @@ def test_the_downloader_hands_a_request_to_its_middlewares_and_handlers_as_it_di
     assert "self._handlers[scheme] = dh" in inspect.getsource(DownloadHandlers._load_handler)
     assert chain.methods["process_request"] == deque()
     assert chain._mw_methods_requiring_spider == set()
+
+
+def test_spider_middlewares_are_kept_by_what_they_do():
+    chain = SpiderMiddlewareManager(crawler=get_crawler())
+
+    assert chain.methods["process_spider_output"] == chain.methods["process_spider_exception"] == deque()
+    assert chain._mw_methods_requiring_spider == set()
+    assert "return await scrape_func(response, request)" in inspect.getsource(chain._process_spider_input)
 
 
 def test_pipelines_keep_their_methods_by_name_and_signals_their_sender():
