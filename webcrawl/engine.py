@@ -100,8 +100,12 @@ class DirectEngine(ExecutionEngine):
                 *([words["args"]] if words.get("args") else []),
                 extra={"spider": self.spider},
             )
-        self.signals.send_catch_log(
-            signals.response_received, response=response, request=response.request, spider=self.spider
+        tell(
+            self.signals,
+            signals.response_received,
+            response=response,
+            request=response.request,
+            spider=self.spider,
         )
 
     async def _scrape(self, result: Response | Failure, request: Request) -> None:

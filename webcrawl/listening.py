@@ -7,31 +7,52 @@ connects later is heard from then on.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from pydispatch import dispatcher
+from pydispatch.robustapply import robustApply
+from scrapy.exceptions import StopDownload
+from twisted.internet.defer import Deferred
 
 if TYPE_CHECKING:
     from scrapy.signalmanager import SignalManager
 
-
-def has_listeners(signals: SignalManager, signal: object) -> bool:
-    """Whether anyone is connected to a signal of this sender, or to all signals, or to those of all senders."""
-    connections = dispatcher.connections
-    for sender in (signals.sender, dispatcher.Any):
-        connected = connections.get(id(sender))
-        if connected and (signal in connected or dispatcher.Any in connected):
-            # They may be gone by now: only a weak reference is kept of most.
-            return any(True for _ in receivers(signals, signal))
-    return False
+logger = logging.getLogger(__name__)
 
 
 def receivers(signals: SignalManager, signal: object) -> list[Any]:
-    """Those who are connected to a signal, in the order in which they are told."""
-    return list(dispatcher.liveReceivers(dispatcher.getAllReceivers(signals.sender, signal)))
+    """Those who are connected to a signal of this sender, to all signals, or to those of all senders, in the order in
+    which they are told."""
+    found = []
+    for sender in (signals.sender, dispatcher.Any):
+        if connected := dispatcher.connections.get(id(sender)):
+            found += [connected[wanted] for wanted in (signal, dispatcher.Any) if wanted in connected]
+    if not found:
+        return []
+    # Who is connected in two ways is told once.
+    once = found[0] if len(found) == 1 else dispatcher.getAllReceivers(signals.sender, signal)
+    return list(dispatcher.liveReceivers(once))
+
+
+def has_listeners(signals: SignalManager, signal: object) -> bool:
+    """Whether a signal would be heard."""
+    return bool(receivers(signals, signal))
 
 
 def tell(signals: SignalManager, signal: object, **facts: Any) -> None:
-    """Send a signal as Scrapy does, if anyone is to hear it. What receivers answer is dropped."""
-    if has_listeners(signals, signal):
-        signals.send_catch_log(signal, **facts)
+    """Send a signal as ``signals.send_catch_log`` does, which gives its receivers' answers besides."""
+    for receiver in receivers(signals, signal):
+        try:
+            answer = robustApply(receiver, signal=signal, sender=signals.sender, **facts)
+        except StopDownload:
+            continue
+        except Exception:
+            _log("Error caught on signal handler: %s", receiver, facts, exc_info=True)
+        else:
+            if isinstance(answer, Deferred):
+                _log("Cannot return deferreds from signal handler: %s", receiver, facts)
+
+
+def _log(message: str, receiver: object, facts: dict[str, Any], *, exc_info: bool = False) -> None:
+    logger.error(message, receiver, exc_info=exc_info, extra={"spider": facts.get("spider")})
