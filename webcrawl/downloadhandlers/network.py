@@ -1,9 +1,9 @@
-"""Connections: opened, kept for the next request to the same host, and closed, by aiohttp's connector.
+"""Connections: opened and closed by aiohttp's connector, kept for the next request to the same host.
 
-The connector brings TLS, proxies and happy eyeballs (RFC 8305); ``IdleConnections`` keeps what it opened. What is said on a connection is
-ours: ``PageProtocol`` hands the bytes to an ``Exchange``. aiohttp's own ClientSession is left out because it
-rewrites URLs (an empty query is lost), repeats requests without telling, and gives up pages that browsers
-show; see docs/decisions/0002-http-client.md.
+The connector brings TLS, proxies and happy eyeballs (RFC 8305); ``IdleConnections`` keeps what it opened. What is
+said on a connection is ours: ``PageProtocol`` hands the bytes to an ``Exchange``. aiohttp's own ClientSession is
+left out because it rewrites URLs (an empty query is lost), repeats requests without telling, and gives up pages that
+browsers show; see docs/decisions/0002-http-client.md.
 
 One ``Network`` serves both schemes of a crawl, so that a redirect from http to https resolves the host once.
 """
