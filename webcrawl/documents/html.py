@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, MutableSequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from webcrawl.documents import stream, tree
 from webcrawl.documents.charset import encoding_of
@@ -22,6 +23,12 @@ _CLOSES_ITSELF = re.compile(r"<(title|script|style|textarea|iframe)([\s/][^<>]*+
 
 # Links resolved between two pauses.
 _BATCH = 100
+
+
+@lru_cache(maxsize=8192)
+def _known_line(text: str) -> str:
+    """A text of at most ``TEXT_MAX`` characters in one line. Most links of a page say what those of others said."""
+    return line(text, TEXT_MAX)
 
 
 @dataclass(slots=True)
@@ -136,7 +143,7 @@ class Extraction:
         for url, (_, kind, told, rel) in zip(urls, found, strict=True):
             if url is None:
                 continue
-            text = line(told, TEXT_MAX) if told else ""
+            text = _known_line(told) if len(told) <= TEXT_MAX else line(told, TEXT_MAX)
             # Made by the tuple: the constructor of a NamedTuple takes twice as long, a hundred times a page.
             link = tuple.__new__(Link, (url, kind, text, rel))
             known = links.setdefault((url, kind), link)
