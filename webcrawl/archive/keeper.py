@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.archive.errors import ArchiveError, StorageFull
-from webcrawl.archive.pipe import CLOSE, entry_of, receive, send
+from webcrawl.archive.payloads import Payloads
+from webcrawl.archive.pipe import CLOSE, entry_of, payload_bytes, receive, send
 from webcrawl.archive.store import Archive
 from webcrawl.archive.stores import Guarded
 from webcrawl.ownprocess import leave_signals_to_the_crawl
@@ -37,11 +38,12 @@ def keep(asked: BinaryIO, answers: BinaryIO) -> None:
         return archive.open().sentences
 
     options = receive(asked)
+    payloads = Payloads(options.pop("payloads"))
     _answer(answers, start)
     if archive is None:
         return
     try:
-        while (entries := _group(asked)) is not None:
+        while (entries := _group(asked, payloads)) is not None:
             _answer(answers, partial(archive.append, entries))
     except EOFError:
         # The crawl is gone without a word, and so is whoever would read an answer.
@@ -58,14 +60,12 @@ def _archive(options: dict[str, Any]) -> Archive:
     return Archive(directory, stores=stores, **options)
 
 
-def _group(asked: BinaryIO) -> list[Entry] | None:
+def _group(asked: BinaryIO, payloads: Payloads) -> list[Entry] | None:
     """The next group of entries; None when the crawl ends."""
-    entries: list[Entry] = []
-    while (value := receive(asked)) is not None:
-        if value == CLOSE:
-            return None
-        entries.append(entry_of(value))
-    return entries
+    rows = receive(asked)
+    if rows == CLOSE:
+        return None
+    return list(map(entry_of, rows, payloads.take(map(payload_bytes, rows))))
 
 
 def _answer(answers: BinaryIO, step: Callable[[], Any]) -> None:

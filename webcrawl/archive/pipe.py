@@ -1,14 +1,14 @@
 """What goes between a crawl and the process that keeps its archive: values in frames, on two pipes.
 
 A frame is its length (8 bytes, little-endian) and a value in marshal's form. Both ends are the same Python and the
-same code, and nobody else writes to these pipes.
+same code, and nobody else writes to these pipes. Payloads take another way: see ``payloads``.
 
 ::
 
     crawl                               keeper
     options of the archive        ->
                                   <-    ("done", sentences of the repair)
-    an entry, an entry, ..., None ->
+    a list of entries             ->
                                   <-    ("done",), or ("full" | "failed" | "wrong", ...)
     CLOSE                         ->
                                   <-    as above
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 CLOSE = "close"
 
+_PAYLOAD = 8
+"""Its place in a ``Capture``."""
 _LENGTH = struct.Struct("<Q")
 
 
@@ -51,7 +53,9 @@ def receive(stream: BinaryIO) -> Any:
 
 
 def row_of(entry: Entry, *, links: bool = True, fields: bool = True) -> tuple[Any, ...]:
-    """An entry as plain values, without its ``links`` and ``fields`` where nobody wants them."""
+    """An entry as plain values, without its ``links`` and ``fields`` where nobody wants them, and with the length of
+    its payload instead of that.
+    """
     record, capture, revisit = entry.record, entry.capture, entry.revisit
     said = (
         *(
@@ -84,7 +88,7 @@ def row_of(entry: Entry, *, links: bool = True, fields: bool = True) -> tuple[An
         *(
             capture.request_body,
             capture.response_head,
-            capture.payload,
+            len(capture.payload),
             capture.truncated,
             capture.resource_type,
         ),
@@ -92,10 +96,25 @@ def row_of(entry: Entry, *, links: bool = True, fields: bool = True) -> tuple[An
     return said, kept, earlier, rows, found, tuple(entry.found)
 
 
-def entry_of(row: tuple[Any, ...]) -> Entry:
-    """The entry that ``row_of`` was given."""
+def payload_of(entry: Entry) -> bytes:
+    """What goes another way; empty where there is none."""
+    return b"" if entry.capture is None else entry.capture.payload
+
+
+def payload_bytes(row: tuple[Any, ...]) -> int:
+    """How long that is."""
+    kept = row[1]
+    length: int = 0 if kept is None else kept[_PAYLOAD]
+    return length
+
+
+def entry_of(row: tuple[Any, ...], payload: bytes) -> Entry:
+    """The entry that ``row_of`` and ``payload_of`` were given."""
     said, kept, earlier, links, fields, found = row
-    capture = None if kept is None else Capture(*kept)
+    capture = None
+    if kept is not None:
+        capture = Capture(*kept)
+        capture.payload = payload
     rows = () if links is None else LinkColumns(*links)
     return Entry(
         FetchRecord(*said), capture, None if earlier is None else Revisit(*earlier), rows, fields, found

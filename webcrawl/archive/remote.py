@@ -8,8 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from webcrawl.archive.errors import ArchiveError, StorageFull
-from webcrawl.archive.pipe import CLOSE, receive, row_of, send
+from webcrawl.archive.errors import ArchiveError, StorageFull, translated
+from webcrawl.archive.payloads import Payloads
+from webcrawl.archive.pipe import CLOSE, payload_of, receive, row_of, send
 from webcrawl.archive.repair import RepairReport
 from webcrawl.archive.stores import load
 from webcrawl.ownprocess import command, environment
@@ -60,33 +61,37 @@ class RemoteArchive:
 
     def open(self) -> RepairReport:
         """Start the process; create the folders and repair what a crash left. Raises ArchiveError."""
-        self._keeper = _Keeper(self._held())
-        [sentences] = self._ask([{"directory": str(self._directory), **self._options}])
+        with translated(self._directory):
+            self._keeper = keeper = _Keeper(self._held())
+        options = {"directory": str(self._directory), "payloads": keeper.payloads.handle, **self._options}
+        [sentences] = self._ask(options)
         return RepairReport(sentences)
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Write and make durable, all or nothing. Raises StorageFull, ArchiveError as ``Archive.append`` does."""
         links, fields = self.wants_links, self.wants_fields
-        self._ask([*(row_of(entry, links=links, fields=fields) for entry in entries), None])
+        rows = [row_of(entry, links=links, fields=fields) for entry in entries]
+        self._ask(rows, list(map(payload_of, entries)))
 
     def close(self) -> None:
         """Close all files and end the process. Raises ArchiveError; what was appended is durable anyway."""
         if self._keeper is None:
             return
         try:
-            self._ask([CLOSE])
+            self._ask(CLOSE)
         finally:
             keeper, self._keeper = self._keeper, None
             keeper.end()
 
-    def _ask(self, values: Sequence[Any]) -> list[Any]:
-        """Send frames and wait for the answer: what comes behind ``done``."""
+    def _ask(self, value: Any, payloads: Sequence[bytes] = ()) -> list[Any]:
+        """Send a frame and wait for the answer: what comes behind ``done``."""
         keeper = self._keeper
         if keeper is None:
             raise ArchiveError(self._directory, "the archive is not open")
+        with translated(self._directory):
+            keeper.payloads.put(payloads)
         try:
-            for value in values:
-                send(keeper.asked, value)
+            send(keeper.asked, value)
             keeper.asked.flush()
             answer: tuple[Any, ...] = receive(keeper.answers)
         except (BrokenPipeError, EOFError):
@@ -101,15 +106,17 @@ class RemoteArchive:
 
 
 class _Keeper:
-    """The process, and the pipes to it and from it."""
+    """The process, and the pipes to it and from it, and the file of payloads."""
 
     def __init__(self, held: Sequence[int]) -> None:
+        """:raises OSError: there is no room for such a file, or none for a process"""
+        self.payloads = Payloads.new()
         self._process = subprocess.Popen(
             command("webcrawl.archive.keeper"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment(),
-            pass_fds=held,
+            pass_fds=(*held, self.payloads.handle),
             # A key that interrupts the crawl must not interrupt what it still has to keep.
             process_group=0,
         )
@@ -135,3 +142,4 @@ class _Keeper:
             self._process.kill()
             self._process.wait()
         self.answers.close()
+        self.payloads.close()

@@ -13,7 +13,7 @@ from webcrawl.archive.capture import Entry, Revisit
 from webcrawl.archive.errors import ArchiveError, StorageFull
 from webcrawl.archive.linefile import LineFile
 from webcrawl.archive.part import OPERATIONS, Part
-from webcrawl.archive.pipe import entry_of, row_of
+from webcrawl.archive.pipe import entry_of, payload_of, row_of
 from webcrawl.archive.remote import RemoteArchive
 from webcrawl.archive.stores import Guarded, load
 
@@ -190,10 +190,12 @@ def test_links_and_fields_and_what_was_there_before_arrive_at_the_other_end() ->
     earlier = Revisit("identical-payload-digest", "http://a.test/", 17.25, "<urn:uuid:1>")
     fields = {"title": "t", "sizes": [1, 2.5, None, {"a": b"\0"}]}
     entry = Entry(record(), None, earlier, LINKS, fields)
-    assert entry_of(row_of(entry)) == entry
+    assert entry_of(row_of(entry), payload_of(entry)) == entry
     other = Entry(record(), capture(response_head=b"", truncated="time", resource_type="application/zip"))
-    assert entry_of(row_of(other)) == other
-    assert entry_of(row_of(entry, links=False, fields=False)) == Entry(record(), None, earlier)
+    assert entry_of(row_of(other), payload_of(other)) == other
+    assert entry_of(row_of(entry, links=False, fields=False), payload_of(entry)) == Entry(
+        record(), None, earlier
+    )
 
 
 def test_a_store_in_the_process_of_the_archive_gets_what_it_wants_and_its_settings(tmp_path: Path) -> None:

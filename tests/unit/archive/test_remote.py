@@ -15,7 +15,7 @@ from tests.unit.archive.groups import GROUPS, archived, group, logged, urls_of
 from tests.unit.archive.samples import INFO, record
 from webcrawl.archive.capture import Entry
 from webcrawl.archive.errors import ArchiveError, StorageFull
-from webcrawl.archive.pipe import entry_of, row_of
+from webcrawl.archive.pipe import entry_of, payload_bytes, payload_of, row_of
 from webcrawl.archive.remote import RemoteArchive
 from webcrawl.errors import JobdirLocked
 from webcrawl.jobdir import Jobdir
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 PROJECT = Path(__file__).parents[3]
 KILLED = """
 import os, signal, sys
+from io import BytesIO
 from pathlib import Path
 from tests.unit.archive.groups import group
 from tests.unit.archive.samples import INFO
@@ -38,7 +39,9 @@ jobdir.hold()
 archive = RemoteArchive(jobdir.path, held=jobdir.descriptors, worker="w0", info=INFO)
 archive.open()
 archive.append(group(0))
-send(archive._keeper.asked, row_of(group(1)[0]))
+frame = BytesIO()
+send(frame, [row_of(entry) for entry in group(1)])
+archive._keeper.asked.write(frame.getvalue()[:-1])
 archive._keeper.asked.flush()
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -60,7 +63,9 @@ def pid_of(target: RemoteArchive) -> int:
 @pytest.mark.parametrize("captured", [True, False])
 def test_an_entry_is_the_same_at_the_other_end(captured: bool) -> None:
     entry = group(0)[0] if captured else Entry(record(url="http://a/\ud800", extra={"attempt": 2}))
-    assert entry_of(row_of(entry)) == entry
+    row = row_of(entry)
+    assert payload_bytes(row) == len(payload_of(entry))
+    assert entry_of(row, payload_of(entry)) == entry
 
 
 def test_what_is_appended_is_kept_as_if_it_were_done_here(target: RemoteArchive, tmp_path: Path) -> None:
