@@ -94,6 +94,7 @@ class FocusCrawl:
         policies = Policies(
             order=Order("breadth_first", None, NOW, scorer=scorer),
             best_first=None if scorer is None else explored,
+            best_first_seed=web.seed,
             draw=Draw(2.0, seed=web.seed),
             politeness=Politeness("fixed", delay, 60.0, 0.0, crawl_delay_max=300.0),
             health=Health(failures_to_park=2, park_seconds=60.0),

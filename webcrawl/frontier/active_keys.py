@@ -69,7 +69,11 @@ class ActiveKeys:
         turns.turned_away = lambda active: self._release([active])
         self._keys: dict[str, ActiveKey] = {}
         share = policies.best_first
-        self._best = None if share is None else BestFirst(lambda key: self._keys[key].level, share)
+        self._best = (
+            None
+            if share is None
+            else BestFirst(lambda key: self._keys[key].level, share, policies.best_first_seed)
+        )
         self._heap: KeyHeap | BestFirst = KeyHeap() if self._best is None else self._best
         self._better_at = 0.0
         """When it is looked next for idle keys with better URLs than those of ready ones."""

@@ -66,6 +66,8 @@ class Policies:
     best_first: float | None = None
     """None: of ready keys the one comes first whose time came first. Else the one whose first URL has the highest
     level, but for this share of turns, 0 to 1, in which it is any of them."""
+    best_first_seed: int | None = None
+    """Of the chance in those turns."""
     shared_clocks: SharedClocks = NO_SHARED_CLOCKS
     locate: Locate = at_no_address
     """Asked where an address has a clock."""
