@@ -57,7 +57,7 @@ class ExactSeen:
         self._known = Rows(
             cursor,
             "WITH mark (nth, host, fingerprint) AS (VALUES {rows}) SELECT group_concat(nth) FROM mark "
-            "WHERE EXISTS (SELECT 1 FROM seen WHERE host_id = mark.host AND seen.fingerprint = mark.fingerprint)",
+            "CROSS JOIN seen ON host_id = mark.host AND seen.fingerprint = mark.fingerprint",
             "({nth}, ?, ?)",
         )
         self._add = Rows(cursor, "INSERT INTO seen (host_id, fingerprint) VALUES {rows}", "(?, ?)")
