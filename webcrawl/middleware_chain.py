@@ -3,7 +3,7 @@
 Scrapy makes an awaitable of every answer, looks whether it is one, and composes the method's name for a warning that
 is hardly ever given. Of a page's dozen and more answers nearly all are there at once: None, or the response. The
 order, what may be answered and what becomes of errors are Scrapy's, and so is the book of methods; exceptions go its
-own way.
+own way. Where no method asks for the spider, which is nearly always, they are called without a look at each.
 
 ``tests/crawl/test_engine_hooks.py`` is the canary for what is used of it beyond its documented interface.
 """
@@ -41,9 +41,10 @@ async def carry(
 
 async def _answer(chain: DownloaderMiddlewareManager, request: Request) -> Response | Request | None:
     """What a middleware gives in place of the network's answer; None where none does."""
+    with_spider = chain._mw_methods_requiring_spider
     for method in chain.methods["process_request"]:
         assert method is not None
-        given = _call(chain, method, request=request)
+        given = chain._handle_mw_method(method, request=request) if with_spider else method(request=request)
         if given is None:
             continue
         given = await ensure_awaitable(given, _warn=global_object_name(method))
@@ -61,9 +62,13 @@ async def _taken_back(
     chain: DownloaderMiddlewareManager, request: Request, response: Response
 ) -> Response | Request:
     """A response on its way back to the engine; a Request where a middleware makes one of it."""
+    with_spider = chain._mw_methods_requiring_spider
     for method in chain.methods["process_response"]:
         assert method is not None
-        given = _call(chain, method, request=request, response=response)
+        if with_spider:
+            given = chain._handle_mw_method(method, request=request, response=response)
+        else:
+            given = method(request=request, response=response)
         if not isinstance(given, Response):
             given = await ensure_awaitable(given, _warn=global_object_name(method))
             if isinstance(given, Request):
@@ -74,8 +79,3 @@ async def _taken_back(
                 )
         response = given
     return response
-
-
-def _call(chain: DownloaderMiddlewareManager, method: Callable[..., Any], **facts: Any) -> Any:
-    # Few chains have a method that asks for the spider, and to look a bound method up costs as much as to call it.
-    return chain._handle_mw_method(method, **facts) if chain._mw_methods_requiring_spider else method(**facts)
