@@ -20,19 +20,18 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_NOBODY: dict[object, list[Any]] = {}
+
 
 def receivers(signals: SignalManager, signal: object) -> list[Any]:
     """Those who are connected to a signal of this sender, to all signals, or to those of all senders, in the order in
     which they are told."""
-    found = []
-    for sender in (signals.sender, dispatcher.Any):
-        if connected := dispatcher.connections.get(id(sender)):
-            found += [connected[wanted] for wanted in (signal, dispatcher.Any) if wanted in connected]
-    if not found:
-        return []
-    # Who is connected in two ways is told once.
-    once = found[0] if len(found) == 1 else dispatcher.getAllReceivers(signals.sender, signal)
-    return list(dispatcher.liveReceivers(once))
+    ours = dispatcher.connections.get(id(signals.sender), _NOBODY)
+    others = dispatcher.connections.get(id(dispatcher.Any), _NOBODY)
+    if dispatcher.Any in ours or signal in others or dispatcher.Any in others:
+        # Who is connected in two ways is told once.
+        return list(dispatcher.liveReceivers(dispatcher.getAllReceivers(signals.sender, signal)))
+    return list(dispatcher.liveReceivers(ours[signal])) if signal in ours else []
 
 
 def has_listeners(signals: SignalManager, signal: object) -> bool:

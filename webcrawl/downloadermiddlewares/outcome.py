@@ -5,6 +5,7 @@ archive.
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import IgnoreRequest
@@ -72,7 +73,7 @@ class OutcomeMiddleware:
             status=response.status,
             retry_after_seconds=retry_after_seconds(header, ended) if header else None,
             payload_bytes=len(response.body),
-            mime=mime_type(mime.decode("latin-1")) if mime else None,
+            mime=_mime_type(mime) if mime else None,
         )
         record = self._record(request, flight, ending, capture)
         location = header_fields.last(response.headers, b"Location")
@@ -145,6 +146,11 @@ class OutcomeMiddleware:
             # Where nothing could be sent, that of the list which let the URL come as far as it came.
             record.extra["exclusions"] = fetch_meta(request).sent_under or self._exclusions.version
         return record
+
+
+@lru_cache(maxsize=1024)
+def _mime_type(content_type: bytes) -> str | None:
+    return mime_type(content_type.decode("latin-1"))
 
 
 def _resource(request: Request, response: Response, started: float, ended: float) -> Capture:
