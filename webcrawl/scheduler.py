@@ -66,9 +66,11 @@ class Flight:
 
 def flight_of(crawler: Crawler, request: Request | None) -> Flight | None:
     """The flight behind a request; None for requests that the frontier knows nothing of."""
-    # As an object: Scrapy's own type says of every scheduler that it is an instance of every other.
-    scheduler: object = crawler.engine.scheduler
-    return scheduler.flight_of(request) if request is not None and isinstance(scheduler, Scheduler) else None
+    if request is None:
+        return None
+    # Scrapy's own type says of every scheduler that it is an instance of every other, and takes its time for it.
+    find: Callable[[Request], Flight | None] | None = getattr(crawler.engine.scheduler, "flight_of", None)
+    return None if find is None else find(request)
 
 
 def _welcome(machine: Machine, counts: Counts) -> str | None:

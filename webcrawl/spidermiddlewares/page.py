@@ -68,8 +68,10 @@ class PageMiddleware:
                     self._processing.begin(output)
                     if self._processing.applies(output):
                         await self._processing.process(output, response)
-                self._page(output, response, in_header)
-                await self._follow(output, response, in_header, beside)
+                flight = flight_of(self._crawler, response.request)
+                if flight is not None:
+                    self._page(output, flight, in_header)
+                    await self._follow(output, response, flight, in_header, beside)
                 if output.noindex or output.duplicate_of is not None:
                     continue
             elif isinstance(output, Request):
@@ -97,11 +99,8 @@ class PageMiddleware:
             page.body_bytes = len(response.body)
         return in_header
 
-    def _page(self, page: Page, response: Response, in_header: RobotsTags) -> None:
+    def _page(self, page: Page, flight: Flight, in_header: RobotsTags) -> None:
         asked = RobotsTags(page.noindex, page.nofollow)
-        flight = flight_of(self._crawler, response.request)
-        if flight is None:
-            return
         if (kept := flight.outcome.entry) is not None:
             if asked != in_header:
                 kept.record.extra |= asked.facts()
@@ -111,12 +110,14 @@ class PageMiddleware:
             tell(page, kept, self._keeps_fields)
 
     async def _follow(
-        self, page: Page, response: Response, in_header: RobotsTags, beside: Mapping[str, str]
+        self,
+        page: Page,
+        response: Response,
+        flight: Flight,
+        in_header: RobotsTags,
+        beside: Mapping[str, str],
     ) -> None:
         """Queue the links of a page unless its author asks not to follow them, and learn from it."""
-        flight = flight_of(self._crawler, response.request)
-        if flight is None:
-            return
         standing = None
         if self._focusing is not None:
             relevance = await self._focusing.relevance(page, response)
@@ -143,10 +144,9 @@ class PageMiddleware:
         entry, avoided, tally = flight.lease.entry, self._avoided, flight.scheduler.frontier.tally
         links = LinkColumns.of(page.links)
         urls, rels = links.values(0), links.values(3)
-        if any(rels):
-            urls = [
-                url for url, rel in zip(urls, rels, strict=True) if not rel or avoided.isdisjoint(rel.split())
-            ]
+        not_followed = {rel for rel in set(rels) if rel and not avoided.isdisjoint(rel.split())}
+        if not_followed:
+            urls = [url for url, rel in zip(urls, rels, strict=True) if rel not in not_followed]
         if len(urls) < len(page.links):
             tally.refused(REL, len(page.links) - len(urls))
         if not urls:
