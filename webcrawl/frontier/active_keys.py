@@ -167,7 +167,7 @@ class ActiveKeys:
         if active is not None:
             active.head.reopen(place)
             self.arm(active)
-        else:
+        elif self._activating:
             self._note(key, place)
 
     def look_again(self) -> None:
@@ -309,7 +309,8 @@ class ActiveKeys:
             active = self._keys.get(key)
             if active is None:
                 self._idle = None
-                self._note(key, min(map(place_of, group)))
+                if self._activating:
+                    self._note(key, min(map(place_of, group)))
             elif new := active.head.within(group):
                 for entry in new:
                     active.offer(entry)
@@ -317,8 +318,7 @@ class ActiveKeys:
 
     def _note(self, key: str, place: Place) -> None:
         """Something was queued for a key that may just be becoming active, after its queue was looked at."""
-        if self._activating:
-            self._early[key] = min(place, self._early.get(key, place))
+        self._early[key] = min(place, self._early.get(key, place))
 
     def activate(self, wanted: int) -> None:
         """Nothing is ready: make about ``wanted`` idle keys active, unless it is known that none can be yet."""
