@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from webcrawl.archive.errors import ArchiveError, translated
@@ -49,6 +49,12 @@ class Disk:
         """Make content and size durable (not the times)."""
         _sync_data(handle)
 
+    def forget(self, handle: int, start: int, length: int) -> None:
+        """Say that a part that is durable need not be held in memory: what comes next takes its room there."""
+        if hasattr(os, "posix_fadvise"):
+            with suppress(OSError):  # it is advice
+                os.posix_fadvise(handle, start, length, os.POSIX_FADV_DONTNEED)
+
     def truncate(self, handle: int, length: int) -> None:
         os.ftruncate(handle, length)
 
@@ -76,8 +82,10 @@ class AppendFile:
     first, or fails again.
     """
 
-    def __init__(self, path: Path, disk: Disk, *, new: bool) -> None:
+    def __init__(self, path: Path, disk: Disk, *, new: bool, read_soon: bool = True) -> None:
+        """``read_soon``: whether the system had better hold in memory what was written."""
         self.path = path
+        self._read_soon = read_soon
         self._disk = disk
         with translated(path):
             self._handle = disk.open(path, new=new)
@@ -106,6 +114,8 @@ class AppendFile:
             if not self._folder_synced:
                 self._disk.sync_folder(self.path.parent)
                 self._folder_synced = True
+        if not self._read_soon:
+            self._disk.forget(self._handle, self.kept, self.size - self.kept)
 
     def keep(self) -> None:
         """The open group stays. Never fails: call it when every file of the group has been synced."""

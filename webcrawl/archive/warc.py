@@ -149,7 +149,8 @@ class WarcWriter(OneFile, Part):
         if self._serial is None:
             self._serial = self._next_serial()
         name = f"{self._prefix}-{stamp(self._clock())}-{self._serial:05d}-{self._worker}.warc.gz"
-        file = AppendFile(self._folder / (name + OPEN), self._disk, new=True)
+        # Nobody reads a page again so soon that it should push out of memory what the frontier reads.
+        file = AppendFile(self._folder / (name + OPEN), self._disk, new=True, read_soon=False)
         self._serial += 1
         return file
 

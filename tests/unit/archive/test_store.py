@@ -53,6 +53,34 @@ def test_a_group_is_synced_once_per_file_and_a_new_file_with_its_folder(tmp_path
     assert disk.made[12:] == ["rename", "sync_folder"]
 
 
+class ForgettingDisk(FaultyDisk):
+    """Remembers what the system was told to forget, and when."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.forgotten: list[tuple[int, int, str]] = []
+
+    def forget(self, handle: int, start: int, length: int) -> None:
+        super().forget(handle, start, length)
+        self.forgotten.append((start, length, self.made[-1]))
+
+
+def test_warc_files_need_not_be_held_in_memory_once_they_are_durable(tmp_path: Path) -> None:
+    disk = ForgettingDisk()
+    target = archive(tmp_path, disk)
+    target.open()
+    target.append(group(0))
+    first = target.position.warc_bytes
+    target.append([Entry(record())])
+    target.append(group(1))
+    assert disk.forgotten == [
+        (0, first, "sync_folder"),
+        (first, target.position.warc_bytes - first, "sync"),
+    ]
+    target.close()
+    assert archived(tmp_path) == urls_of(range(2))
+
+
 def test_an_entry_without_a_capture_is_only_logged(tmp_path: Path) -> None:
     target = archive(tmp_path)
     target.open()
