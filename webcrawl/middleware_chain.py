@@ -36,6 +36,8 @@ async def carry(
     except Exception as error:
         await _process_pending_io()
         result = await chain._process_exception(error, request)
+    if result is None:
+        raise TypeError("Received None in process_response")
     return result if isinstance(result, Request) else await _taken_back(chain, request, result)
 
 

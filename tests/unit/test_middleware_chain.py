@@ -25,7 +25,7 @@ ANSWERS = {
     "process_response": (PAGE, PAGE, PAGE, OWN, OTHER, None, "nonsense", ValueError("broken")),
     "process_exception": (None, None, None, OWN, OTHER, "nonsense", KeyError("worse")),
 }
-NETWORK = (PAGE, OWN, TimeoutError("slow"))
+NETWORK = (PAGE, OWN, None, TimeoutError("slow"))
 
 
 def answering(name: str, answer: object, waits: bool, calls: list[Any]) -> Any:
@@ -65,11 +65,10 @@ def both_ways(*makers: Any, network: object = PAGE) -> tuple[Any, Any]:
             warnings.simplefilter("ignore")
             chain = DownloaderMiddlewareManager(*[maker(calls) for maker in makers], crawler=get_crawler())
 
-        async def download(request: Request) -> Response:
+        async def download(request: Request) -> Any:
             calls.append("network")  # noqa: B023 - called before the loop goes on
             if isinstance(network, Exception):
                 raise network
-            assert isinstance(network, Response)
             return network
 
         assert chain.crawler is not None
