@@ -6,6 +6,7 @@ costs one hash and one look-up.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -18,8 +19,8 @@ from webcrawl.urls.fingerprint import fingerprint, fingerprint_all, request_fing
 from webcrawl.urls.politeness_key import PolitenessKey, host_of
 from webcrawl.urls.resolve import resolve
 
-RECENT = 100_000
-"""Fingerprints remembered at least, at most twice as many: about 20 MB."""
+RECENT = 1 << 20
+"""Fingerprints remembered at most: 8 MiB."""
 
 
 class Taken(NamedTuple):
@@ -31,29 +32,33 @@ class Taken(NamedTuple):
 
 
 class Recent:
-    """The fingerprints met lately: a filter before the seen test, not instead of it."""
+    """The fingerprints met lately: a filter before the seen test, not instead of it.
 
-    def __init__(self, size: int = RECENT) -> None:
-        self._size = size
-        # One set and not one a generation: where it lies in memory is seldom near, and each look into one waits.
-        self._known: set[int] = set()
-        self._young: list[int] = []
+    A table with a place for each; one that comes to a place that is taken drives out what was there. Most links of a
+    page stand on the other pages of its site too, and between two of these lies the site's delay: what so many pages
+    of other sites bring meanwhile has to find room.
+    """
+
+    def __init__(self, places: int = RECENT) -> None:
+        """``places``: a power of two, at least two."""
+        self._last = places - 1
+        self._table = array("q")
+        self.clear()
 
     def unmet(self, values: Iterable[int]) -> list[int]:
         """The fingerprints that were not met lately, in their order."""
-        known = self._known
-        return [value for value in values if value not in known]
+        table, last = self._table, self._last
+        return [value for value in values if table[value & last] != value]
 
-    def update(self, values: Sequence[int]) -> None:
-        """Remember fingerprints that were ``unmet``."""
-        self._known.update(values)
-        self._young += values
-        if len(self._young) >= self._size:
-            self._known, self._young = set(self._young), []
+    def update(self, values: Iterable[int]) -> None:
+        table, last = self._table, self._last
+        for value in values:
+            table[value & last] = value
 
     def clear(self) -> None:
-        self._known.clear()
-        self._young.clear()
+        self._table = array("q", bytes(8 * (self._last + 1)))
+        # A place without one has what belongs elsewhere.
+        self._table[0] = 1
 
 
 Withhold = Callable[[str, str, int, str | None], None]
