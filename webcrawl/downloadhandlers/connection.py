@@ -12,14 +12,13 @@ if TYPE_CHECKING:
     from aiohttp.connector import Connection
 
     from webcrawl.downloadhandlers.exchange import Exchange
-    from webcrawl.downloadhandlers.request_head import Origin
 
 
 class Keeper(Protocol):
     """Who takes connections back."""
 
-    def keep(self, origin: Origin | None, connection: Connection, protocol: PageProtocol) -> None:
-        """Keep a connection for the next request to its origin, or close it; None: it goes through a proxy."""
+    def keep(self, connection: Connection, protocol: PageProtocol) -> None:
+        """Keep a connection for the next request to its host, or close it."""
         ...
 
 
@@ -75,13 +74,12 @@ class PageProtocol(ResponseHandler):
 class PageConnection:
     """An open connection, for one exchange. ``release`` or ``abandon`` must be called, whatever happened."""
 
-    __slots__ = ("_connection", "_keeper", "_origin", "_protocol", "sent")
+    __slots__ = ("_connection", "_keeper", "_protocol", "sent")
 
-    def __init__(self, keeper: Keeper, origin: Origin | None, connection: Connection) -> None:
+    def __init__(self, keeper: Keeper, connection: Connection) -> None:
         protocol = connection.protocol
         assert isinstance(protocol, PageProtocol)
         self._keeper = keeper
-        self._origin = origin
         self._connection = connection
         self._protocol = protocol
         self.sent = False
@@ -114,6 +112,6 @@ class PageConnection:
         transport = self._connection.transport
         # A server that answered before it had the whole request may never read the rest.
         if keep and exchange.reusable and transport is not None and not transport.get_write_buffer_size():
-            self._keeper.keep(self._origin, self._connection, self._protocol)
+            self._keeper.keep(self._connection, self._protocol)
         else:
             self._connection.close()

@@ -1,9 +1,9 @@
-"""Connections: opened and closed by aiohttp's connector, kept for the next request to the same host.
+"""Connections: opened, kept for the next request to the same host, and closed, by aiohttp's connector.
 
-The connector brings TLS, proxies and happy eyeballs (RFC 8305); ``IdleConnections`` keeps what it opened. What is
-said on a connection is ours: ``PageProtocol`` hands the bytes to an ``Exchange``. aiohttp's own ClientSession is
-left out because it rewrites URLs (an empty query is lost), repeats requests without telling, and gives up pages that
-browsers show; see docs/decisions/0002-http-client.md.
+The connector brings the pool, TLS, proxies and happy eyeballs (RFC 8305). What is said on a connection is
+ours: ``PageProtocol`` hands the bytes to an ``Exchange``. aiohttp's own ClientSession is left out because it
+rewrites URLs (an empty query is lost), repeats requests without telling, and gives up pages that browsers
+show; see docs/decisions/0002-http-client.md.
 
 One ``Network`` serves both schemes of a crawl, so that a redirect from http to https resolves the host once.
 """
@@ -28,7 +28,6 @@ from scrapy.utils.ssl import _make_ssl_context
 from webcrawl.downloadhandlers.addresses import SETTING, address_rule, literal_address
 from webcrawl.downloadhandlers.connection import PageConnection, PageProtocol
 from webcrawl.downloadhandlers.failures import PrivateAddressError
-from webcrawl.downloadhandlers.idle import KEEP_ALIVE_SECONDS, IdleConnections
 from webcrawl.downloadhandlers.places import PinnedResolver, Places, pinned
 from webcrawl.downloadhandlers.resolver import Resolver
 from webcrawl.hosts.shared_clocks import plain_address
@@ -42,9 +41,11 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from webcrawl.downloadhandlers.request_head import Origin, Target
+    from webcrawl.downloadhandlers.request_head import Target
     from webcrawl.scope.private import PrivateAddressRule
 
+KEEP_ALIVE_SECONDS = 30.0
+"""How long a connection may lie idle before it is closed."""
 IDLE_CONNECTIONS = 1024
 """Default of ``DOWNLOAD_IDLE_CONNECTIONS``: kept at most, if that is less than half of the limit of open files."""
 CONNECT_TIMEOUT_SECONDS = 30.0
@@ -92,8 +93,10 @@ class Network:
 
     def __init__(self, settings: BaseSettings, rule: PrivateAddressRule) -> None:
         self._rule = rule
-        most_idle = settings.getint("DOWNLOAD_IDLE_CONNECTIONS", IDLE_CONNECTIONS)
-        self._idle = IdleConnections(min(most_idle, _half_of_open_files()))
+        self._idle: set[PageProtocol] = set()
+        self._max_idle = min(
+            settings.getint("DOWNLOAD_IDLE_CONNECTIONS", IDLE_CONNECTIONS), _half_of_open_files()
+        )
         self._connect_timeout = settings.getfloat("DOWNLOAD_CONNECT_TIMEOUT", CONNECT_TIMEOUT_SECONDS)
         self._loop = asyncio.get_running_loop()
         self._tls = _tls_context(settings)
@@ -114,8 +117,7 @@ class Network:
         self._asked = functools.lru_cache(ORIGINS_REMEMBERED)(self._connection_request)
         # The one private name of aiohttp that is used; tests/unit/downloadhandlers/test_canary.py watches it.
         self._connector._factory = cast(
-            "functools.partial[ResponseHandler]",
-            functools.partial(PageProtocol, self._loop, self._idle.protocols),
+            "functools.partial[ResponseHandler]", functools.partial(PageProtocol, self._loop, self._idle)
         )
 
     async def connect(
@@ -125,22 +127,21 @@ class Network:
 
         ``attempt`` is filled in on the way. Raises PrivateAddressError, or whatever aiohttp raises.
         """
-        if proxy is None and (connection := self._idle_one(target.origin, attempt.place)) is not None:
-            return connection
         attempt.checked = proxy is None
         if proxy is not None:
             self._check_literal(target.host)
         _attempt.set(attempt)
         if self._connect_timeout:
             seconds = min(seconds, self._connect_timeout)
+        request = (
+            self._asked(target.scheme, target.host, target.port)
+            if proxy is None
+            else self._connection_request(target.scheme, target.host, target.port, proxy)
+        )
         place = attempt.place if proxy is None else None
         pinned.set(place or None)
-        within = aiohttp.ClientTimeout(connect=seconds)
         try:
-            if proxy is None:
-                return await self._connect(target.origin, self._asked(*target.origin), place, within)
-            request = self._connection_request(*target.origin, proxy)
-            return await self._connect(None, request, None, within)
+            return await self._connect(request, place, aiohttp.ClientTimeout(connect=seconds))
         except (aiohttp.ClientConnectorError, TimeoutError) as error:
             if attempt.objection and not attempt.tried:
                 raise PrivateAddressError(f"{target.host}: {attempt.objection} ({SETTING})") from error
@@ -148,50 +149,35 @@ class Network:
                 self.places.unreachable(target.host, place)
             raise
 
-    def _idle_one(self, origin: Origin, place: str | None) -> PageConnection | None:
-        while (kept := self._idle.take(origin)) is not None:
-            connection = PageConnection(self, origin, kept)
-            if _is_at(connection, place):
-                return connection
-            # Opened when the host was contacted at another address: that one's clock is not ours now.
-            connection.abandon()
-        return None
-
     async def _connect(
-        self,
-        origin: Origin | None,
-        request: aiohttp.ClientRequest,
-        place: str | None,
-        within: aiohttp.ClientTimeout,
+        self, request: aiohttp.ClientRequest, place: str | None, within: aiohttp.ClientTimeout
     ) -> PageConnection:
         while True:
-            connection = PageConnection(self, origin, await self._connector.connect(request, [], within))
-            if _is_at(connection, place):
+            connection = PageConnection(self, await self._connector.connect(request, [], within))
+            if place is None or plain_address(connection.ip or "") == place:
                 return connection
+            # From the pool, opened when the host was contacted at another address: that one's clock is not ours now.
             connection.abandon()
             if not place:
                 raise CannotResolveHostError(f"{request.url.host} had no address a moment ago")
 
-    def keep(self, origin: Origin | None, connection: Connection, protocol: PageProtocol) -> None:
-        """Take a connection back while there is room, else close it; aiohttp sees to those through a proxy."""
-        if origin is not None:
-            self._idle.keep(origin, connection, protocol)
-        elif self._idle.has_room:
-            self._idle.protocols.add(protocol)
-            connection.release()
-            if not protocol.is_connected():
-                self._idle.protocols.discard(protocol)
-        else:
+    def keep(self, connection: Connection, protocol: PageProtocol) -> None:
+        """Take a connection back into the pool while that has room, else close it."""
+        if len(self._idle) >= self._max_idle:
             connection.close()
+            return
+        self._idle.add(protocol)
+        connection.release()
+        if not protocol.is_connected():
+            self._idle.discard(protocol)
 
     @property
     def idle_connections(self) -> int:
         """Connections that wait for another request to their host."""
-        return len(self._idle.protocols)
+        return len(self._idle)
 
     async def close(self) -> None:
         """Close all connections."""
-        self._idle.release_all()
         await self._connector.close()
         await self._resolver.close()
 
@@ -261,11 +247,6 @@ def _tls_context(settings: BaseSettings) -> ssl.SSLContext:
     context.set_alpn_protocols(["http/1.1"])
     context.options |= _LEGACY_SERVER_CONNECT
     return context
-
-
-def _is_at(connection: PageConnection, place: str | None) -> bool:
-    """Whether a connection leads to the address at which alone its host may be contacted; None for any."""
-    return place is None or plain_address(connection.ip or "") == place
 
 
 def _half_of_open_files() -> float:

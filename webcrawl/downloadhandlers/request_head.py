@@ -22,10 +22,6 @@ _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _WITH_LENGTH = frozenset(("POST", "PUT", "PATCH"))
 
 
-Origin = tuple[str, str, int]
-"""Scheme, host and port: what a connection is made to."""
-
-
 class Target(NamedTuple):
     """Where a request goes. Credentials in the URL are left out; they are never sent."""
 
@@ -35,11 +31,6 @@ class Target(NamedTuple):
     port: int
     path: str
     """Path and query exactly as in the URL, ``/`` where the URL has none, without the fragment."""
-
-    @property
-    def origin(self) -> Origin:
-        """Where the connection goes."""
-        return self[:3]
 
     @property
     def authority(self) -> str:

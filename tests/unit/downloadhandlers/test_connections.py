@@ -10,7 +10,6 @@ import pytest
 
 from tests.unit.downloadhandlers.lab import LOOPS, Client, Peer, answering, run, serving
 from webcrawl.downloadhandlers.connection import PageProtocol
-from webcrawl.downloadhandlers.idle import KEEP_ALIVE_SECONDS
 from webcrawl.downloadhandlers.network import network_of
 
 if TYPE_CHECKING:
@@ -128,45 +127,6 @@ def test_no_more_idle_connections_are_kept_than_allowed() -> None:
             await _bodies(client, site.url())
             assert site.connections == before
             assert network_of(client.crawler).idle_connections == 2
-
-    run(test())
-
-
-class Watch:
-    """A monotonic clock that is set by hand."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now = 1000.0
-        monkeypatch.setattr("webcrawl.downloadhandlers.idle.monotonic", lambda: self.now)
-
-
-def test_a_connection_that_lay_idle_for_too_long_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    watch = Watch(monkeypatch)
-
-    async def test() -> None:
-        async with serving(answering(OK)) as site, Client() as client:
-            for pause, connections in ((0.0, 1), (KEEP_ALIVE_SECONDS, 1), (KEEP_ALIVE_SECONDS + 1, 2)):
-                watch.now += pause
-                assert await _bodies(client, site.url()) == [b"ok"]
-                assert site.connections == connections
-
-    run(test())
-
-
-def test_connections_that_nobody_used_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    watch = Watch(monkeypatch)
-
-    async def test() -> None:
-        async with serving(answering(OK)) as site, Client() as client:
-            await _bodies(client, site.url(host="old.localhost"))
-            watch.now += KEEP_ALIVE_SECONDS + 1
-            await _bodies(client, site.url(host="new.localhost"))
-            network = network_of(client.crawler)
-            network._idle._sweep()
-            await asyncio.sleep(0.02)
-            assert network.idle_connections == 1
-            assert await _bodies(client, site.url(host="new.localhost")) == [b"ok"]
-            assert site.connections == 2
 
     run(test())
 
