@@ -1,16 +1,12 @@
-"""Sets Python up for a crawl: how often it collects garbage, how long a thread may keep the others waiting.
+"""Sets Python up for a crawl: how often it collects garbage.
 
 A crawl makes many objects a page and few cycles. With the usual threshold of 700 new objects the collector walks the
 young ones several times a page and finds next to nothing; about a seventh of a crawl's CPU time went there.
-
-The event loop gives up Python's lock at every system call and in the HTML parser. With the usual interval it then
-waits up to 5 ms whenever the archive's or the store's thread is at work, many times a page's worth.
 """
 
 from __future__ import annotations
 
 import gc
-import sys
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -23,15 +19,11 @@ if TYPE_CHECKING:
 THRESHOLDS = (100_000, 20, 50)
 
 
-SWITCH_SECONDS = 0.0005
-
-
 class Interpreter:
-    """Sets both when the engine starts and puts them back when it stops."""
+    """Sets the thresholds when the engine starts and puts them back when it stops."""
 
     def __init__(self) -> None:
         self._before = gc.get_threshold()
-        self._interval = sys.getswitchinterval()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -41,13 +33,11 @@ class Interpreter:
         return interpreter
 
     def _started(self) -> None:
-        sys.setswitchinterval(SWITCH_SECONDS)
         # What was loaded until now stays until the end: the collector need not look at it again.
         gc.collect()
         gc.freeze()
         gc.set_threshold(*THRESHOLDS)
 
     def _stopped(self) -> None:
-        sys.setswitchinterval(self._interval)
         gc.set_threshold(*self._before)
         gc.unfreeze()
