@@ -15,7 +15,6 @@ import inspect
 import logging
 from typing import TYPE_CHECKING, Any
 
-from pydispatch.dispatcher import getAllReceivers, liveReceivers
 from pydispatch.robustapply import robustApply
 from scrapy import Request, signals
 from scrapy.core.engine import ExecutionEngine
@@ -27,7 +26,7 @@ from scrapy.utils.spider import iterate_spider_output
 from twisted.python.failure import Failure
 
 from webcrawl.downloader import DirectDownloader
-from webcrawl.listening import tell
+from webcrawl.listening import receivers, tell
 from webcrawl.spider_chain import is_plain, output_of
 
 if TYPE_CHECKING:
@@ -170,7 +169,7 @@ class DirectEngine(ExecutionEngine):
                 extra={"spider": spider, "item": item},
             )
         named = {"signal": signals.item_scraped, "sender": self.signals.sender}
-        for receiver in liveReceivers(getAllReceivers(named["sender"], named["signal"])):
+        for receiver in receivers(self.signals, signals.item_scraped):
             # One after the other: Scrapy makes a task of each, though nearly all of them have nothing to wait for.
             try:
                 told = robustApply(receiver, item=item, response=response, spider=spider, **named)

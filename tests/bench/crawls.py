@@ -23,6 +23,17 @@ FRESH = 10
 MUCH_FRESH = 30
 
 
+SPARE = (
+    "WARC_METADATA=False",
+    "WARC_INDEX=False",
+    "LINK_LOG_ENABLED=False",
+    "TRAPS_QUARANTINE=False",
+    "CONTENT_SEEN=False",
+    "PROCESSING_MODULES=",
+)
+"""What leaves robots.txt, politeness, scope, seen test, state in SQLite, titles, links, WARC and fetch log."""
+
+
 def steady(fresh: int = FRESH) -> Config:
     """So many links of a page are new however long it goes on; the others are known after the first seconds."""
     return Config(kind="bench", hosts=HOSTS, pages=20, fresh=fresh)
@@ -48,11 +59,19 @@ def _side_by_side(folder: Path, seconds: float, config: Config, name: str) -> No
             folder / "plain", ["plain", "-a", f"seeds={seeds}"], seconds, "tests.bench.plain_settings"
         )
         print(f"  plain Scrapy {told(plain)}")
-        mine = ours(folder / "ours", seeds, seconds, "POLITENESS_MIN_DELAY=0", "POLITENESS_FACTOR=0")
-        print(f"  webcrawl     {told(mine)}")
-    print(f"  webcrawl / plain Scrapy: {mine.per_second / plain.per_second:.1f} times the pages/s, ", end="")
-    print(f"{plain.cpu_ms / mine.cpu_ms:.1f} times less CPU a page")
+        at_once = ("POLITENESS_MIN_DELAY=0", "POLITENESS_FACTOR=0")
+        mine = ours(folder / "ours", seeds, seconds, *at_once)
+        print(f"  webcrawl     {told(mine)}{_beside(plain, mine)}")
+        spare = ours(folder / "spare", seeds, seconds, *at_once, *SPARE)
+        print(f"   of what is kept, WARC and log alone:\n{' ' * 15}{told(spare)}{_beside(plain, spare)}")
     print(f"  webcrawl's memory: {mine.peak_memory_bytes / 1e6:.0f} MB at most")
+
+
+def _beside(plain: Figures, mine: Figures) -> str:
+    return (
+        f"  {mine.per_second / plain.per_second:.1f} times the pages/s, "
+        f"{plain.cpu_ms / mine.cpu_ms:.1f} times less CPU a page"
+    )
 
 
 def callbacks(folder: Path, seconds: float) -> None:
