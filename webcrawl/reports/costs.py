@@ -127,7 +127,7 @@ REDIS_SNAPSHOT = Costs(0, 9.10, 0, 1.09, 123, 64, 161, 0.534)
 REWRITTEN = 3
 """Redis lets the append-only file grow to twice what it was, and writes a new one beside it."""
 
-SQLITE_FILE = Costs(0, 21.6, 36.3, 2.33, 531, 29, 105, 1.20, page_bytes=4096)
+SQLITE_FILE = Costs(38_000, 20.1, 61.2, 1.99, 374, 34, 108, 1.2, page_bytes=4096)
 """``frontier.db`` at its largest: what is done leaves its place to what is found later."""
 
 APPENDED_BYTES = 7_000
@@ -147,8 +147,9 @@ HEAD = 16
 """URLs that are at the head of a queue."""
 ENTRY_BYTES, ENTRY_CHARACTER_BYTES = 300, 2.0
 """Each of them, and each of its characters; the page that led there is as long."""
-LINKS_MET, LINK_MET_BYTES = 200_000, 78
-"""Links met lately that are remembered."""
+LINKS_MET = 1 << 20
+LINKS_MET_BYTES = 8 * LINKS_MET
+"""A table of links met lately."""
 URLS_KNOWN, URL_KNOWN_BYTES = 300_000, 64
 """URLs of which is remembered that Redis knows them."""
 OPEN_PAGES = 5.0

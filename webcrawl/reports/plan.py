@@ -123,14 +123,14 @@ def _every_worker(size: Size) -> list[Figure]:
     active, head = min(size.hosts, size.active_max), min(size.queued / max(size.hosts, 1), costs.HEAD)
     entry = costs.ENTRY_BYTES + costs.ENTRY_CHARACTER_BYTES * size.length
     host = costs.ACTIVE_HOST_BYTES + size.robots_bytes + head * entry
-    met, fetched = min(size.urls, costs.LINKS_MET), min(size.open_max, size.hosts)
+    fetched = min(size.open_max, size.hosts)
     pages = fetched * costs.OPEN_PAGES * size.page_bytes
     return [
         Figure("program", "the program", costs.WORKER_BYTES, BYTES, "Python and Scrapy"),
         Figure("keeper", "the process that keeps the archive", costs.KEEPER_BYTES, BYTES, "Python"),
         Figure("reader", "the process that reads pages", costs.READER_BYTES, BYTES, "Python"),
         Figure("active", "active hosts", active * host, BYTES, f"{active:,} at most, {host:,.0f} bytes each"),
-        Figure("met", "links met lately", met * costs.LINK_MET_BYTES, BYTES, f"the last {met:,}"),
+        Figure("met", "links met lately", costs.LINKS_MET_BYTES, BYTES, f"room for {costs.LINKS_MET:,}"),
         Figure("open", "pages being fetched", pages, BYTES, f"{fetched}, each {costs.OPEN_PAGES:g} times"),
     ]
 

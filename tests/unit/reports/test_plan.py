@@ -109,6 +109,7 @@ def test_without_an_archive_the_log_is_left() -> None:
 def test_a_crawl_of_nothing_needs_what_the_programs_need() -> None:
     nothing = size(urls=0, hosts=0, pages=0, queued=0)
     assert figures(nothing)["time.rate"] == 0
-    assert worker_bytes(nothing, shared=True) == costs.WORKER_BYTES + costs.KEEPER_BYTES + costs.READER_BYTES
+    programs = costs.WORKER_BYTES + costs.KEEPER_BYTES + costs.READER_BYTES
+    assert worker_bytes(nothing, shared=True) == programs + costs.LINKS_MET_BYTES
     sizes = [one.value for section in plan(nothing) for one in section.figures if one.unit == BYTES]
     assert max(sizes) == figures(nothing)["worker_memory.alone"]
