@@ -131,7 +131,8 @@ def test_what_was_explained_while_all_worked_came_true(story):
         assert one["conclusion"]["leased"] is (None if one["key"]["holder"] else False)
         hit = asked.get(one["url"]["resolved"])
         if one["conclusion"]["fate"] == "waits":
-            assert hit.start > one["clocks"]["earliest_at"] - 0.05
+            # What may be asked now is so at the moment of the answer, and may have been asked since it was looked up.
+            assert hit.start > one["clocks"]["earliest_at"] - 0.25
         else:
             assert (one["conclusion"]["rule"], hit) == ("robots", None)
 
