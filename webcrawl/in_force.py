@@ -51,8 +51,11 @@ def told(folder: Path) -> InForce | None:
 def ask(folder: Path) -> None:
     """Have the crawl look at its exclusion file at once. :raises OSError: the folder cannot be written"""
     now = time.time_ns()
-    (folder / LOOK).touch()
-    os.utime(folder / LOOK, ns=(now, now))
+    # In one step: a crawl that saw the file between its making and its time would be asked twice.
+    unfinished = folder / f"{LOOK}.{os.getpid()}"
+    unfinished.touch()
+    os.utime(unfinished, ns=(now, now))
+    unfinished.replace(folder / LOOK)
 
 
 def asked(folder: Path) -> int:

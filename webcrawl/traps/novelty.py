@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from webcrawl.traps.wording import mark_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -42,20 +44,21 @@ class Sketch:
         """Add a page; what of it is new. A page that says nothing says nothing new."""
         total = new = words = 0
         for stretch in wording.stretches:
-            mark = hash(stretch)
+            mark = mark_of(stretch)
             # One place may be in use by chance, three seldom are.
             if not self._add((mark, mark // SLOTS, mark // SLOTS**2)):
                 # All of it was said in one go before.
                 total += max(stretch.count(" ") - 1, 1)
                 continue
             found = _WORD.findall(stretch) or [stretch]
-            groups = set(map(hash, zip(found, found[1:], found[2:], strict=False))) or {hash(tuple(found))}
+            marks = list(map(mark_of, found))
+            groups = set(map(hash, zip(marks, marks[1:], marks[2:], strict=False))) or {hash(tuple(marks))}
             total += len(groups)
             new += self._add(groups)
-            words += self._add(hash(word) for word in set(found) if len(word) >= TELLING)
+            words += self._add({mark for word, mark in zip(found, marks, strict=True) if len(word) >= TELLING})
             if new >= ENOUGH:
                 break
-        new += SHOWN_WEIGHT * self._add(map(hash, wording.shown))
+        new += SHOWN_WEIGHT * self._add(map(mark_of, wording.shown))
         total += SHOWN_WEIGHT * len(wording.shown)
         if self._used > FULL_AT:
             self._old, self._young, self._used = self._young, bytearray(SLOTS), 0

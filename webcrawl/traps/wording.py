@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from itertools import islice
 
+from xxhash import xxh3_64_intdigest
+
 LOOKED_AT = 1 << 16
 """Characters of a page that are looked at."""
 
@@ -36,8 +38,13 @@ class Wording:
         """A few numbers: the first stands for the whole, of the others pages that say the same have most in common.
         Empty for a page that says nothing.
         """
-        said = frozenset((*self.stretches, *self.shown))
-        return (hash(said), *islice(sorted(map(hash, said)), _SIGNATURE)) if said else ()
+        said = sorted(map(mark_of, {*self.stretches, *self.shown}))
+        return (hash(tuple(said)), *islice(said, _SIGNATURE)) if said else ()
+
+
+def mark_of(text: str) -> int:
+    """A number for a text, the same in every process, so that all judge a page alike."""
+    return xxh3_64_intdigest(text.encode(errors="replace"))
 
 
 def same(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
