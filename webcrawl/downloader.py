@@ -15,13 +15,9 @@ from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.utils.defer import deferred_from_coro
 
 from webcrawl import middleware_chain
-from webcrawl.downloadhandlers.http import HttpDownloadHandler
 from webcrawl.listening import tell
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
-    from typing import Any
-
     from scrapy import Spider
     from scrapy.http import Request, Response
     from twisted.internet.defer import Deferred
@@ -49,15 +45,8 @@ class DirectDownloader(Downloader):
         spider = self.crawler.spider
         tell(self.signals, signals.request_reached_downloader, request=request, spider=spider)
         try:
-            response = await self._download_by_handler(request)
+            response = await self.handlers.download_request_async(request)
             tell(self.signals, signals.response_downloaded, response=response, request=request, spider=spider)
             return response
         finally:
             tell(self.signals, signals.request_left_downloader, request=request, spider=spider)
-
-    def _download_by_handler(self, request: Request) -> Coroutine[Any, Any, Response]:
-        # Scrapy takes each URL apart for this. It also loads handlers, so the first request of a scheme goes its way.
-        handler = self.handlers._handlers.get(request.url.partition(":")[0])
-        if type(handler) is HttpDownloadHandler:
-            return handler.download_request(request)
-        return self.handlers.download_request_async(request)

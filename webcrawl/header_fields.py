@@ -21,9 +21,3 @@ def last(headers: Headers, name: bytes) -> bytes | None:
     """``headers.get(name)``: of several fields of the name, the last one. The name is written as for ``values``."""
     found: list[bytes] | None = dict.get(headers, name)
     return found[-1] if found else None
-
-
-def set_default(headers: Headers, name: bytes, fields: list[bytes]) -> None:
-    """``headers.setdefault(name, fields)``. The name is written as for ``values``."""
-    if not dict.__contains__(headers, name):
-        dict.__setitem__(headers, name, fields.copy())

@@ -7,18 +7,12 @@ connects later is heard from then on.
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
 from pydispatch import dispatcher
-from pydispatch.robustapply import robustApply
-from scrapy.exceptions import StopDownload
-from twisted.internet.defer import Deferred
 
 if TYPE_CHECKING:
     from scrapy.signalmanager import SignalManager
-
-logger = logging.getLogger(__name__)
 
 _NOBODY: dict[object, list[Any]] = {}
 
@@ -40,18 +34,6 @@ def has_listeners(signals: SignalManager, signal: object) -> bool:
 
 
 def tell(signals: SignalManager, signal: object, **facts: Any) -> None:
-    """Send a signal as ``signals.send_catch_log`` does, which gives its receivers' answers besides."""
-    for receiver in receivers(signals, signal):
-        try:
-            answer = robustApply(receiver, signal=signal, sender=signals.sender, **facts)
-        except StopDownload:
-            continue
-        except Exception:
-            _log("Error caught on signal handler: %s", receiver, facts, exc_info=True)
-        else:
-            if isinstance(answer, Deferred):
-                _log("Cannot return deferreds from signal handler: %s", receiver, facts)
-
-
-def _log(message: str, receiver: object, facts: dict[str, Any], *, exc_info: bool = False) -> None:
-    logger.error(message, receiver, exc_info=exc_info, extra={"spider": facts.get("spider")})
+    """``signals.send_catch_log``, where somebody listens."""
+    if has_listeners(signals, signal):
+        signals.send_catch_log(signal, **facts)

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from scrapy.http import Request
 from scrapy.utils.defer import deferred_from_coro
 
-from webcrawl import header_fields
 from webcrawl.errors import JobdirUnusable, StorageFull, StorageLost
 from webcrawl.extensions.heartbeat import Heartbeat
 from webcrawl.frontier.backend import SharedBackend
@@ -98,7 +97,7 @@ class Scheduler:
         self._crawler = crawler
         self._machine = machine
         self._configuration = machine.configuration
-        self._user_agent = [machine.configuration.user_agent.encode()]
+        self._user_agent = machine.configuration.user_agent.encode()
         self._maxsizes: dict[str, int] = {
             Kind.ROBOTS: machine.configuration.robots_max_bytes,
             Kind.SITEMAP: machine.configuration.sitemap_max_bytes,
@@ -216,7 +215,7 @@ class Scheduler:
             self._give_up(lease, str(error))
             return None
         request.meta.update(depth=entry.depth, download_slot=entry.key)
-        header_fields.set_default(request.headers, b"User-Agent", self._user_agent)
+        request.headers.setdefault(b"User-Agent", self._user_agent)
         if entry.redirects:
             request.meta["redirect_times"] = entry.redirects
         if entry.attempts:

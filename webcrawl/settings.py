@@ -122,14 +122,12 @@ DOWNLOADER_MIDDLEWARES = {
     "webcrawl.downloadermiddlewares.sitemaps.SitemapMiddleware": 160,
     "webcrawl.downloadermiddlewares.hints.HintsMiddleware": 165,
     "webcrawl.downloadermiddlewares.visits.VisitsMiddleware": 170,
-    "webcrawl.downloadermiddlewares.default_headers.DefaultHeadersMiddleware": 400,
     "webcrawl.downloadermiddlewares.retry.RetryMiddleware": 550,
     "webcrawl.downloadermiddlewares.redirect.RedirectMiddleware": 600,
     "webcrawl.downloadermiddlewares.websub.WebsubMiddleware": 620,
     "webcrawl.downloadermiddlewares.decoding.DecodingMiddleware": 700,
     "webcrawl.downloadermiddlewares.outcome.OutcomeMiddleware": 950,
-    # The frontier, scope, the handler and ours of the same name own what these do.
-    "scrapy.downloadermiddlewares.defaultheaders.DefaultHeadersMiddleware": None,
+    # The frontier, scope and the handler own what these do.
     "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware": None,
     "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
     "scrapy.downloadermiddlewares.downloadtimeout.DownloadTimeoutMiddleware": None,

@@ -12,7 +12,6 @@ from collections import deque
 
 import pytest
 from scrapy import Request
-from scrapy.core.downloader.handlers import DownloadHandlers
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.core.engine import ExecutionEngine, _Slot
 from scrapy.core.scraper import Scraper
@@ -120,12 +119,9 @@ def test_the_end_of_the_crawl_does_not_wait_for_the_heartbeat(serve, crawl):
     assert sorted(slow)[1] < HEARTBEAT
 
 
-def test_the_downloader_hands_a_request_to_its_middlewares_and_handlers_as_it_did():
-    source = inspect.getsource(DownloadHandlers.download_request_async)
+def test_downloader_middlewares_are_kept_by_what_they_do():
     chain = DownloaderMiddlewareManager(crawler=get_crawler())
 
-    assert "return await handler.download_request(request)" in source
-    assert "self._handlers[scheme] = dh" in inspect.getsource(DownloadHandlers._load_handler)
     assert chain.methods["process_request"] == deque()
     assert chain._mw_methods_requiring_spider == set()
 

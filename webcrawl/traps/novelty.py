@@ -55,7 +55,9 @@ class Sketch:
             groups = set(map(hash, zip(marks, marks[1:], marks[2:], strict=False))) or {hash(tuple(marks))}
             total += len(groups)
             new += self._add(groups)
-            words += self._add({mark for word, mark in zip(found, marks, strict=True) if len(word) >= TELLING})
+            words += self._add(
+                {mark for word, mark in zip(found, marks, strict=True) if len(word) >= TELLING}
+            )
             if new >= ENOUGH:
                 break
         new += SHOWN_WEIGHT * self._add(map(mark_of, wording.shown))
