@@ -91,18 +91,27 @@ def callbacks(folder: Path, seconds: float) -> None:
 
 
 def with_a_delay(folder: Path, seconds: float) -> None:
-    """A delay of one second on every host: how much of what politeness permits is used, and no violation."""
+    """A delay of one second on every host: how much of what politeness permits is used, how much of what the machine
+    can do, and no violation."""
     print(f"With a delay of 1 s on {HOSTS} hosts ({HOSTS} pages/s are permitted):")
     folder.mkdir(parents=True, exist_ok=True)
     with serve_in_process(WIDE, folder / "access.log") as web:
         seeds = seeds_file(folder, web)
-        settings = ("POLITENESS_MIN_DELAY=1", "POLITENESS_FACTOR=0")
-        mine = ours(folder / "ours", seeds, seconds, *settings, warm_up=3000)
-        wrong = violations(web.hits(), lambda hit: 1.0)
-        print(f"  webcrawl     {told(mine)}")
-        print(
-            f"  {mine.per_second / HOSTS:.1%} of what is permitted, {len(wrong)} violations in the server's log"
+        mine = ours(
+            folder / "ours", seeds, seconds, "POLITENESS_MIN_DELAY=1", "POLITENESS_FACTOR=0", warm_up=3000
         )
+        wrong = violations(web.hits(), lambda hit: 1.0)
+    with serve_in_process(WIDE, folder / "at-once.log") as web:
+        seeds = seeds_file(folder, web)
+        able = ours(
+            folder / "at-once", seeds, seconds, "POLITENESS_MIN_DELAY=0", "POLITENESS_FACTOR=0", warm_up=3000
+        )
+    print(f"  webcrawl     {told(mine)}")
+    print(f"  without it   {told(able)}")
+    print(
+        f"  {mine.per_second / HOSTS:.1%} of what is permitted, {mine.per_second / able.per_second:.1%} of what the "
+        f"machine can do, {len(wrong)} violations in the server's log"
+    )
 
 
 def seeds_file(folder: Path, web: Served) -> Path:
