@@ -91,27 +91,25 @@ def callbacks(folder: Path, seconds: float) -> None:
 
 
 def with_a_delay(folder: Path, seconds: float) -> None:
-    """A delay of one second on every host: how much of what politeness permits is used, how much of what the machine
-    can do, and no violation."""
-    print(f"With a delay of 1 s on {HOSTS} hosts ({HOSTS} pages/s are permitted):")
+    """Delays on every host, one that permits what a machine can do and one that permits half of it: how much of what
+    politeness permits is used, how much of what the machine can do without it, and no violation."""
     folder.mkdir(parents=True, exist_ok=True)
-    with serve_in_process(WIDE, folder / "access.log") as web:
-        seeds = seeds_file(folder, web)
-        mine = ours(
-            folder / "ours", seeds, seconds, "POLITENESS_MIN_DELAY=1", "POLITENESS_FACTOR=0", warm_up=3000
-        )
-        wrong = violations(web.hits(), lambda hit: 1.0)
-    with serve_in_process(WIDE, folder / "at-once.log") as web:
-        seeds = seeds_file(folder, web)
-        able = ours(
-            folder / "at-once", seeds, seconds, "POLITENESS_MIN_DELAY=0", "POLITENESS_FACTOR=0", warm_up=3000
-        )
-    print(f"  webcrawl     {told(mine)}")
-    print(f"  without it   {told(able)}")
-    print(
-        f"  {mine.per_second / HOSTS:.1%} of what is permitted, {mine.per_second / able.per_second:.1%} of what the "
-        f"machine can do, {len(wrong)} violations in the server's log"
-    )
+    crawls: dict[int, Figures] = {}
+    print(f"With a delay on {HOSTS} hosts:")
+    for delay in (0, 1, 2):
+        with serve_in_process(WIDE, folder / f"access-{delay}.log") as web:
+            settings = (f"POLITENESS_MIN_DELAY={delay}", "POLITENESS_FACTOR=0")
+            crawls[delay] = mine = ours(
+                folder / str(delay), seeds_file(folder, web), seconds, *settings, warm_up=3000
+            )
+            wrong = violations(web.hits(), lambda hit, delay=delay: float(delay))
+        print(f"  {delay} s  {told(mine)}")
+        if delay:
+            print(
+                f"       {mine.per_second * delay / HOSTS:.1%} of the {HOSTS // delay} pages/s that are permitted, "
+                f"{mine.per_second / crawls[0].per_second:.1%} of those without a delay; "
+                f"{len(wrong)} violations in the server's log"
+            )
 
 
 def seeds_file(folder: Path, web: Served) -> Path:
