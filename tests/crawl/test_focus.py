@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-
 import pytest
 
 from tests.commands import own_process
+from tests.served import serving_folder
 from webcrawl.focus.judge import ALLOWED
 
 STARS = "<title>Stars</title><p>The telescope shows a star. Another telescope shows another."
@@ -26,11 +23,6 @@ class Own(BroadSpider):
 """
 
 
-class Handler(SimpleHTTPRequestHandler):
-    def log_message(self, *args):
-        pass
-
-
 @pytest.fixture(scope="module")
 def origin(folder):
     """A site of pages about stars, pages about soup, a copy, and a document that is not read."""
@@ -45,13 +37,8 @@ def origin(folder):
     (site / "d.bin").write_bytes(b"\0telescope")
     (site / "moved").mkdir()
     (site / "moved/index.html").write_text(PLAIN + STARS)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(site)))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving_folder(site) as origin:
+        yield origin
 
 
 def relevances(crawled, origin):

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-import threading
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from statistics import median
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from tests.served import Files, serving
 from webcrawl.focus.judge import judge_of
 from webcrawl.focus.page import FetchedPage
 
@@ -81,7 +80,7 @@ def seed(trees, folder):
     start = folder / "start"
     start.mkdir()
 
-    class Handler(SimpleHTTPRequestHandler):
+    class Handler(Files):
         def translate_path(self, path):
             host = self.headers.get("Host", "").partition(":")[0]
             self.directory = str(trees[host][0] if host in trees else start)
@@ -90,19 +89,13 @@ def seed(trees, folder):
         def list_directory(self, path):
             self.send_error(404)
 
-        def log_message(self, *args):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    port = server.server_port
-    links = [f"<a href='http://{host}:{port}/{front_page(*tree)}'>{host}</a>" for host, tree in trees.items()]
-    (start / "index.html").write_text("<title>All trees</title>" + " ".join(links))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://start.localhost:{port}/"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving(Handler) as server:
+        port = server.server_port
+        links = [
+            f"<a href='http://{host}:{port}/{front_page(*tree)}'>{host}</a>" for host, tree in trees.items()
+        ]
+        (start / "index.html").write_text("<title>All trees</title>" + " ".join(links))
+        yield f"http://start.localhost:{port}/"
 
 
 def leads(folder, pages):

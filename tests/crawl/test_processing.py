@@ -6,9 +6,7 @@ import csv
 import json
 import re
 import struct
-import threading
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 
 import pypdf
@@ -17,6 +15,7 @@ from pypdf.annotations import Link
 from pypdf.generic import RectangleObject
 
 from tests.crawl.crawling import ROOT
+from tests.served import Files, serving
 
 ALL = ",".join(
     f"webcrawl.processing.{name}"
@@ -82,16 +81,6 @@ def pdf(url):
     return written.getvalue()
 
 
-class Handler(SimpleHTTPRequestHandler):
-    def end_headers(self):
-        if self.path.startswith("/hidden"):
-            self.send_header("X-Robots-Tag", "noindex")
-        super().end_headers()
-
-    def log_message(self, *args):
-        pass
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _modules(folder):
     """Modules and a store of these tests are on the path of their crawls."""
@@ -100,6 +89,13 @@ def _modules(folder):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(folder))
         yield
+
+
+class Site(Files):
+    def end_headers(self):
+        if self.path.startswith("/hidden"):
+            self.send_header("X-Robots-Tag", "noindex")
+        super().end_headers()
 
 
 @pytest.fixture(scope="module")
@@ -123,13 +119,8 @@ def origin(folder):
     )
     for name in ("feed", "pdf", "hidden"):
         (site / f"by-{name}.html").write_text(f"<title>by {name}</title>")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(site)))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving(partial(Site, directory=str(site))) as server:
+        yield f"http://127.0.0.1:{server.server_port}"
 
 
 WIDE = {

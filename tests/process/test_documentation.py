@@ -12,16 +12,14 @@ import random
 import re
 import unicodedata
 from collections import defaultdict, deque
-from functools import partial
 from html.parser import HTMLParser
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import pytest
 
 from tests.commands import in_process
+from tests.served import serving_folder
 from webcrawl.linklog.reading import LinkLogs
 
 PAGES = 1000
@@ -99,24 +97,13 @@ def tree() -> Path | None:
     return found[-1] if found and len(list(found[-1].rglob("*.html"))) >= PAGES else None
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *args):
-        """Nobody reads it."""
-
-
 @pytest.fixture(scope="module")
 def origin():
     folder = tree()
     if folder is None:
         pytest.skip(f"no tree of {PAGES} HTML pages: set DOCUMENTATION_TREE, or install postgresql-doc")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
-    server.daemon_threads = True
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with serving_folder(folder) as served:
+        yield served
 
 
 @pytest.fixture(scope="module")

@@ -111,7 +111,18 @@ class _Keeper:
     def __init__(self, held: Sequence[int]) -> None:
         """:raises OSError: there is no room for such a file, or none for a process"""
         self.payloads = Payloads.new()
-        self._process = subprocess.Popen(
+        try:
+            self._process = self._started(held)
+        except OSError:
+            self.payloads.close()
+            raise
+        self.asked = cast("BinaryIO", self._process.stdin)
+        self.answers = cast("BinaryIO", self._process.stdout)
+        with suppress(OSError, AttributeError):
+            fcntl.fcntl(self.asked, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+
+    def _started(self, held: Sequence[int]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
             command("webcrawl.archive.keeper"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -120,10 +131,6 @@ class _Keeper:
             # A key that interrupts the crawl must not interrupt what it still has to keep.
             process_group=0,
         )
-        self.asked = cast("BinaryIO", self._process.stdin)
-        self.answers = cast("BinaryIO", self._process.stdout)
-        with suppress(OSError, AttributeError):
-            fcntl.fcntl(self.asked, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
     def how_it_ended(self) -> str:
         """In words, when it does not answer any more."""

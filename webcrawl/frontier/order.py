@@ -94,11 +94,10 @@ class Order:
     def place_all(self, entries: list[UrlEntry]) -> list[UrlEntry]:
         """Give those of ``entries`` a level and a position that have none yet."""
         new = [entry for entry in entries if not entry.position]
-        if self._prioritiser is None and self._name not in _AT_RANDOM:
-            self._line_up(new)
-        else:
+        if self._prioritiser is not None:
             for entry in new:
-                self.place(entry)
+                entry.level = int(self._prioritiser(entry))
+        self._line_up(new)
         if self._name == "random_walk" and new and self._random.random() >= self._restart:
             self._step(new)
         if self.scorer is not None and new:
@@ -106,14 +105,22 @@ class Order:
                 entry.level = level
         return entries
 
-    def _line_up(self, new: Sequence[UrlEntry]) -> None:
-        """``place`` for a page's links, of which there are many, where each comes behind the one before."""
-        position = self._position
-        for entry in new:
-            position += 1
-            entry.position = position
+    def place_again(self, entry: UrlEntry) -> UrlEntry:
+        """A new position at the same level: where a URL goes that has to be tried again."""
+        self._line_up([entry])
+        return entry
+
+    def _line_up(self, entries: Sequence[UrlEntry]) -> None:
+        """A position for each, behind the one before or a random one."""
+        at_random, position = self._name in _AT_RANDOM, self._position
+        for entry in entries:
             if entry.level:
                 entry.level = _within(entry.level)
+            if at_random:
+                entry.position = self._random.randrange(_POSITIONS)
+            else:
+                position += 1
+                entry.position = position
         self._position = position
 
     def _step(self, found: Sequence[UrlEntry]) -> None:
@@ -129,23 +136,6 @@ class Order:
             entry.level if level is None or entry.level in (FIRST, LAST) else _within(level)
             for entry, level in zip(entries, self.scorer.levels(entries), strict=True)
         ]
-
-    def place(self, entry: UrlEntry) -> UrlEntry:
-        """Set ``level`` and ``position`` of ``entry`` and return it."""
-        if self._prioritiser is not None:
-            entry.level = int(self._prioritiser(entry))
-        if entry.level:
-            entry.level = _within(entry.level)
-        return self.place_again(entry)
-
-    def place_again(self, entry: UrlEntry) -> UrlEntry:
-        """A new position at the same level: where a URL goes that has to be tried again."""
-        if self._name in _AT_RANDOM:
-            entry.position = self._random.randrange(_POSITIONS)
-        else:
-            self._position += 1
-            entry.position = self._position
-        return entry
 
 
 def _within(level: int) -> int:

@@ -90,14 +90,6 @@ class RobotsVerdict:
     reason: str
 
 
-_UNKNOWN = RobotsVerdict(False, "robots.txt is not known")
-_EXPIRED = RobotsVerdict(False, "robots.txt must be asked for again")
-_PENDING = RobotsVerdict(False, "robots.txt redirects and its target is not fetched yet")
-_UNREACHABLE = RobotsVerdict(False, "robots.txt is unreachable")
-_OTHER_ORIGIN = RobotsVerdict(False, "the URL is not of the origin of this robots.txt")
-_NONE = RobotsVerdict(True, "there is no robots.txt")
-
-
 def answered(
     origin: str,
     status: int,
@@ -186,26 +178,12 @@ def is_fresh(record: RobotsRecord | None, now: float) -> bool:
 
 
 def may_fetch(record: RobotsRecord | None, rules: RobotsRules | None, url: str, now: float) -> RobotsVerdict:
-    """Whether a page may be fetched now; ``rules`` are those of the record's text. Doubt means no."""
-    if record is None:
-        return _UNKNOWN
-    match RobotsState(record.state):
-        case RobotsState.PENDING:
-            return _PENDING
-        case RobotsState.UNREACHABLE:
-            return _UNREACHABLE
-        case RobotsState.ALLOWED_ALL | RobotsState.RULES if not now < record.expires_at:
-            return _EXPIRED
-        case RobotsState.ALLOWED_ALL | RobotsState.RULES if not _is_of(url, record.origin):
-            return _OTHER_ORIGIN
-        case RobotsState.ALLOWED_ALL:
-            return _NONE
-        case RobotsState.RULES:
-            return _UNKNOWN if rules is None else _by_rules(rules, url)
+    """Whether a page may be fetched now, and why; ``rules`` are those of the record's text."""
+    return RobotsVerdict(is_allowed(record, rules, url, now), _reason(record, rules, url, now))
 
 
 def is_allowed(record: RobotsRecord | None, rules: RobotsRules | None, url: str, now: float) -> bool:
-    """What ``may_fetch`` says, without the reason: to find the line that decides takes longer than to decide."""
+    """Whether a page may be fetched now. Doubt means no. To find the line that decides takes longer than this."""
     if record is None or not now < record.expires_at or not _is_of(url, record.origin):
         return False
     if record.state == RobotsState.RULES:
@@ -213,12 +191,29 @@ def is_allowed(record: RobotsRecord | None, rules: RobotsRules | None, url: str,
     return record.state == RobotsState.ALLOWED_ALL
 
 
-def _by_rules(rules: RobotsRules, url: str) -> RobotsVerdict:
-    allowed = rules.allows(url)
-    decisive = rules.line_for(url)
-    if decisive is None:
-        return RobotsVerdict(allowed, "robots.txt has no rule for it")
-    return RobotsVerdict(allowed, f"robots.txt line {decisive.line}: {decisive}")
+def _reason(record: RobotsRecord | None, rules: RobotsRules | None, url: str, now: float) -> str:
+    if record is None:
+        return "robots.txt is not known"
+    match RobotsState(record.state):
+        case RobotsState.PENDING:
+            return "robots.txt redirects and its target is not fetched yet"
+        case RobotsState.UNREACHABLE:
+            return "robots.txt is unreachable"
+        case RobotsState.ALLOWED_ALL | RobotsState.RULES if not now < record.expires_at:
+            return "robots.txt must be asked for again"
+        case RobotsState.ALLOWED_ALL | RobotsState.RULES if not _is_of(url, record.origin):
+            return "the URL is not of the origin of this robots.txt"
+        case RobotsState.ALLOWED_ALL:
+            return "there is no robots.txt"
+        case RobotsState.RULES if rules is None:
+            return "robots.txt is not known"
+        case RobotsState.RULES:
+            decisive = rules.line_for(url)
+            return (
+                "robots.txt has no rule for it"
+                if decisive is None
+                else f"robots.txt line {decisive.line}: {decisive}"
+            )
 
 
 def _has_copy(record: RobotsRecord) -> bool:

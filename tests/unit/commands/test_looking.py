@@ -6,17 +6,18 @@ from __future__ import annotations
 
 import os
 import subprocess
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests import forked
+from tests.served import serving
 from tests.unit.commands.conftest import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from http.server import ThreadingHTTPServer
     from pathlib import Path
 
 PAGES = {
@@ -49,14 +50,9 @@ class Site(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def site() -> Iterator[ThreadingHTTPServer]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
-    server.seen = []  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Site) as server:
+        server.seen = []  # type: ignore[attr-defined]
+        yield server
 
 
 @pytest.fixture

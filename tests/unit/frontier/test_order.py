@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 
 def placed(order: Order, *urls: str) -> list[UrlEntry]:
-    return [order.place(entry(url, position=0)) for url in urls]
+    return order.place_all([entry(url, position=0) for url in urls])
+
+
+def one_placed(order: Order, url: str, level: int = 0) -> UrlEntry:
+    [one] = order.place_all([entry(url, position=0, level=level)])
+    return one
 
 
 def in_order(entries: list[UrlEntry]) -> list[str]:
@@ -29,23 +34,23 @@ def test_breadth_first_is_first_come_first_served_within_a_level() -> None:
 
 
 def test_breadth_first_keeps_the_level_that_was_asked_for() -> None:
-    assert Order("breadth_first", None, NOW).place(entry("http://a/", level=7)).level == 7
+    assert one_placed(Order("breadth_first", None, NOW), "http://a/", level=7).level == 7
 
 
 def test_positions_after_a_restart_are_behind_all_before_it() -> None:
     before = Order("breadth_first", None, NOW)
-    last = [before.place(entry("http://a/")).position for _ in range(1000)][-1]
+    last = [one_placed(before, "http://a/").position for _ in range(1000)][-1]
     after = Order("breadth_first", None, NOW + 0.01)
-    assert after.place(entry("http://a/")).position > last
+    assert one_placed(after, "http://a/").position > last
 
 
 def test_what_one_process_places_later_than_another_comes_behind_it() -> None:
     one, other = Order("breadth_first", None, NOW), Order("breadth_first", None, NOW + 5)
-    first = other.place(entry("http://a/1")).position
+    first = one_placed(other, "http://a/1").position
     one.tell(NOW + 6)
-    second = one.place(entry("http://a/2")).position
+    second = one_placed(one, "http://a/2").position
     one.tell(NOW + 5.9)
-    assert first < second < one.place(entry("http://a/3")).position
+    assert first < second < one_placed(one, "http://a/3").position
 
 
 def test_priority_puts_front_pages_before_inner_ones() -> None:
@@ -70,7 +75,7 @@ def test_a_prioritiser_of_ones_own_decides_in_every_order() -> None:
     orders: list[OrderName] = ["breadth_first", "priority", "random"]
     for name in orders:
         order = Order(name, lambda one: len(one.url), NOW)
-        assert order.place(entry("http://a/123")).level == 12
+        assert one_placed(order, "http://a/123").level == 12
 
 
 def test_the_order_of_path_depth_starts_from_the_level_that_was_asked_for() -> None:
@@ -89,9 +94,9 @@ def test_the_random_order_walks_otherwise_each_time_and_the_same_with_the_same_s
 
 def test_levels_are_kept_below_that_of_robots_txt_and_within_what_can_be_stored() -> None:
     order = Order("breadth_first", None, NOW)
-    assert order.place(entry("http://a/", level=10**30)).level == LEVEL - 1
-    assert order.place(entry("http://a/", level=-(10**30))).level == 1 - LEVEL
-    assert Order("random", lambda one: True, NOW).place(entry("http://a/")).level == 1
+    assert one_placed(order, "http://a/", level=10**30).level == LEVEL - 1
+    assert one_placed(order, "http://a/", level=-(10**30)).level == 1 - LEVEL
+    assert one_placed(Order("random", lambda one: True, NOW), "http://a/").level == 1
 
 
 @given(st.sampled_from(["breadth_first", "priority", "random"]), st.integers(-5, 5))
@@ -107,7 +112,7 @@ def test_a_url_that_is_tried_again_keeps_its_level_and_gets_a_place_of_its_own(
 
 def test_no_place_is_given_twice_and_none_is_nought() -> None:
     order = Order("random", None, NOW, seed=4)
-    positions = [order.place(entry("http://a/")).position for _ in range(10_000)]
+    positions = [one_placed(order, "http://a/").position for _ in range(10_000)]
     assert len(set(positions)) == 10_000
     assert 0 not in positions
 
