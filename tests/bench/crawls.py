@@ -7,11 +7,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.bench.meter import Figures
 from tests.fakeweb.config import Config
 from tests.fakeweb.process import Served, serve_in_process
 from tests.fakeweb.witness import violations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SCRAPY = str(Path(sys.executable).with_name("scrapy"))
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,7 +25,8 @@ WIDE = Config(kind="bench", hosts=HOSTS, pages=400)
 FRESH = 10
 """Links of a page that nobody has met before, of its hundred, in the midst of a long crawl."""
 MUCH_FRESH = 30
-
+LEAST_CPU_US = 5
+"""CPU-us a page that a thread must take to be told of."""
 
 SPARE = (
     "WARC_METADATA=False",
@@ -64,7 +69,15 @@ def _side_by_side(folder: Path, seconds: float, config: Config, name: str) -> No
         print(f"  webcrawl     {told(mine)}{_beside(plain, mine)}")
         spare = ours(folder / "spare", seeds, seconds, *at_once, *SPARE)
         print(f"   of what is kept, WARC and log alone:\n{' ' * 15}{told(spare)}{_beside(plain, spare)}")
+    print("   CPU-us a page, all defaults: " + "; ".join(_by_place(mine)))
     print(f"  webcrawl's memory: {mine.peak_memory_bytes / 1e6:.0f} MB at most")
+
+
+def _by_place(figures: Figures) -> Iterator[str]:
+    for place, used in sorted(figures.cpu_by_place.items(), key=lambda one: -one[1]):
+        microseconds = used / figures.pages * 1e6
+        if microseconds >= LEAST_CPU_US:
+            yield f"{place} {microseconds:.0f}"
 
 
 def _beside(plain: Figures, mine: Figures) -> str:

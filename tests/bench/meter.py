@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import resource
 import time
 from dataclasses import asdict, dataclass
@@ -15,7 +14,7 @@ from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 
-from tests import processes
+from tests.bench import cpu
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +32,8 @@ class Figures:
     """How long one callback of the event loop took; 0 where the loop is uvloop, which cannot be asked."""
     callback_p999: float
     callback_max: float
+    cpu_by_place: dict[str, float]
+    """As ``cpu.seconds_by_place``, in the time that was measured."""
 
     @property
     def per_second(self) -> float:
@@ -60,6 +61,7 @@ class Meter:
         self._pages = 0
         self._first_at = 0.0
         self._start: tuple[float, float] | None = None
+        self._by_place: dict[str, float] = {}
         self._callbacks: list[float] = []
         self._done = False
 
@@ -74,7 +76,8 @@ class Meter:
         self._pages += 1
         self._first_at = self._first_at or time.time()
         if self._start is None and self._pages >= self._warm_up and self._may_begin():
-            self._start = (time.perf_counter(), _cpu_seconds())
+            self._by_place = cpu.seconds_by_place()
+            self._start = (time.perf_counter(), cpu.seconds())
             self._pages = 0
         elif self._start is not None and time.perf_counter() - self._start[0] >= self._seconds:
             self._finish(*self._start)
@@ -97,7 +100,7 @@ class Meter:
 
         asyncio.Handle._run = timed  # type: ignore[method-assign]
 
-    def _finish(self, wall: float, cpu: float) -> None:
+    def _finish(self, wall: float, used: float) -> None:
         if self._done:
             return
         self._done = True
@@ -105,21 +108,19 @@ class Meter:
         figures = Figures(
             self._pages,
             time.perf_counter() - wall,
-            _cpu_seconds() - cpu,
+            cpu.seconds() - used,
             self._first_at,
             _peak_memory_bytes(),
             took[len(took) // 2],
             took[int(len(took) * 0.999)],
             took[-1],
+            {
+                place: all_of - self._by_place.get(place, 0.0)
+                for place, all_of in cpu.seconds_by_place().items()
+            },
         )
         self._file.write_text(json.dumps(asdict(figures)))
         deferred_from_coro(self._crawler.engine.close_spider_async(reason="measured"))
-
-
-def _cpu_seconds() -> float:
-    """So far, of this process and of those it started."""
-    ticks = sum(sum(map(int, stat[11:13])) for _, stat in _children())
-    return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _peak_memory_bytes() -> int:
@@ -127,7 +128,7 @@ def _peak_memory_bytes() -> int:
 
     Linux counts what a process's parent had when it was made into ru_maxrss.
     """
-    statuses = [Path("/proc/self/status"), *(path / "status" for path, _ in _children())]
+    statuses = [Path("/proc/self/status"), *(path / "status" for path in cpu.children())]
     try:
         return sum(_peak_of(status.read_text()) for status in statuses)
     except OSError:
@@ -137,9 +138,3 @@ def _peak_memory_bytes() -> int:
 def _peak_of(status: str) -> int:
     [peak] = [line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")]
     return int(peak) * 1024
-
-
-def _children() -> list[tuple[Path, list[str]]]:
-    """The processes that this one started: their folders, and what stands in ``stat`` behind the name."""
-    folders = [Path(f"/proc/{pid}") for pid in processes.children_of(os.getpid())]
-    return [(folder, (folder / "stat").read_text().rpartition(")")[2].split()) for folder in folders]
