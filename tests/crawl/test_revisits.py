@@ -139,9 +139,14 @@ def test_what_was_sent_is_sent_back_and_304_is_a_visit_without_a_change(crawled)
     versions = [f'W/"{visit // 3}"' for visit in range(1, len(site.of("/tagged")) + 1)]
     asked = site.of("/tagged")
     assert asked[0] == (200, (None, None))
-    for (status, (tag, _)), version, known in zip(asked[1:], versions[1:], versions, strict=False):
-        assert tag == known
-        assert status == (304 if version == known else 200)
+    began = [began for began, _, path, _, _ in site.asked if path == "/tagged"]
+    for visit, (status, (tag, _)) in enumerate(asked[1:], start=1):
+        known = {versions[visit - 1]}
+        if began[visit - 1] < site.crawler_killed_at < began[visit]:
+            # What was on its way then is perhaps forgotten.
+            known.add(versions[visit - 2])
+        assert tag in known
+        assert status == (304 if versions[visit] == tag else 200)
     assert {condition for _, condition in site.of("/dated")[1:]} == {(None, "Sat, 21 Nov 2020 08:00:00 GMT")}
     assert {status for status, _ in site.of("/dated")[1:]} == {304}
     for status, again, changed in changes(crawl, site, "/tagged")[1:]:
@@ -158,8 +163,12 @@ def test_without_validators_the_content_decides(crawled):
 def test_a_revisit_says_since_when_what_was_to_be_expected_and_when_the_page_was_modified(crawled):
     site, crawl, _ = crawled
     lines = [line for line in crawl.lines() if line["url"] == f"{site.url}/dated"]
-    for before, line in itertools.pairwise(lines):
-        assert line["since"] == pytest.approx(before["start"], abs=0.002)
+    for number, line in enumerate(lines[1:], start=1):
+        known = [lines[number - 1]["start"]]
+        if known[0] < site.crawler_killed_at < line["start"]:
+            # Its line was written, its visit perhaps not.
+            known.append(lines[number - 2]["start"])
+        assert min(abs(line["since"] - at) for at in known) <= 0.002
         assert 0.99 < line["expected"]["unchanged"] <= 1
         assert 0 <= line["expected"]["age"] < 1
         assert line["modified"] == pytest.approx(1_605_945_600, abs=2)

@@ -22,7 +22,7 @@ def test_nothing_is_sent_when_the_hold_is_over() -> None:
 
 
 def test_an_open_request_ends_with_the_hold() -> None:
-    hold = Hold(uptime() + 0.05)
+    hold = Hold(uptime() + 0.3)
     fetched = fetch_from(silent, facts={"hold": hold})
 
     assert fetched.word == "timeout"
@@ -30,12 +30,12 @@ def test_an_open_request_ends_with_the_hold() -> None:
 
 
 def test_a_hold_that_was_renewed_meanwhile_ends_nothing() -> None:
-    hold = Hold(uptime() + 0.05)
+    hold = Hold(uptime() + 0.5)
 
     async def late(peer: Peer) -> None:
         await peer.request()
         hold.until = uptime() + 60
-        await peer.send(b"", pause=0.1)
+        await peer.send(b"", pause=0.6)
         await peer.send(PAGE)
 
     fetched = fetch_from(late, facts={"hold": hold})
