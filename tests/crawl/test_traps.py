@@ -54,6 +54,14 @@ def traps(crawl, *words):
     return own_process(crawl.path.parent, "traps", *words, "--json", JOBDIR=crawl.path).told["traps"]
 
 
+def the_one(found, end):
+    """The trap whose pattern ends so."""
+    patterns = {trap["pattern"]: trap for trap in found}
+    [name] = [name for name in patterns if name.endswith(end)] or [f"none of {', '.join(patterns)}"]
+    assert name in patterns
+    return patterns[name]
+
+
 def test_what_is_in_quarantine_is_listed_with_samples(web, ended):
     found = traps(ended)
     assert all(is_trap(url) for trap in found for url in trap["samples"])
@@ -78,7 +86,7 @@ def test_refusals_are_counted_under_their_rule(ended):
 
 
 def test_explain_names_the_pattern_and_how_it_is_released(web, ended):
-    [trap] = [trap for trap in traps(ended) if trap["pattern"].endswith("/days/?day")]
+    trap = the_one(traps(ended), "/days/?day")
     given = {"JOBDIR": ended.path, "FETCH_PRIVATE_ADDRESSES": 1}
     for url in (f"{web.seeds[0]}days/?day=987654", *trap["samples"][:1]):
         told = own_process(ended.path.parent, "explain", url, "--json", **given).told
@@ -106,7 +114,7 @@ def test_what_is_wrong_with_the_command_is_said(ended, words, said):
 
 
 def test_a_trap_that_is_released_is_queued_again_and_never_judged_again(web, ended, crawl):
-    [trap] = [trap for trap in traps(ended) if trap["pattern"].endswith("/more/?key")]
+    trap = the_one(traps(ended), "/more/?key")
     assert trap["withheld"] == 1
     asked = asked_for(web)
     assert traps(ended, "release", trap["id"], "--dry-run")[0]["released_at"] is None
