@@ -80,7 +80,7 @@ FRONTIER_QUEUE_MAX = 0  # URLs per politeness key; 0: no limit
 FRONTIER_SEEN = "exact"  # exact, bloom
 FRONTIER_SEEN_CAPACITY = 10_000_000  # URLs of the first Bloom filter
 FRONTIER_SEEN_ERROR_RATE = 1e-4
-FRONTIER_CACHE_BYTES = 64 * 1024 * 1024
+FRONTIER_CACHE_BYTES = 32 * 1024 * 1024
 COMMIT_INTERVAL_SECONDS = 0.1  # how long finished requests wait for others to be stored with them
 
 # Politeness: when a host may be contacted ------------------------------------------------------------------------

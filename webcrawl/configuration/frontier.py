@@ -96,4 +96,4 @@ class FrontierSettings:
     frontier_seen_error_rate: float = setting(
         real(0, 0.1, above=True), 1e-4, "", "share of new URLs that a Bloom filter may take for seen"
     )
-    frontier_cache_bytes: int = setting(whole(MIB, 1 << 40), 64 * MIB, "bytes", "SQLite's page cache")
+    frontier_cache_bytes: int = setting(whole(MIB, 1 << 40), 32 * MIB, "bytes", "SQLite's page cache")

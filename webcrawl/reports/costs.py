@@ -45,7 +45,7 @@ class Size:
     """Hosts that a worker has in memory."""
     open_max: int = 256
     """Requests that a worker has open."""
-    cache_bytes: int = 64 << 20
+    cache_bytes: int = 32 << 20
     """SQLite's page cache."""
     warc: bool = True
 

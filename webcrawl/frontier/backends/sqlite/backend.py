@@ -48,7 +48,7 @@ class SqliteOptions:
     seen: Literal["exact", "bloom"] = "exact"
     seen_capacity: int = 10_000_000
     seen_error_rate: float = 1e-4
-    cache_bytes: int = 64 * 1024 * 1024
+    cache_bytes: int = 32 * 1024 * 1024
     queue_max: int = 0
     """URLs per key; what is over it is pruned, lowest level first. 0 for no limit."""
     robots_max: int = 1 << 18
