@@ -21,7 +21,6 @@ from webcrawl.contents.memory import MemoryContents
 from webcrawl.contents.seen import ContentSeen
 from webcrawl.contents.sqlite import SqliteContents
 from webcrawl.downloadhandlers.network import network_of, private_addresses
-from webcrawl.focusing import Focusing, focusing_of
 from webcrawl.frontier.archive_thread import ArchiveThread
 from webcrawl.frontier.backend import Backend, SharedBackend
 from webcrawl.frontier.backends.memory import MemoryBackend
@@ -32,14 +31,10 @@ from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.intake import Intake
 from webcrawl.frontier.policies import Limits, Policies, RobotsPolicy
 from webcrawl.frontier.seen import Seen
-from webcrawl.hinting import Hinting, hinting_of
 from webcrawl.hosts.health import Health
 from webcrawl.hosts.robots import Absence
 from webcrawl.hosts.robots_rules import RulesCache
 from webcrawl.jobdir import Jobdir
-from webcrawl.ordering import Ranking, best_first_of, order_of, ranking_of
-from webcrawl.page_processing import processing_of
-from webcrawl.revisiting import Visiting, visiting_of
 from webcrawl.scope.allow import AllowRule
 from webcrawl.scope.contact import ContactRule
 from webcrawl.scope.depth import DepthRule
@@ -52,12 +47,17 @@ from webcrawl.scope.rule import Rule
 from webcrawl.scope.scheme import SchemeRule
 from webcrawl.scope.sequence import Scope
 from webcrawl.scope.whitelist import WhitelistRule, whitelist_of
-from webcrawl.seeded import SeededHosts
-from webcrawl.segment_crawl import STORE, SegmentCrawl, identity_of, segment_crawl_of
-from webcrawl.storing import archive_of
-from webcrawl.subscribing import Subscribing, subscribing_of
-from webcrawl.trapping import Trapping, trapping_of
 from webcrawl.urls.politeness_key import PolitenessKey
+from webcrawl.wiring.focusing import Focusing, focusing_of
+from webcrawl.wiring.hinting import Hinting, hinting_of
+from webcrawl.wiring.ordering import Ranking, best_first_of, order_of, ranking_of
+from webcrawl.wiring.page_processing import processing_of
+from webcrawl.wiring.revisiting import Visiting, visiting_of
+from webcrawl.wiring.seeded import SeededHosts
+from webcrawl.wiring.segment_crawl import STORE, SegmentCrawl, identity_of, segment_crawl_of
+from webcrawl.wiring.storing import archive_of
+from webcrawl.wiring.subscribing import Subscribing, subscribing_of
+from webcrawl.wiring.trapping import Trapping, trapping_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -294,7 +294,7 @@ def _backend_and_clock(
 ) -> tuple[Backend, Callable[[], float]]:
     if configuration.frontier_backend == "redis":
         # Who crawls alone does not wait for what he does not need.
-        from webcrawl.sharing import shared_backend
+        from webcrawl.wiring.sharing import shared_backend
 
         return shared_backend(configuration, choices, crawler, key, seeded.learn)
     return own_backend(configuration, choices, directory), Clock()

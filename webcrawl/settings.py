@@ -114,7 +114,7 @@ AUTOTHROTTLE_ENABLED = False
 
 # Fetching --------------------------------------------------------------------------------------------------------
 CONCURRENT_REQUESTS = 256  # open, or fetched and not yet durable
-DOWNLOADER = "webcrawl.downloader.DirectDownloader"
+DOWNLOADER = "webcrawl.core.downloader.DirectDownloader"
 DOWNLOADER_MIDDLEWARES = {
     "webcrawl.downloadermiddlewares.scope.ScopeMiddleware": 100,
     "webcrawl.downloadermiddlewares.contents.ContentsMiddleware": 120,

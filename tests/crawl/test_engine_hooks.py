@@ -1,7 +1,7 @@
 """The canary for what the scheduler uses of Scrapy's engine beyond its documented interface.
 
-When a new Scrapy fails here, ``webcrawl/scheduler.py`` (``_watch_engine``, ``_wake``), ``webcrawl/engine.py``,
-``webcrawl/downloader.py``, ``webcrawl/middleware_chain.py`` and ``webcrawl/spider_chain.py`` are the places to look.
+When a new Scrapy fails here, ``webcrawl/scheduler.py`` (``_watch_engine``, ``_wake``) and ``webcrawl/core`` are the
+places to look.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from webcrawl.commands.starting import REFUSALS, RefusableCrawler, reasons
 from webcrawl.errors import Problem
 from webcrawl.extensions.errors import REASON as UNANTICIPATED
 from webcrawl.logs import hush_inventory, log_level
-from webcrawl.page_processing import BROKEN
+from webcrawl.wiring.page_processing import BROKEN
 
 if TYPE_CHECKING:
     import argparse

@@ -29,7 +29,6 @@ from webcrawl.explanation.visits import visits_of
 from webcrawl.explanation.worth import worth_of
 from webcrawl.hosts.groups import GroupsError
 from webcrawl.machine import exclusions_of, scopes_of
-from webcrawl.revisiting import chosen_policy
 from webcrawl.scope.allow import PatternError
 from webcrawl.scope.exclusion import ExclusionError
 from webcrawl.scope.patterns import PatternsError
@@ -43,6 +42,7 @@ from webcrawl.urls.politeness_key import host_of
 from webcrawl.urls.resolve import resolve
 from webcrawl.urls.seeds import BadSeed, Seed, SeedsError, read_seed, read_seeds
 from webcrawl.visits.policies import LearningPolicy
+from webcrawl.wiring.revisiting import chosen_policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -240,7 +240,7 @@ class Inquiry:
         """Where the rules of a shared crawl are others than those that were given here."""
         if not any(name.startswith(_SCOPE) for name in sighting.settings):
             return ()
-        from webcrawl.sharing import identity
+        from webcrawl.wiring.sharing import identity
 
         here = identity(self._configuration, self._choices, self._spider)
         return tuple(

@@ -22,13 +22,13 @@ from webcrawl.frontier.records import State
 from webcrawl.hosts.groups import GroupsError
 from webcrawl.jobdir import Jobdir
 from webcrawl.machine import own_backend
-from webcrawl.ordering import order_of
 from webcrawl.reports import units
 from webcrawl.scope.patterns import PatternsError
-from webcrawl.segment_crawl import completed_by, identity_of
 from webcrawl.segments import files, results
 from webcrawl.segments.merging import Merging
 from webcrawl.urls.host_rules import HostRulesError
+from webcrawl.wiring.ordering import order_of
+from webcrawl.wiring.segment_crawl import completed_by, identity_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -110,7 +110,7 @@ class Segmenting:
     def _shared_backend(self) -> Backend:
         # Who has a folder does not wait for what he does not need.
         from webcrawl.frontier.backends.redis.control import NoSuchCrawl
-        from webcrawl.sharing import shared_backend
+        from webcrawl.wiring.sharing import shared_backend
 
         crawl = crawl_named(self._settings, self._spider)
         # One that is not there begins with what is brought home, as in a new folder.

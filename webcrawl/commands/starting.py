@@ -13,7 +13,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 
 from webcrawl.archive.errors import ArchiveError
-from webcrawl.engine import DirectEngine
+from webcrawl.core.engine import DirectEngine
 from webcrawl.errors import ConfigurationError, CrawlError
 from webcrawl.extensions.summary import START_REFUSED
 from webcrawl.scope.allow import PatternError

@@ -47,7 +47,7 @@ def crawl_asked(
     if configuration.frontier_backend == "redis":
         # Who looks at a folder does not wait for what he does not need.
         from webcrawl.crawls.shared import SharedCrawl
-        from webcrawl.sharing import connection_parameters
+        from webcrawl.wiring.sharing import connection_parameters
 
         return SharedCrawl(
             connection_parameters(settings),

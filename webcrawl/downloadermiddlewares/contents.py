@@ -10,8 +10,8 @@ from webcrawl.contents.seen import Body, digest, payload_digest
 from webcrawl.frontier.records import Kind
 from webcrawl.machine import machine_of
 from webcrawl.meta import fetch_meta
-from webcrawl.page_processing import PageTexts
 from webcrawl.scheduler import flight_of
+from webcrawl.wiring.page_processing import PageTexts
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

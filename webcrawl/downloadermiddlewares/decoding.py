@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.responsetypes import responsetypes
 
-from webcrawl import header_fields
+from webcrawl.core import header_fields
 from webcrawl.documents.decoding import decode
 from webcrawl.machine import machine_of
 from webcrawl.meta import fetch_meta

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
 
-    from webcrawl.hinting import Hinting
     from webcrawl.scheduler import Flight
+    from webcrawl.wiring.hinting import Hinting
 
 _ROOTS = (b"rss", b"feed", b"rdf")
 _FEED = re.compile(rb"<(?:[\w.-]+:)?(?:%b)[\s>]" % b"|".join(_ROOTS), re.IGNORECASE)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import IgnoreRequest
 
-from webcrawl import header_fields
 from webcrawl.archive.capture import Capture, Entry, FetchRecord
 from webcrawl.archive.records import digest
+from webcrawl.core import header_fields
 from webcrawl.documents import listed, robots_tags
 from webcrawl.documents.mime import mime_type
 from webcrawl.downloadhandlers.failures import failure_word

@@ -10,10 +10,10 @@ from webcrawl.machine import machine_of
 from webcrawl.meta import KEY, FetchMeta, fetch_meta
 from webcrawl.refusal import Refused
 from webcrawl.request_codec import CONDITIONS
-from webcrawl.revisiting import known_of
 from webcrawl.scheduler import flight_of
 from webcrawl.urls.politeness_key import origin_of
 from webcrawl.urls.resolve import resolve
+from webcrawl.wiring.revisiting import known_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -10,11 +10,11 @@ from webcrawl.archive.capture import Revisit
 from webcrawl.contents.seen import digest
 from webcrawl.frontier.records import Kind
 from webcrawl.machine import machine_of
-from webcrawl.page_processing import PageTexts
 from webcrawl.refusal import Refused
-from webcrawl.revisiting import known_of
 from webcrawl.scheduler import flight_of
 from webcrawl.visits.page import Came
+from webcrawl.wiring.page_processing import PageTexts
+from webcrawl.wiring.revisiting import known_of
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

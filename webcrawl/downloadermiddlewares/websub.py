@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy.http import Request, Response
 
     from webcrawl.scheduler import Flight
-    from webcrawl.subscribing import Subscribing
+    from webcrawl.wiring.subscribing import Subscribing
 
 DOCUMENTS = frozenset({Kind.PAGE.value, Kind.SITEMAP.value})
 MOVED = frozenset({307, 308})

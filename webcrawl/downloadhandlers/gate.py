@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.utils._download_handlers import check_stop_download
 
+from webcrawl.core.listening import has_listeners
 from webcrawl.downloadhandlers.body import announced_lengths
 from webcrawl.downloadhandlers.scrapy_response import scrapy_headers
-from webcrawl.listening import has_listeners
 
 if TYPE_CHECKING:
     from scrapy import Request

@@ -17,8 +17,9 @@ from urllib.parse import urlsplit
 from scrapy import signals
 from scrapy.exceptions import DownloadCancelledError, ResponseDataLossError, UnsupportedURLSchemeError
 
-from webcrawl import header_fields
 from webcrawl.archive.capture import Capture
+from webcrawl.core import header_fields
+from webcrawl.core.listening import has_listeners
 from webcrawl.downloadhandlers.exchange import Exchange
 from webcrawl.downloadhandlers.failures import translate
 from webcrawl.downloadhandlers.gate import ANNOUNCED_OVERSIZE, STOPPED, Gate
@@ -27,7 +28,6 @@ from webcrawl.downloadhandlers.request_head import Target, request_head, split_u
 from webcrawl.downloadhandlers.scrapy_response import scrapy_headers, scrapy_response
 from webcrawl.frontier.hold import Hold, uptime
 from webcrawl.frontier.records import Kind
-from webcrawl.listening import has_listeners
 from webcrawl.meta import FetchMeta, begin_fetch
 from webcrawl.refusal import Refused
 from webcrawl.scope.exclusion import ExclusionRule

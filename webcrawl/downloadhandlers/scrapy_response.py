@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
-from webcrawl import header_fields
+from webcrawl.core import header_fields
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address

@@ -104,8 +104,8 @@ class Feeding:
         if not isinstance(scheduler, Scheduler):
             return
         # Who crawls alone does not wait for what he does not need.
-        from webcrawl.feeding import Feeder, take_over
         from webcrawl.frontier.backends.redis import RedisBackend
+        from webcrawl.wiring.feeding import Feeder, take_over
 
         configuration, machine = self._configuration, machine_of(self._crawler)
         assert isinstance(machine.backend, RedisBackend)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from webcrawl.focusing import Focusing
+    from webcrawl.wiring.focusing import Focusing
 
 SECONDS = 1.0
 """Between two steps."""

@@ -14,7 +14,7 @@ from webcrawl.replenishing.replenishing import Replenishing
 from webcrawl.replenishing.sources import Command, Hook
 from webcrawl.replenishing.turns import OwnTurns, SharedTurns
 from webcrawl.scheduler import Scheduler
-from webcrawl.seeding import Seeding
+from webcrawl.wiring.seeding import Seeding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,16 +13,16 @@ from scrapy.exceptions import DontCloseSpider, NotConfigured
 
 from webcrawl.errors import CrawlError, StorageFull
 from webcrawl.machine import machine_of
-from webcrawl.revisiting import entry_at
 from webcrawl.scheduler import Scheduler
 from webcrawl.visits.feeding import Feeder, Portions
+from webcrawl.wiring.revisiting import entry_at
 
 if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
 
-    from webcrawl.revisiting import Visiting
+    from webcrawl.wiring.revisiting import Visiting
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from webcrawl.trapping import Trapping
+    from webcrawl.wiring.trapping import Trapping
 
 logger = logging.getLogger(__name__)
 

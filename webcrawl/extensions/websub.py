@@ -13,7 +13,7 @@ from scrapy.exceptions import DontCloseSpider, NotConfigured
 from webcrawl.errors import StorageFull
 from webcrawl.machine import machine_of
 from webcrawl.scheduler import Scheduler
-from webcrawl.subscribing import Asking
+from webcrawl.wiring.subscribing import Asking
 
 if TYPE_CHECKING:
     from typing import Self
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
-    from webcrawl.subscribing import Subscribing
+    from webcrawl.wiring.subscribing import Subscribing
 
 SECONDS = 1.0
 """Between two steps; a push makes the next one come at once."""

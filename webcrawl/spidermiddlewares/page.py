@@ -14,10 +14,10 @@ from webcrawl.documents.robots_tags import RobotsTags
 from webcrawl.items import Page
 from webcrawl.machine import machine_of
 from webcrawl.meta import detach, fetch_meta
-from webcrawl.page_processing import PageProcessing, tell, type_of
-from webcrawl.revisiting import known_of
 from webcrawl.scheduler import flight_of
 from webcrawl.traps.wording import wording_of
+from webcrawl.wiring.page_processing import PageProcessing, tell, type_of
+from webcrawl.wiring.revisiting import known_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping

@@ -17,7 +17,7 @@ from webcrawl.items import Page
 from webcrawl.machine import machine_of
 from webcrawl.meta import fetch_meta
 from webcrawl.scheduler import Scheduler
-from webcrawl.seeding import Seeding
+from webcrawl.wiring.seeding import Seeding
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

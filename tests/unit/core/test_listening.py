@@ -8,7 +8,7 @@ import pytest
 from pydispatch import dispatcher
 from scrapy.signalmanager import SignalManager
 
-from webcrawl.listening import has_listeners, receivers, tell
+from webcrawl.core.listening import has_listeners, receivers, tell
 
 SIGNAL, OTHER = object(), object()
 

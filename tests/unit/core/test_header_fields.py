@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scrapy.http import Headers, Request
 
-from webcrawl import header_fields
+from webcrawl.core import header_fields
 
 HEADERS = Headers(
     {"content-type": "text/html", "X-ROBOTS-TAG": ["noindex", "nofollow"], "ETag": '"1"', "Empty": []}

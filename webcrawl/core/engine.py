@@ -25,9 +25,9 @@ from scrapy.utils.misc import warn_on_generator_with_return_value
 from scrapy.utils.spider import iterate_spider_output
 from twisted.python.failure import Failure
 
-from webcrawl.downloader import DirectDownloader
-from webcrawl.listening import receivers, tell
-from webcrawl.spider_chain import is_plain, output_of
+from webcrawl.core.downloader import DirectDownloader
+from webcrawl.core.listening import receivers, tell
+from webcrawl.core.spider_chain import is_plain, output_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable

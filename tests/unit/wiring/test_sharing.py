@@ -8,8 +8,8 @@ from scrapy.utils.test import get_crawler
 
 from webcrawl.choices import Choices
 from webcrawl.configuration import Configuration
-from webcrawl.sharing import connection_parameters, identity
 from webcrawl.spiders.broad import BroadSpider
+from webcrawl.wiring.sharing import connection_parameters, identity
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from scrapy.core.spidermw import SpiderMiddlewareManager
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
-from webcrawl.spider_chain import is_plain, output_of
+from webcrawl.core.spider_chain import is_plain, output_of
 
 REQUEST = Request("http://a.test/")
 RESPONSE = Response("http://a.test/", request=REQUEST)

@@ -14,7 +14,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 from scrapy.utils.test import get_crawler
 
-from webcrawl import middleware_chain
+from webcrawl.core import middleware_chain
 
 REQUEST = Request("http://a.test/")
 OTHER = Request("http://b.test/")

@@ -14,8 +14,8 @@ from scrapy.core.downloader import Downloader
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.utils.defer import deferred_from_coro
 
-from webcrawl import middleware_chain
-from webcrawl.listening import tell
+from webcrawl.core import middleware_chain
+from webcrawl.core.listening import tell
 
 if TYPE_CHECKING:
     from scrapy import Spider

@@ -12,13 +12,13 @@ from webcrawl.configuration import Configuration
 from webcrawl.errors import JobdirUnusable, StorageAway
 from webcrawl.frontier.records import State, UrlEntry
 from webcrawl.scope.rule import Candidate
-from webcrawl.trapping import Trapping
 from webcrawl.traps.lookout import Lookout
 from webcrawl.traps.stores.memory import MemoryTraps
 from webcrawl.traps.stores.redis import RedisTraps
 from webcrawl.traps.stores.sqlite import SqliteTraps
 from webcrawl.traps.strands import Evidence
 from webcrawl.urls.fingerprint import fingerprint
+from webcrawl.wiring.trapping import Trapping
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

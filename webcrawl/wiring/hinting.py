@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from webcrawl.frontier.intake import Intake
     from webcrawl.frontier.records import UrlEntry
     from webcrawl.hints.store import TrustStore
-    from webcrawl.revisiting import Visiting
     from webcrawl.visits.visits import Visits
+    from webcrawl.wiring.revisiting import Visiting
 
 logger = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from scrapy.settings import Settings
 
-from webcrawl import storing
 from webcrawl.configuration import Configuration
+from webcrawl.wiring import storing
 
 OTHER = "webcrawl.archive.fetchlog.FetchLog"
 

@@ -18,13 +18,13 @@ from webcrawl.frontier.lease import Lease, Outcome, Result
 from webcrawl.frontier.order import FIRST, Order
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.frontier.tally import Tally
-from webcrawl.revisiting import Visiting, entry_at, known_of
 from webcrawl.visits.history import History
 from webcrawl.visits.judging import Rules
 from webcrawl.visits.page import Came, Finding, Page
 from webcrawl.visits.policies import FixedPolicy, Pace
 from webcrawl.visits.stores.memory import MemoryVisits
 from webcrawl.visits.visits import Visits
+from webcrawl.wiring.revisiting import Visiting, entry_at, known_of
 
 NOW = 1_700_000_000.0
 URL = "http://h.test/x"

@@ -19,13 +19,13 @@ from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.scope.allow import AllowRule
 from webcrawl.scope.scheme import SchemeRule
 from webcrawl.scope.sequence import Scope
-from webcrawl.subscribing import LEVEL, Asking, Subscribing
 from webcrawl.urls.politeness_key import PolitenessKey
 from webcrawl.websub.discovery import Advertised
 from webcrawl.websub.stores.memory import MemorySubscriptions
 from webcrawl.websub.subscriber import Subscriber
 from webcrawl.websub.subscription import Subscription
 from webcrawl.websub.terms import Terms
+from webcrawl.wiring.subscribing import LEVEL, Asking, Subscribing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
