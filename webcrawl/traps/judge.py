@@ -33,7 +33,7 @@ STRIDE_OF_LEADING = 5
 """Likewise where they said nothing new, and only led on."""
 PATHS_MAX = 20_000
 SKETCHES_MAX = 256
-"""Of so many paths the sketch is kept; 16 MB."""
+"""Of so many paths the sketch is kept; 8 to 16 MB."""
 NEW_WORDS = 2
 """A page with so many words that are new is not barren."""
 DEEP_SEGMENTS = 4

@@ -25,6 +25,9 @@ TELLING = 3
 """Characters of a word that says something by itself."""
 
 
+_NOTHING = bytes(SLOTS)
+
+
 class News(NamedTuple):
     """``share``: of what a page says, that is new; ``words``: how many of its words are new by themselves."""
 
@@ -37,7 +40,8 @@ class Sketch:
 
     def __init__(self) -> None:
         self._young = bytearray(SLOTS)
-        self._old = bytearray(SLOTS)
+        # Most sketches never get so far that they need one of their own.
+        self._old: bytes | bytearray = _NOTHING
         self._used = 0
 
     def take(self, wording: Wording) -> News:

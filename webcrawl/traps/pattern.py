@@ -199,7 +199,7 @@ def _first_repeated(folded: list[str]) -> int | None:
     return first if first < len(folded) else None
 
 
-@lru_cache(1 << 16)
+@lru_cache(1 << 14)
 def _fold(segment: str) -> str:
     if segment.isalpha():
         return DIGITS if segment.lower() in _MONTHS else segment
