@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from webcrawl.archive.capture import Entry
     from webcrawl.archive.disk import Disk
+    from webcrawl.archive.members import Place
     from webcrawl.archive.records import Answer
-    from webcrawl.archive.warc import Place
 
 INDEX_FOLDER = "index"
 SUFFIX = ".cdxj"

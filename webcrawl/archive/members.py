@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from isal import igzip_lib, isal_zlib
 
-from webcrawl.archive.warc import GZIP_MEMBER
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -19,11 +17,21 @@ OUTPUT_BYTES = 1 << 20
 HEAD_LIMIT = 1 << 18
 """A record head longer than this is none."""
 MEMBER_START = b"\x1f\x8b\x08"
+GZIP_MEMBER = 31
+"""The zlib window size that stands for: 32 KB and a gzip header."""
 
 _HEAD_END = b"\r\n\r\n"
 _RECORD_END = b"\r\n\r\n"
 _LENGTH = re.compile(rb"\r\nContent-Length:[ \t]*(\d{1,18})[ \t]*\r\n", re.IGNORECASE)
 _TYPE = re.compile(rb"\r\nWARC-Type:[ \t]*([a-z]+)[ \t]*\r\n", re.IGNORECASE)
+
+
+class Place(NamedTuple):
+    """Where a record lies: the name its file has once closed, the offset and length of its gzip member."""
+
+    filename: str
+    offset: int
+    length: int
 
 
 class Member(NamedTuple):

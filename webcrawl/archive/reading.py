@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from isal import igzip_lib, isal_zlib
 
-from webcrawl.archive.members import CHUNK_BYTES, HEAD_LIMIT, OUTPUT_BYTES
+from webcrawl.archive.members import CHUNK_BYTES, GZIP_MEMBER, HEAD_LIMIT, OUTPUT_BYTES
 from webcrawl.archive.records import RECORD_END, labelled
-from webcrawl.archive.warc import GZIP_MEMBER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from isal import igzip, isal_zlib
 
 from webcrawl.archive.errors import ArchiveError, translated
-from webcrawl.archive.warc import GZIP_MEMBER, stamp
+from webcrawl.archive.members import GZIP_MEMBER
+from webcrawl.archive.warc import stamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from isal import isal_zlib
 
 from webcrawl.archive.disk import AppendFile, Disk, OneFile
 from webcrawl.archive.errors import translated
+from webcrawl.archive.members import GZIP_MEMBER, Place
 from webcrawl.archive.metadata import facts_of
 from webcrawl.archive.part import Part
 from webcrawl.archive.records import exchange, warcinfo_record
@@ -24,19 +25,9 @@ if TYPE_CHECKING:
 
 OPEN = ".open"
 """What the name of a file ends in while it is written."""
-GZIP_MEMBER = 31
-"""The zlib window size that stands for: 32 KB and a gzip header."""
 
 _SERIAL = re.compile(r"-\d{17}-(\d{5,})-")
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9.]+")
-
-
-class Place(NamedTuple):
-    """Where a record lies: the name its file has once closed, the offset and length of its gzip member."""
-
-    filename: str
-    offset: int
-    length: int
 
 
 def stamp(at: float) -> str:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from webcrawl.configuration.readers import EMPTY, Reader, Refusal, real
 from webcrawl.configuration.setting import setting
-from webcrawl.focus.judge import ALLOWED, FocusError, judge_of
+from webcrawl.focus.errors import FocusError
+from webcrawl.focus.judge import ALLOWED, judge_of
 
 
 def focus() -> Reader:

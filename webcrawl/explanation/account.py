@@ -13,7 +13,7 @@ from webcrawl.frontier.backends.sighting import Activity
 from webcrawl.frontier.records import Kind, State
 from webcrawl.hosts.budget import spent
 from webcrawl.hosts.record import HostRecord
-from webcrawl.scope.rule import Candidate
+from webcrawl.scope.candidate import Candidate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from webcrawl.scope.rule import Candidate
+    from webcrawl.scope.candidate import Candidate
     from webcrawl.scope.sequence import Scope
 
 

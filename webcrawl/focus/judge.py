@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webcrawl.focus.page import FetchedPage
+    from webcrawl.focus.errors import FocusError
+from webcrawl.focus.page import FetchedPage
 
 ALLOWED = (
     "keywords such as 'telescope, radio astronomy', re:EXPRESSION, mime:TYPE[,TYPE...], pages:FILE, model:FILE "
     "or the import path module:function"
 )
 """What a focus may be, for messages."""
-
-
-class FocusError(ValueError):
-    """A focus that cannot be used; the message says why, for a person."""
 
 
 class Judge(Protocol):

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from webcrawl.frontier.records import Kind, UrlEntry
+from webcrawl.scope.candidate import Candidate
 from webcrawl.scope.links import Links
-from webcrawl.scope.rule import Candidate, Verdict
+from webcrawl.scope.rule import Verdict
 from webcrawl.scope.sequence import Scope
 from webcrawl.urls.canonical import DEFAULT, CanonicalRules, canonical, canonical_all
 from webcrawl.urls.fingerprint import fingerprint, fingerprint_all, request_fingerprint

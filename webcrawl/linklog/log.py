@@ -12,8 +12,9 @@ from isal import isal_zlib
 
 from webcrawl.archive.disk import AppendFile, Disk, OneFile
 from webcrawl.archive.errors import translated
+from webcrawl.archive.members import GZIP_MEMBER
 from webcrawl.archive.part import Part
-from webcrawl.archive.warc import GZIP_MEMBER, stamp
+from webcrawl.archive.warc import stamp
 from webcrawl.linklog import index, segments
 from webcrawl.linklog.line import Written, written
 from webcrawl.urls.canonical import SWITCHES, CanonicalRules

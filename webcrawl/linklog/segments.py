@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from isal import igzip_lib, isal_zlib
 
 from webcrawl.archive.errors import translated
-from webcrawl.archive.warc import GZIP_MEMBER, OPEN
+from webcrawl.archive.members import GZIP_MEMBER
+from webcrawl.archive.warc import OPEN
 from webcrawl.linklog import index
 
 if TYPE_CHECKING:

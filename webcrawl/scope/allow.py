@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from webcrawl.scope.rule import Candidate
+    from webcrawl.scope.candidate import Candidate
 
 
 class PatternError(ValueError):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
+from webcrawl.scope.candidate import Candidate
 from webcrawl.scope.links import Links
-from webcrawl.scope.rule import Candidate
 
 REMEMBERED_HOSTS = 65_536
 

@@ -19,8 +19,8 @@ from webcrawl.urls.politeness_key import host_of
 from webcrawl.urls.resolve import resolve
 
 if TYPE_CHECKING:
+    from webcrawl.scope.candidate import Candidate
     from webcrawl.scope.links import Links
-    from webcrawl.scope.rule import Candidate
 
 DEFAULT_CHECK_SECONDS = 60.0
 REMEMBERED_HOSTS = 65_536

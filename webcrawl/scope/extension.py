@@ -9,8 +9,8 @@ from webcrawl.scope.useless_extensions import USELESS_EXTENSIONS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from webcrawl.scope.candidate import Candidate
     from webcrawl.scope.links import Links
-    from webcrawl.scope.rule import Candidate
 
 KEPT_ENDINGS = (".xml.gz", ".txt.gz")
 """Packed sitemaps (sitemaps.org, "Sitemap file"), although ``gz`` says archive."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from webcrawl.scope.candidate import Candidate
     from webcrawl.scope.links import Links
-    from webcrawl.scope.rule import Candidate
 
 DEFAULT_LIMIT_BYTES = 2083
 

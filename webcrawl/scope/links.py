@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import repeat
 from typing import TYPE_CHECKING
 
-from webcrawl.scope.rule import Candidate
+from webcrawl.scope.candidate import Candidate
 from webcrawl.urls.politeness_key import host_of
 
 if TYPE_CHECKING:

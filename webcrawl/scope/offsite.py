@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from webcrawl.scope.candidate import Candidate
 from webcrawl.scope.links import Links
-from webcrawl.scope.rule import Candidate
 
 
 class OffsiteRule:

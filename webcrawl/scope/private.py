@@ -12,8 +12,8 @@ from webcrawl.urls.registrable import is_address
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from webcrawl.scope.candidate import Candidate
     from webcrawl.scope.links import Links
-    from webcrawl.scope.rule import Candidate
 
 Network = IPv4Network | IPv6Network
 

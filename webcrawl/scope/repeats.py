@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from webcrawl.scope.candidate import Candidate
     from webcrawl.scope.links import Links
-    from webcrawl.scope.rule import Candidate
 
 LONGEST_PERIOD = 4
 """Segments that are said again together: ``/a/b/c/d/a/b/c/d/...``."""

@@ -1,4 +1,4 @@
-"""What scope is asked about, what a rule is, and what comes of asking."""
+"""What a rule of scope is, and what comes of asking."""
 
 from __future__ import annotations
 
@@ -6,23 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from webcrawl.scope.candidate import Candidate
     from webcrawl.scope.links import Links
-
-
-@dataclass(slots=True)
-class Candidate:
-    """A URL that wants to be queued or fetched."""
-
-    url: str
-    """As ``urls.resolve`` returns it."""
-    host: str
-    """As ``urls.politeness_key.host_of`` returns it."""
-    key: str
-    """Its politeness key."""
-    depth: int = 0
-    """Links followed from a seed; redirects do not count."""
-    redirects: int = 0
-    """Redirects followed since the last link."""
 
 
 class Rule(Protocol):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from webcrawl.scope.rule import ALLOWED, Candidate, PageRule, Rule, Verdict
+from webcrawl.scope.candidate import Candidate
+from webcrawl.scope.rule import ALLOWED, PageRule, Rule, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

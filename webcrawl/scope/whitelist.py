@@ -19,8 +19,8 @@ from webcrawl.urls.resolve import resolve
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from webcrawl.scope.candidate import Candidate
     from webcrawl.scope.links import Links
-    from webcrawl.scope.rule import Candidate
 
 REMEMBERED_HOSTS = 65_536
 KEPT_WRONG_LINES = 20

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from webcrawl.traps.quarantine import how_to_release
 
 if TYPE_CHECKING:
+    from webcrawl.scope.candidate import Candidate
     from webcrawl.scope.links import Links
-    from webcrawl.scope.rule import Candidate
     from webcrawl.traps.quarantine import Quarantine
 
 TRAP = "trap"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webcrawl.scope.rule import Candidate
+from webcrawl.scope.candidate import Candidate
 
 if TYPE_CHECKING:
     from webcrawl.scope.private import PrivateAddressRule

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from webcrawl.focus.judge import ALLOWED, FocusError, clamped, judge_of
+from webcrawl.focus.errors import FocusError
+from webcrawl.focus.judge import ALLOWED, clamped, judge_of
 from webcrawl.focus.judges import model
 from webcrawl.focus.judges.examples import Examples
 from webcrawl.focus.page import LOOKED_AT, FetchedPage, visible

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from tests.contract.samples import entry
 from webcrawl.frontier.intake import Intake, Recent
 from webcrawl.frontier.records import UrlEntry
+from webcrawl.scope.candidate import Candidate
 from webcrawl.scope.depth import DepthRule
-from webcrawl.scope.rule import Candidate
 from webcrawl.scope.sequence import Scope
 from webcrawl.urls.politeness_key import PolitenessKey
 

@@ -8,8 +8,8 @@ from isal import isal_zlib
 from tests.unit.archive.samples import INFO, NOW, ticking
 from tests.unit.linklog.logged import SETTINGS, page
 from webcrawl.archive.check import Check
+from webcrawl.archive.members import GZIP_MEMBER
 from webcrawl.archive.store import Archive
-from webcrawl.archive.warc import GZIP_MEMBER
 from webcrawl.linklog import index, segments
 from webcrawl.linklog.check import LinkLogCheck
 from webcrawl.linklog.log import LinkLog

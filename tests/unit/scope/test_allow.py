@@ -3,7 +3,7 @@
 import pytest
 
 from webcrawl.scope.allow import AllowRule, PatternError
-from webcrawl.scope.rule import Candidate
+from webcrawl.scope.candidate import Candidate
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from webcrawl.choices import USELESS_PATHS
+from webcrawl.scope.candidate import Candidate
 from webcrawl.scope.listed import ListedRule, UnlistedRule
 from webcrawl.scope.patterns import Pattern, Patterns, PatternsError, load_patterns
 from webcrawl.scope.port import PortRule
 from webcrawl.scope.repeats import RepeatsRule
-from webcrawl.scope.rule import Candidate, Rule
+from webcrawl.scope.rule import Rule
 from webcrawl.scope.segments import SegmentsRule
 from webcrawl.scope.top_level import TopLevelRule
 from webcrawl.urls.politeness_key import host_of

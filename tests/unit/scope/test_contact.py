@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from webcrawl.contact import is_public
+from webcrawl.scope.candidate import Candidate
 from webcrawl.scope.contact import ContactRule
-from webcrawl.scope.rule import Candidate
 
 
 def _refusal(host: str) -> str | None:

@@ -2,8 +2,8 @@
 
 import pytest
 
+from webcrawl.scope.candidate import Candidate
 from webcrawl.scope.extension import ExtensionRule
-from webcrawl.scope.rule import Candidate
 from webcrawl.scope.useless_extensions import USELESS_EXTENSIONS
 
 RULE = ExtensionRule()

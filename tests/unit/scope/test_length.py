@@ -2,8 +2,8 @@
 
 import pytest
 
+from webcrawl.scope.candidate import Candidate
 from webcrawl.scope.length import LengthRule
-from webcrawl.scope.rule import Candidate
 
 
 def of_length(length: int) -> Candidate:

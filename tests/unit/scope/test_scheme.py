@@ -2,7 +2,7 @@
 
 import pytest
 
-from webcrawl.scope.rule import Candidate
+from webcrawl.scope.candidate import Candidate
 from webcrawl.scope.scheme import SchemeRule
 
 

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.scope.allow import AllowRule
+from webcrawl.scope.candidate import Candidate
 from webcrawl.scope.contact import ContactRule
 from webcrawl.scope.depth import DepthRule
 from webcrawl.scope.extension import ExtensionRule
@@ -16,7 +17,7 @@ from webcrawl.scope.patterns import Pattern, Patterns
 from webcrawl.scope.port import PortRule
 from webcrawl.scope.private import PrivateAddressRule
 from webcrawl.scope.repeats import RepeatsRule
-from webcrawl.scope.rule import ALLOWED, Candidate, Verdict
+from webcrawl.scope.rule import ALLOWED, Verdict
 from webcrawl.scope.scheme import SchemeRule
 from webcrawl.scope.segments import SegmentsRule
 from webcrawl.scope.sequence import Scope

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from webcrawl.scope.rule import Candidate
+from webcrawl.scope.candidate import Candidate
 from webcrawl.traps.quarantine import Quarantine, Trap, Withheld, id_of, in_words
 from webcrawl.traps.rule import TrapRule
 from webcrawl.traps.strands import Evidence

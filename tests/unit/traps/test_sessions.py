@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from tests.unit.traps.test_judge import lookout, page
-from webcrawl.scope.rule import Candidate
+from webcrawl.scope.candidate import Candidate
 from webcrawl.traps.rule import TrapRule
 
 SITE = "http://h.test"

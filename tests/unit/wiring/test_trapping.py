@@ -11,7 +11,7 @@ import pytest
 from webcrawl.configuration import Configuration
 from webcrawl.errors import JobdirUnusable, StorageAway
 from webcrawl.frontier.records import State, UrlEntry
-from webcrawl.scope.rule import Candidate
+from webcrawl.scope.candidate import Candidate
 from webcrawl.traps.lookout import Lookout
 from webcrawl.traps.stores.memory import MemoryTraps
 from webcrawl.traps.stores.redis import RedisTraps

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webcrawl.documents.charset import encoding_of
-from webcrawl.focus.judge import FocusError
+from webcrawl.focus.errors import FocusError
 from webcrawl.focus.page import visible
 
 if TYPE_CHECKING:

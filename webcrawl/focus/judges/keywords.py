@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import re2
 
-from webcrawl.focus.judge import FocusError
+from webcrawl.focus.errors import FocusError
 
 if TYPE_CHECKING:
     from webcrawl.focus.page import FetchedPage

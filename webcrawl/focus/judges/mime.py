@@ -8,7 +8,7 @@ from mimetypes import guess_type
 from typing import TYPE_CHECKING
 
 from webcrawl.documents.mime import unwanted
-from webcrawl.focus.judge import FocusError
+from webcrawl.focus.errors import FocusError
 
 if TYPE_CHECKING:
     from webcrawl.focus.page import FetchedPage

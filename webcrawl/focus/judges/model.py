@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.focus.judge import FocusError
+from webcrawl.focus.errors import FocusError
 
 if TYPE_CHECKING:
     from webcrawl.focus.page import FetchedPage

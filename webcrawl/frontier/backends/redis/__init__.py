@@ -5,6 +5,7 @@ hash tag, so that a small Lua script changes them in one step. ``docs/decisions/
 reasons, the headers of the scripts in ``lua/`` have each key with its type and content.
 """
 
-from webcrawl.frontier.backends.redis.backend import RedisBackend, RedisOptions
+from webcrawl.frontier.backends.redis.backend import RedisBackend
+from webcrawl.frontier.backends.redis.options import RedisOptions
 
 __all__ = ["RedisBackend", "RedisOptions"]

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -34,6 +33,7 @@ from webcrawl.frontier.backends.redis.crew import PASSING, Crew
 from webcrawl.frontier.backends.redis.holding import FORGETS_SECONDS, Holding
 from webcrawl.frontier.backends.redis.loading import Loader
 from webcrawl.frontier.backends.redis.names import CrawlNames, ShardNames, shard_of
+from webcrawl.frontier.backends.redis.options import RedisOptions
 from webcrawl.frontier.backends.redis.packing import (
     PROTOCOL,
     unpack_robots,
@@ -63,30 +63,6 @@ SHARDS, SHARDS_OF_CLUSTER = 2, 16
 """On one server a commit costs less the fewer parts it is for; a cluster shares them out among its nodes."""
 ACTIVATED_AT_ONCE = 200
 """Keys in one call of ``lease`` and ``load``."""
-
-
-@dataclass(frozen=True, slots=True)
-class RedisOptions:
-    """How a crawl is kept in Redis."""
-
-    spider: str = "broad"
-    """The prefix of all its keys."""
-    shards: int = 0
-    """Into how many parts a new crawl is cut, 0 for as many as its server wants; one that exists keeps its own
-    number."""
-    lease_seconds: float = 60.0
-    queue_max: int = 0
-    """URLs per key; what is over it is pruned, lowest level first. 0 for no limit."""
-    robots_max: int = 1 << 18
-    """robots.txt answers kept, in the whole crawl."""
-    budget_bytes: int = 0
-    """Memory of each server that may be used; 0 for most of its own limit, if it has one."""
-    delay_seconds: float = 0.0
-    """What a key that was never fetched from owes after its holder was lost."""
-    claim_seconds: float = 180.0
-    """How long a fetch may keep clocks that it shares with others."""
-    worker: str = "worker"
-    """This process, for people."""
 
 
 class RedisBackend:

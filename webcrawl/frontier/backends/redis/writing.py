@@ -28,8 +28,8 @@ from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.hosts.record import HostRecord
 
 if TYPE_CHECKING:
-    from webcrawl.frontier.backends.redis.backend import RedisOptions
     from webcrawl.frontier.backends.redis.clock import ServerClock
+    from webcrawl.frontier.backends.redis.options import RedisOptions
 
 _COUNTED = ("queued", "done", "failed", "refused", "hosts", "given_up_hosts", "given_up_urls")
 _RELIEVED_AT_ONCE = 16
