@@ -6,11 +6,12 @@ import math
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
+from webcrawl.focus.errors import FocusError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webcrawl.focus.errors import FocusError
-from webcrawl.focus.page import FetchedPage
+    from webcrawl.focus.page import FetchedPage
 
 ALLOWED = (
     "keywords such as 'telescope, radio astronomy', re:EXPRESSION, mime:TYPE[,TYPE...], pages:FILE, model:FILE "
