@@ -115,9 +115,10 @@ def with_a_delay(folder: Path, seconds: float) -> None:
             crawls[delay] = mine = ours(
                 folder / str(delay), seeds_file(folder, web), seconds, *settings, warm_up=3000
             )
-            wrong = violations(web.hits(), lambda hit, delay=delay: float(delay))
+            hits = web.hits() if delay else []
         print(f"  {delay} s  {told(mine)}")
         if delay:
+            wrong = violations(hits, lambda hit, delay=delay: float(delay))
             print(
                 f"       {mine.per_second * delay / HOSTS:.1%} of the {HOSTS // delay} pages/s that are permitted, "
                 f"{mine.per_second / crawls[0].per_second:.1%} of those without a delay; "

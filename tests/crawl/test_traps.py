@@ -57,9 +57,9 @@ def traps(crawl, *words):
 def the_one(found, end):
     """The trap whose pattern ends so."""
     patterns = {trap["pattern"]: trap for trap in found}
-    [name] = [name for name in patterns if name.endswith(end)] or [f"none of {', '.join(patterns)}"]
-    assert name in patterns
-    return patterns[name]
+    ending = [trap for pattern, trap in patterns.items() if pattern.endswith(end)]
+    assert len(ending) == 1, list(patterns)
+    return ending[0]
 
 
 def test_what_is_in_quarantine_is_listed_with_samples(web, ended):

@@ -23,14 +23,6 @@ if TYPE_CHECKING:
 
 NAME = "fetch.jsonl"
 
-FIELDS = frozenset(
-    (
-        *("start", "end", "url", "key", "ip", "kind", "status", "error"),
-        *("mime", "bytes", "location", "via", "depth", "worker"),
-    )
-)
-"""Names that extra facts must not have."""
-
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 _decode = json.JSONDecoder().raw_decode
 
@@ -43,8 +35,6 @@ def log_line(record: FetchRecord) -> bytes:
     """
     if (record.status is None) == (record.error is None):
         raise ValueError(f"either status or error must be set: {record!r}")
-    if not FIELDS.isdisjoint(record.extra):
-        raise ValueError(f"extra facts must not use the name of a field: {record!r}")
     line: dict[str, Any] = {
         "start": round(record.start, 6),
         "end": round(record.end, 6),
@@ -60,8 +50,10 @@ def log_line(record: FetchRecord) -> bytes:
         "via": record.via,
         "depth": record.depth,
         "worker": record.worker,
-        **{name: _finite(value) for name, value in record.extra.items()},
     }
+    if not line.keys().isdisjoint(record.extra):
+        raise ValueError(f"extra facts must not use the name of a field: {record!r}")
+    line |= {name: _finite(value) for name, value in record.extra.items()}
     del line["error" if record.error is None else "status"]
     return _encode(line).replace("\x7f", "\\u007f").encode("ascii") + b"\n"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from webcrawl.traps.wording import mark_of
+from webcrawl.urls.fingerprint import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,8 +23,6 @@ ENOUGH = 400
 _WORD = re.compile(r"[\w#.,]*[\w#]")
 TELLING = 3
 """Characters of a word that says something by itself."""
-
-
 _NOTHING = bytes(SLOTS)
 
 
@@ -48,14 +46,14 @@ class Sketch:
         """Add a page; what of it is new. A page that says nothing says nothing new."""
         total = new = words = 0
         for stretch in wording.stretches:
-            mark = mark_of(stretch)
+            mark = fingerprint(stretch)
             # One place may be in use by chance, three seldom are.
             if not self._add((mark, mark // SLOTS, mark // SLOTS**2)):
                 # All of it was said in one go before.
                 total += max(stretch.count(" ") - 1, 1)
                 continue
             found = _WORD.findall(stretch) or [stretch]
-            marks = list(map(mark_of, found))
+            marks = list(map(fingerprint, found))
             groups = set(map(hash, zip(marks, marks[1:], marks[2:], strict=False))) or {hash(tuple(marks))}
             total += len(groups)
             new += self._add(groups)
@@ -64,7 +62,7 @@ class Sketch:
             )
             if new >= ENOUGH:
                 break
-        new += SHOWN_WEIGHT * self._add(map(mark_of, wording.shown))
+        new += SHOWN_WEIGHT * self._add(map(fingerprint, wording.shown))
         total += SHOWN_WEIGHT * len(wording.shown)
         if self._used > FULL_AT:
             self._old, self._young, self._used = self._young, bytearray(SLOTS), 0

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from itertools import islice
 
-from xxhash import xxh3_64_intdigest
+from webcrawl.urls.fingerprint import fingerprint
 
 LOOKED_AT = 1 << 16
 """Characters of a page that are looked at."""
@@ -38,13 +38,8 @@ class Wording:
         """A few numbers: the first stands for the whole, of the others pages that say the same have most in common.
         Empty for a page that says nothing.
         """
-        said = sorted(map(mark_of, {*self.stretches, *self.shown}))
+        said = sorted(map(fingerprint, {*self.stretches, *self.shown}))
         return (hash(tuple(said)), *islice(said, _SIGNATURE)) if said else ()
-
-
-def mark_of(text: str) -> int:
-    """A number for a text, the same in every process, so that all judge a page alike."""
-    return xxh3_64_intdigest(text.encode(errors="replace"))
 
 
 def same(one: tuple[int, ...], other: tuple[int, ...]) -> bool:

@@ -17,6 +17,8 @@ _WRAP = 1 << 64
 def fingerprint(canonical_url: str) -> int:
     """Return the xxh3 of a comparable URL as a signed 64-bit number, which is what an SQLite INTEGER holds.
 
+    The same in every process, so it also serves for other texts that all workers are to judge alike.
+
     Among ten million URLs two share a number with a probability of about 3 in a million.
     """
     digest = xxh3_64_intdigest(canonical_url.encode("utf-8", "surrogatepass"))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import signal
@@ -15,6 +16,7 @@ from tests.unit.archive.groups import GROUPS, archived, group, logged, urls_of
 from tests.unit.archive.samples import INFO, record
 from webcrawl.archive.capture import Entry
 from webcrawl.archive.errors import ArchiveError, StorageFull
+from webcrawl.archive.payloads import Payloads
 from webcrawl.archive.pipe import entry_of, payload_bytes, payload_of, row_of
 from webcrawl.archive.remote import RemoteArchive
 from webcrawl.errors import JobdirLocked
@@ -91,6 +93,22 @@ def test_the_code_is_found_where_this_process_found_it(
     target.append(group(0))
     target.close()
     assert logged(tmp_path) == urls_of(range(1))
+
+
+def test_a_process_that_cannot_be_started_leaves_no_file_open(
+    target: RemoteArchive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(errno.EAGAIN, "no more processes")
+
+    monkeypatch.setattr("webcrawl.archive.remote.subprocess.Popen", refused)
+    made: list[Payloads] = []
+    new = Payloads.new
+    monkeypatch.setattr(Payloads, "new", lambda: made.append(new()) or made[-1])
+    with pytest.raises(ArchiveError, match="no more processes"):
+        target.open()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(made[0].handle)
 
 
 def test_what_a_crash_left_is_repaired_and_told(target: RemoteArchive, tmp_path: Path) -> None:

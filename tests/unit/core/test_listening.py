@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 from pydispatch import dispatcher
+from scrapy.exceptions import StopDownload
 from scrapy.signalmanager import SignalManager
+from twisted.internet.defer import Deferred
 
 from webcrawl.core.listening import has_listeners, receivers, tell
 
@@ -80,15 +82,25 @@ def test_receivers_are_those_of_scrapy_in_its_order(signals: SignalManager) -> N
     assert receivers(signals, SIGNAL) == told == [listener.hear for listener in listeners]
 
 
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (ValueError("broken"), "Error caught on signal handler"),
+        (Deferred(), "Cannot return deferreds from signal handler"),
+        (StopDownload(), ""),
+    ],
+)
 def test_what_goes_wrong_with_one_listener_is_logged_and_the_next_is_told(
-    signals: SignalManager, caplog: pytest.LogCaptureFixture
+    signals: SignalManager, answer: Any, said: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def wrong() -> None:
-        raise ValueError("broken")
+    def wrong() -> Any:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     listener = Listener()
     signals.connect(wrong, SIGNAL)
     signals.connect(listener.hear, SIGNAL)
     tell(signals, SIGNAL, what=1)
     assert listener.heard == [1]
-    assert "Error caught on signal handler" in caplog.text
+    assert (said in caplog.text) if said else not caplog.text

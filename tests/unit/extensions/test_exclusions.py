@@ -117,6 +117,23 @@ def test_a_change_is_seen_after_the_interval_or_at_once_when_somebody_asks(file:
     watched(file, story)
 
 
+def test_who_asks_is_heard_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is seen while the asking is still being written down is what was there before."""
+    told, seen, dated = [in_force.asked(tmp_path)], [], os.utime
+
+    def looked_at_meanwhile(*where: object, **times: object) -> None:
+        dated(*where, **times)
+        seen.append(in_force.asked(tmp_path) == told[-1])
+
+    monkeypatch.setattr(os, "utime", looked_at_meanwhile)
+    for _ in range(2):
+        in_force.ask(tmp_path)
+        told.append(in_force.asked(tmp_path))
+    assert seen == [True, True]
+    assert len(set(told)) == 3
+    assert [path.name for path in tmp_path.iterdir()] == [in_force.LOOK]
+
+
 def test_a_wrong_line_is_named_and_the_list_before_stays(
     file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
