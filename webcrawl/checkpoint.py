@@ -28,6 +28,7 @@ from webcrawl.segments.found import NAME as FOUND
 from webcrawl.traps.stores.sqlite import NAME as TRAPS
 from webcrawl.visits.stores.sqlite import NAME as VISITS
 from webcrawl.websub.stores.sqlite import NAME as SUBSCRIPTIONS
+from webcrawl.wiring.seeded import NAME as SEED_ADDRESSES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -175,7 +176,7 @@ def _archive_files(source: Path) -> Iterator[str]:
     """
     names = {path.name for path in source.glob("fetch*.jsonl*") if not path.name.endswith(_UNFINISHED)}
     yield from (name for name in names if f"{name}.gz" not in names)
-    yield from (name for name in (PROGRESS, FOUND, SEGMENT) if (source / name).is_file())
+    yield from (name for name in (PROGRESS, FOUND, SEGMENT, SEED_ADDRESSES) if (source / name).is_file())
     yield from (f"{WARC}/{path.name}" for path in (source / WARC).glob("*.warc.gz*"))
     # Of a file that is written the copy gets an index of its own, at its start.
     closed = (path.name for path in (source / INDEX).glob("*.cdxj") if f"{_OPEN}-" not in path.name)
@@ -184,7 +185,7 @@ def _archive_files(source: Path) -> Iterator[str]:
 
 
 def _grows(name: str) -> bool:
-    return name in (FETCH_LOG, PROGRESS, FOUND) or name.endswith((_OPEN, _LINKS_INDEX))
+    return name in (FETCH_LOG, PROGRESS, FOUND, SEED_ADDRESSES) or name.endswith((_OPEN, _LINKS_INDEX))
 
 
 def _copy_one(source: Path, target: Path, copied: Copied) -> None:

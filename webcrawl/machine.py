@@ -20,7 +20,7 @@ from webcrawl.contact import is_contact, is_public
 from webcrawl.contents.memory import MemoryContents
 from webcrawl.contents.seen import ContentSeen
 from webcrawl.contents.sqlite import SqliteContents
-from webcrawl.downloadhandlers.network import network_of, private_addresses
+from webcrawl.downloadhandlers.network import network_of, seed_addresses
 from webcrawl.frontier.archive_thread import ArchiveThread
 from webcrawl.frontier.backend import Backend, SharedBackend
 from webcrawl.frontier.backends.memory import MemoryBackend
@@ -42,6 +42,7 @@ from webcrawl.scope.exclusion import ExclusionList, ExclusionRule
 from webcrawl.scope.extension import ExtensionRule
 from webcrawl.scope.length import LengthRule
 from webcrawl.scope.offsite import OffsiteRule
+from webcrawl.scope.port import BadPortRule
 from webcrawl.scope.private import PrivateAddressRule
 from webcrawl.scope.rule import Rule
 from webcrawl.scope.scheme import SchemeRule
@@ -99,7 +100,6 @@ class Machine:
     jobdir: Jobdir | None
     backend: Backend
     archive: ArchiveThread | None
-    private: PrivateAddressRule
     exclusions: ExclusionList | None
     seeded: SeededHosts
     trapping: Trapping | None
@@ -152,14 +152,16 @@ def _build(crawler: Crawler) -> Machine:
         configuration = replace(configuration, crawl_mode=mode)
     choices = Choices(configuration)
     key = choices.politeness_key()
-    private = private_addresses(crawler)
+    addresses = seed_addresses(crawler)
     exclusions = exclusions_of(configuration)
     directory = jobdir_path(crawler)
     jobdir = None if directory is None else Jobdir(directory)
-    seeded = SeededHosts(private)
+    seeded = SeededHosts(addresses, BadPortRule(configuration.ports_allowed))
     backend, clock = _backend_and_clock(configuration, choices, crawler, key, directory, seeded)
     trapping = trapping_of(configuration, clock, backend, directory)
-    fixed, followed = scopes_of(configuration, choices, crawler.spider, private, exclusions)
+    fixed, followed = scopes_of(
+        configuration, choices, crawler.spider, addresses.rule, seeded.ports, exclusions
+    )
     ranking = ranking_of(configuration, backend, directory)
     intake = _intake(key, followed, fixed, choices, trapping, ranking)
     segment = segment_crawl_of(crawler.spider, choices, identity_of(configuration, choices), directory)
@@ -186,7 +188,6 @@ def _build(crawler: Crawler) -> Machine:
         jobdir,
         backend,
         archive,
-        private,
         exclusions,
         seeded,
         trapping,
@@ -248,13 +249,14 @@ def scopes_of(
     choices: Choices,
     spider: object,
     private: PrivateAddressRule,
+    ports: BadPortRule,
     exclusions: ExclusionList | None,
 ) -> tuple[Scope, Scope]:
     """The rules for what is fetched at all, seeds included, and those for what is followed.
 
     ``spider``: whatever has the attributes ``allowed_domains``, ``domains`` and ``allow``, or some of them.
     """
-    fixed: list[Rule] = [SchemeRule(), private]
+    fixed: list[Rule] = [SchemeRule(), private, ports]
     if not is_contact(configuration.user_agent):
         fixed.append(ContactRule(is_public))
     if exclusions is not None:

@@ -28,6 +28,7 @@ from webcrawl.machine import limits_of, machine_of
 from webcrawl.meta import KEY, FetchMeta
 from webcrawl.ordinary import OrdinaryRequests
 from webcrawl.reports import units
+from webcrawl.wiring.seeded import remember_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -118,6 +119,7 @@ class Scheduler:
             stopped=self._stopped,
             clocks=machine.clocks,
         )
+        remember_addresses(machine, self.frontier.insist)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Scheduler:

@@ -107,14 +107,29 @@ def test_a_sign_of_life_brings_what_was_named(join: Join) -> None:
     assert other.told == ["a", "b", "c"]
 
 
+def test_what_a_seed_resolved_to_at_first_holds_for_all(join: Join) -> None:
+    one, other = join(), join()
+
+    def first(member: Member, name: str, *addresses: str) -> list[str]:
+        return list(member.run(member.backend.first_addresses(name, addresses)))
+
+    assert first(one, "a.example") == []
+    assert first(one, "a.example", "10.0.0.5", "10.0.0.6") == ["10.0.0.5", "10.0.0.6"]
+    assert first(other, "a.example", "127.0.0.1") == ["10.0.0.5", "10.0.0.6"]
+    assert first(other, "a.example") == ["10.0.0.5", "10.0.0.6"]
+    assert first(other, "b.example", "::1") == ["::1"]
+
+
 def test_what_a_server_forgot_is_named_again(runner: asyncio.Runner, redis_server: RedisServer) -> None:
     one, other = Member(runner, redis_server.url), Member(runner, redis_server.url)
     one.name("a", "b")
-    redis_server.call("DEL", "broad:seeded")
+    runner.run(one.backend.first_addresses("a", ["10.0.0.5"]))
+    redis_server.call("DEL", "broad:seeded", "broad:seed_addresses")
     redis_server.restart()
     for member in (one, other):
         member.pulse()
     third = Member(runner, redis_server.url)
+    assert runner.run(third.backend.first_addresses("a", ["127.0.0.1"])) == ["10.0.0.5"]
     for member in (one, other, third):
         runner.run(member.backend.close())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from urllib.parse import quote
 
 import pytest
 
@@ -169,6 +170,36 @@ def test_private_addresses_are_left_alone_unless_they_are_seeded_or_allowed(serv
 
     assert {hit.host for hit in web.hits()} == {"h0000.localhost"}
     assert crawled.lines()
+
+
+def test_a_seed_does_not_lift_the_rule_for_the_addresses_of_names_below_it(serve, crawl):
+    """The name server gives each host an address of its own; s1.h0000.test is below the seed h0000.test."""
+    web = serve(hosts=6, pages=24, suffix="test", per_domain=3, dns=True, own_addresses=True)
+    given = {"DNS_NAMESERVERS": web.nameserver, "FETCH_PRIVATE_ADDRESSES": 0, "FRONTIER_PATIENCE_SECONDS": 0}
+    crawled = crawl(web.seeds, **given).assert_ended_well()
+
+    assert {hit.host for hit in web.hits()} == {"h0000.test"}
+    refused = {
+        line["url"].split("/")[2].split(":")[0] for line in crawled.log() if line.get("error") == "private"
+    }
+    assert "s1.h0000.test" in refused
+
+
+def test_pages_do_not_lead_to_ports_of_other_services(serve, crawl):
+    """Neither links nor redirects do, unless a seed or PORTS_ALLOWED names the port."""
+    web = serve(hosts=1, pages=1)
+    root, host = web.seeds[0], "h0000.localhost"
+    linked, seeded, allowed = (f"http://{host}:{port}/" for port in (22, 25, 6667))
+    crawled = crawl(
+        [f"{root}x/redirect-chain?hops=1&goal={quote(to, safe='')}" for to in (linked, allowed)] + [seeded],
+        PORTS_ALLOWED=f"{web.port},6667",
+        RETRY_TIMES=0,
+        FRONTIER_PATIENCE_SECONDS=0,
+    ).assert_ended_well()
+
+    robots = {line["url"] for line in crawled.lines("robots")}
+    assert robots == {f"{site}robots.txt" for site in (root, seeded, allowed)}
+    assert "bad-port" in crawled.stderr, crawled.stderr
 
 
 def test_a_name_that_leads_to_a_private_address_is_not_contacted(serve, crawl):

@@ -32,13 +32,14 @@ from webcrawl.machine import exclusions_of, scopes_of
 from webcrawl.scope.allow import PatternError
 from webcrawl.scope.exclusion import ExclusionError
 from webcrawl.scope.patterns import PatternsError
+from webcrawl.scope.port import BadPortRule
 from webcrawl.scope.private import names_that_allow
 from webcrawl.scope.whitelist import WhitelistError, whitelist_of
 from webcrawl.traps.quarantine import Quarantine
 from webcrawl.traps.rule import TrapRule
 from webcrawl.urls.canonical import canonical
 from webcrawl.urls.host_rules import HostRulesError
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import host_of, port_of
 from webcrawl.urls.resolve import resolve
 from webcrawl.urls.seeds import BadSeed, Seed, SeedsError, read_seed, read_seeds
 from webcrawl.visits.policies import LearningPolicy
@@ -129,13 +130,14 @@ class Inquiry:
         key = keys[-1] if keys else key_of({})
         visits = self._visits(address)
         private = address_rule(self._configuration.fetch_private_addresses)
-        named = self._learn_named(address, private)
-        if crawl is not None and crawl.named(address.host):
-            private.allow(address.host)
+        ports = BadPortRule(self._configuration.ports_allowed)
+        named = self._learn_named(address, private, ports)
+        if crawl is not None:
+            self._learn_stored(address, crawl, private, ports)
         explanation = explain(
             address,
             key,
-            self._rules(private, [] if crawl is None else crawl.traps()),
+            self._rules(private, ports, [] if crawl is None else crawl.traps()),
             time.time() if sighting is None else sighting.now,
             sighting=sighting,
             visits=visits,
@@ -177,10 +179,10 @@ class Inquiry:
 
     # -- the rules -------------------------------------------------------------------------------------------
 
-    def _rules(self, private: PrivateAddressRule, traps: Iterable[Trap]) -> Rules:
+    def _rules(self, private: PrivateAddressRule, ports: BadPortRule, traps: Iterable[Trap]) -> Rules:
         configuration = self._configuration
         fixed, followed = scopes_of(
-            configuration, self._choices, self._spider, private, exclusions_of(configuration)
+            configuration, self._choices, self._spider, private, ports, exclusions_of(configuration)
         )
         quarantine = Quarantine()
         quarantine.learn(traps)
@@ -195,14 +197,25 @@ class Inquiry:
             standing=fixed.with_rule(trap) if configuration.traps_quarantine else fixed,
         )
 
-    def _learn_named(self, address: Address, private: PrivateAddressRule) -> bool:
+    def _learn_named(self, address: Address, private: PrivateAddressRule, ports: BadPortRule) -> bool:
         """Allow the hosts of the seeds, as the crawl does; whether the URL is one of them."""
         named, allowing = False, names_that_allow(address.host)
         for url in self._seeds():
-            if host_of(url).rstrip(".") in allowing:
-                private.allow(address.host)
+            if (host := host_of(url)).rstrip(".") in allowing:
+                private.allow_seed(host)
+                ports.allow_seed(host, port_of(url))
             named = named or canonical(url, self._choices.compared) == address.canonical
         return named
+
+    @staticmethod
+    def _learn_stored(
+        address: Address, crawl: SharedCrawl | LocalCrawl, private: PrivateAddressRule, ports: BadPortRule
+    ) -> None:
+        """Allow what the crawl was told of the host that is asked about."""
+        if crawl.named(address.host):
+            private.allow_seed(address.host)
+        if ports.is_bad(address.url) and crawl.named(f"{address.host}:{port_of(address.url)}"):
+            ports.allow_seed(address.host, port_of(address.url))
 
     def _seeds(self) -> Iterator[str]:
         seeds, domains = (self._question.arguments.get(name) for name in ("seeds", "domains"))

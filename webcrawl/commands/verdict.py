@@ -15,7 +15,7 @@ from webcrawl.commands.looking import FORCE
 from webcrawl.downloadhandlers.failures import failure_word
 from webcrawl.hosts import robots
 from webcrawl.machine import machine_of
-from webcrawl.urls.politeness_key import host_of, origin_of
+from webcrawl.urls.politeness_key import origin_of
 from webcrawl.urls.resolve import resolve
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class VerdictMiddleware:
         """The rule that puts the URL out of scope; None when it is in."""
         machine = machine_of(self._crawler)
         if not redirected:
-            machine.seeded.allow(host_of(url))
+            machine.seeded.allow(url)
         answer = machine.intake.one(url, 0, None)
         return answer if isinstance(answer, str) else None
 

@@ -95,7 +95,9 @@ class ScopeSettings:
     top_level_domains: tuple[str, ...] = setting(
         domains(), [], "", "only hosts under these are followed to; empty for all"
     )
-    ports_allowed: tuple[int, ...] = setting(ports(), [], "", "ports that are followed to; empty for all")
+    ports_allowed: tuple[int, ...] = setting(
+        ports(), [], "", "ports that are followed to; empty for all but those of other services"
+    )
     path_segments_max: int = setting(
         whole(0, 10_000, zero="no limit"), 0, "segments", "deepest path that is followed"
     )

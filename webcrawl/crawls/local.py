@@ -24,12 +24,15 @@ from webcrawl.frontier.backends.sqlite.standing import standing_of
 from webcrawl.frontier.backends.standing import Standing, Worker
 from webcrawl.hosts.record import Pauses
 from webcrawl.jobdir import Jobdir
+from webcrawl.scope.private import names_that_allow
 from webcrawl.traps.quarantine import Trap
 from webcrawl.traps.stores.sqlite import SqliteTraps
 from webcrawl.visits.store import Lookup
 from webcrawl.visits.stores.sqlite import looked_up
 from webcrawl.websub.stores.sqlite import listed
 from webcrawl.websub.subscription import Subscription
+from webcrawl.wiring.seeded import NAME as SEED_ADDRESSES
+from webcrawl.wiring.seeded import read_kept
 
 FRONTIER = "frontier.db"
 
@@ -77,8 +80,8 @@ class LocalCrawl:
         return looked_up(self._jobdir.path, (key, fingerprint))
 
     def named(self, host: str) -> bool:
-        """Whether ``host`` is known to be one that the operator named: that is not stored here."""
-        return False
+        """Whether ``host`` is known to be one that the operator named, or below one: of those that were contacted."""
+        return not read_kept(self._jobdir.path / SEED_ADDRESSES).keys().isdisjoint(names_that_allow(host))
 
     def uses(self, pauses: Pauses) -> dict[str, Use]:
         """How clocks stand that keys share: one process keeps them in its memory, and its log tells of them."""

@@ -6,9 +6,14 @@ name server (DNS rebinding), nor a URL with an address in it gets through.
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Sequence
 from ipaddress import ip_address
+from typing import Protocol
 
-from webcrawl.scope.private import PrivateAddressRule
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from webcrawl.scope.private import PrivateAddressRule, kind_of_address
 
 SETTING = "FETCH_PRIVATE_ADDRESSES"
 
@@ -45,3 +50,59 @@ def literal_address(host: str) -> str | None:
         return str(ip_address(host.removeprefix("[").removesuffix("]")))
     except ValueError:
         return None
+
+
+class FirstAddresses(Protocol):
+    """Remembers what the names of seeds resolved to at first, over restarts and for all processes of a crawl."""
+
+    async def first(self, name: str, addresses: Sequence[str]) -> Sequence[str]:
+        """What is remembered of ``name``. If that is nothing, ``addresses`` are remembered, unless there are none."""
+
+
+class SeedAddresses:
+    """Fixes the addresses for which a seed lifts the rule: those of the first answer to its name.
+
+    The name is resolved when it is contacted first. An answer that comes later, after a restart or in another process
+    changes nothing: a public seed whose name leads into the private network one day (DNS rebinding) is refused.
+    """
+
+    def __init__(self, rule: PrivateAddressRule) -> None:
+        self.rule = rule
+        self._memory: FirstAddresses | None = None
+
+    def remember_in(self, memory: FirstAddresses) -> None:
+        """Without a memory what was resolved first in this process counts."""
+        self._memory = memory
+
+    async def resolved(self, host: str, addresses: Sequence[str]) -> None:
+        """The name ``host`` was resolved; to be told before a connection is made."""
+        plain = [address.partition("%")[0] for address in addresses]
+        public = next((address for address in plain if kind_of_address(address) is None), None)
+        # Of a public host one address is enough to know that it was public.
+        found = plain if public is None else [public]
+        for name in self.rule.seeds_above(host):
+            own = found if name == host.lower().rstrip(".") else ()
+            if not own and public is not None:
+                # Nothing is to be lifted, so it need not be known what is lifted above.
+                continue
+            first = own if self._memory is None else await self._memory.first(name, own)
+            if first:
+                self.rule.seed_resolved(name, first)
+
+
+class SeedResolver(AbstractResolver):
+    """A resolver whose first answers to the names of seeds are noted before anybody has them."""
+
+    def __init__(self, resolver: AbstractResolver, seeds: SeedAddresses) -> None:
+        self._resolver = resolver
+        self._seeds = seeds
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        found = await self._resolver.resolve(host, port, family)
+        await self._seeds.resolved(host, [one["host"] for one in found])
+        return found
+
+    async def close(self) -> None:
+        await self._resolver.close()

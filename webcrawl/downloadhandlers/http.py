@@ -23,7 +23,7 @@ from webcrawl.core.listening import has_listeners
 from webcrawl.downloadhandlers.exchange import Exchange
 from webcrawl.downloadhandlers.failures import translate
 from webcrawl.downloadhandlers.gate import ANNOUNCED_OVERSIZE, STOPPED, Gate
-from webcrawl.downloadhandlers.network import Attempt, Proxy, close_network, network_of, private_addresses
+from webcrawl.downloadhandlers.network import Attempt, Proxy, close_network, network_of, seed_addresses
 from webcrawl.downloadhandlers.request_head import Target, request_head, split_url
 from webcrawl.downloadhandlers.scrapy_response import scrapy_headers, scrapy_response
 from webcrawl.frontier.hold import Hold, uptime
@@ -93,8 +93,8 @@ class HttpDownloadHandler:
         return cls(crawler)
 
     def allow_host(self, host: str) -> None:
-        """Let a host that the operator seeds have a private address, and all names below it."""
-        private_addresses(self._crawler).allow(host)
+        """Let a host that the operator seeds have the private addresses that it resolves to at first."""
+        seed_addresses(self._crawler).rule.allow_seed(host)
 
     async def close(self) -> None:
         """Close all connections."""

@@ -25,7 +25,13 @@ import yarl
 from scrapy.exceptions import CannotResolveHostError
 from scrapy.utils.ssl import _make_ssl_context
 
-from webcrawl.downloadhandlers.addresses import SETTING, address_rule, literal_address
+from webcrawl.downloadhandlers.addresses import (
+    SETTING,
+    SeedAddresses,
+    SeedResolver,
+    address_rule,
+    literal_address,
+)
 from webcrawl.downloadhandlers.connection import PageConnection, PageProtocol
 from webcrawl.downloadhandlers.failures import PrivateAddressError
 from webcrawl.downloadhandlers.places import PinnedResolver, Places, pinned
@@ -42,7 +48,6 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from webcrawl.downloadhandlers.request_head import Target
-    from webcrawl.scope.private import PrivateAddressRule
 
 KEEP_ALIVE_SECONDS = 30.0
 """How long a connection may lie idle before it is closed."""
@@ -91,8 +96,8 @@ _attempt: ContextVar[Attempt] = ContextVar("webcrawl_attempt")
 class Network:
     """The connections of one crawl. Must be made while the event loop runs, and closed."""
 
-    def __init__(self, settings: BaseSettings, rule: PrivateAddressRule) -> None:
-        self._rule = rule
+    def __init__(self, settings: BaseSettings, seeds: SeedAddresses) -> None:
+        self._rule = rule = seeds.rule
         self._idle: set[PageProtocol] = set()
         self._max_idle = min(
             settings.getint("DOWNLOAD_IDLE_CONNECTIONS", IDLE_CONNECTIONS), _half_of_open_files()
@@ -100,11 +105,12 @@ class Network:
         self._connect_timeout = settings.getfloat("DOWNLOAD_CONNECT_TIMEOUT", CONNECT_TIMEOUT_SECONDS)
         self._loop = asyncio.get_running_loop()
         self._tls = _tls_context(settings)
-        self._resolver = Resolver(
+        resolver = Resolver(
             settings.getlist("DNS_NAMESERVERS"),
             timeout_seconds=settings.getfloat("DNS_TIMEOUT", 60.0),
             cache_size=settings.getint("DNSCACHE_SIZE", 10_000),
         )
+        self._resolver = SeedResolver(resolver, seeds)
         self.places = Places(self._resolver, rule)
         self._connector = aiohttp.TCPConnector(
             resolver=PinnedResolver(self._resolver),
@@ -211,26 +217,26 @@ class Network:
         return socket.socket(family, kind, protocol)
 
 
-_rules: WeakKeyDictionary[Crawler, PrivateAddressRule] = WeakKeyDictionary()
+_seeds: WeakKeyDictionary[Crawler, SeedAddresses] = WeakKeyDictionary()
 _networks: WeakKeyDictionary[Crawler, Network] = WeakKeyDictionary()
 
 
-def private_addresses(crawler: Crawler) -> PrivateAddressRule:
-    """The crawl's rule for private addresses; there before the first request, so that seeds can be allowed.
+def seed_addresses(crawler: Crawler) -> SeedAddresses:
+    """What seeds are allowed, with the crawl's rule for private addresses; there before the first request.
 
     Raises ValueError for a wrong FETCH_PRIVATE_ADDRESSES.
     """
-    rule = _rules.get(crawler)
-    if rule is None:
-        rule = _rules[crawler] = address_rule(crawler.settings.get(SETTING))
-    return rule
+    seeds = _seeds.get(crawler)
+    if seeds is None:
+        seeds = _seeds[crawler] = SeedAddresses(address_rule(crawler.settings.get(SETTING)))
+    return seeds
 
 
 def network_of(crawler: Crawler) -> Network:
     """The crawl's connections, made at the first call."""
     network = _networks.get(crawler)
     if network is None:
-        network = _networks[crawler] = Network(crawler.settings, private_addresses(crawler))
+        network = _networks[crawler] = Network(crawler.settings, seed_addresses(crawler))
     return network
 
 

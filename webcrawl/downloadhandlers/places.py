@@ -14,7 +14,6 @@ from webcrawl.downloadhandlers.addresses import literal_address
 from webcrawl.hosts.shared_clocks import plain_address
 
 if TYPE_CHECKING:
-    from webcrawl.downloadhandlers.resolver import Resolver
     from webcrawl.scope.private import PrivateAddressRule
 
 REMEMBERED = 100_000
@@ -27,7 +26,7 @@ pinned: ContextVar[str | None] = ContextVar("webcrawl_pinned", default=None)
 class Places:
     """Chooses one address a host, and stays with it while the host has it and it can be reached."""
 
-    def __init__(self, resolver: Resolver, rule: PrivateAddressRule) -> None:
+    def __init__(self, resolver: AbstractResolver, rule: PrivateAddressRule) -> None:
         self._resolver = resolver
         self._rule = rule
         self._chosen: OrderedDict[str, str] = OrderedDict()
@@ -73,7 +72,7 @@ class Places:
 class PinnedResolver(AbstractResolver):
     """What aiohttp's connector asks: the resolver, or the address that was chosen before."""
 
-    def __init__(self, resolver: Resolver) -> None:
+    def __init__(self, resolver: AbstractResolver) -> None:
         self._resolver = resolver
 
     async def resolve(

@@ -341,3 +341,8 @@ class SharedBackend(Backend, Protocol):
         """The operator named ``hosts`` here: every process knows it before it is given a URL of theirs that is
         discovered from now on."""
         ...
+
+    async def first_addresses(self, name: str, addresses: Sequence[str]) -> Sequence[str]:
+        """What the name of a seed resolved to at first, in whatever process; ``addresses``, if that is not known.
+        With none given nothing is remembered."""
+        ...

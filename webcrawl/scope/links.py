@@ -11,7 +11,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING
 
 from webcrawl.scope.candidate import Candidate
-from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.politeness_key import host_of, port_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,6 +41,15 @@ class Links:
     @property
     def hosts(self) -> list[str]:
         return [self._host_at[authority] for authority in self._authorities]
+
+    @cached_property
+    def different_ports(self) -> set[int]:
+        """The ports that are named; those of the schemes are not."""
+        return {
+            port
+            for authority in self._host_at
+            if ":" in authority and (port := port_in(authority)) is not None
+        }
 
     @cached_property
     def lines(self) -> str:

@@ -4,11 +4,53 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webcrawl.urls.politeness_key import port_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from webcrawl.scope.candidate import Candidate
     from webcrawl.scope.links import Links
+
+# fmt: off
+BAD_PORTS = frozenset((
+    0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109,
+    110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531,
+    532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060,
+    5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
+))
+# fmt: on
+"""Ports of services that are no web and may take a request for something else (WHATWG Fetch, section "Port blocking",
+"bad port"): browsers refuse them too."""
+
+
+class BadPortRule:
+    """Refuses the ports that browsers refuse, unless the operator named them for all hosts, or for one by a seed."""
+
+    name = "bad-port"
+
+    def __init__(self, allowed: Iterable[int] = ()) -> None:
+        """``allowed``: ports that the operator named for all hosts."""
+        self._bad = BAD_PORTS - frozenset(allowed)
+        self._seeded: set[tuple[str, int]] = set()
+
+    def is_bad(self, url: str) -> bool:
+        """Whether it takes the operator's word to request this URL."""
+        return port_of(url) in self._bad
+
+    def allow_seed(self, host: str, port: int) -> None:
+        """The operator seeds a URL of this host and port."""
+        self._seeded.add((host.rstrip("."), port))
+
+    def refuses(self, candidate: Candidate) -> str | None:
+        port = port_of(candidate.url)
+        if port not in self._bad or (candidate.host.rstrip("."), port) in self._seeded:
+            return None
+        return f"port {port} is of no web server"
+
+    def refuses_none(self, links: Links) -> bool:
+        bad = self._bad
+        return not any(port in bad for port in links.different_ports)
 
 
 class PortRule:
@@ -21,19 +63,8 @@ class PortRule:
         self._has_usual = self._ports >= {80, 443}
 
     def refuses(self, candidate: Candidate) -> str | None:
-        port = _port(candidate.url)
+        port = port_of(candidate.url)
         return None if port in self._ports else f"port {port}"
 
     def refuses_none(self, links: Links) -> bool:
-        # Each URL has the colon of its scheme.
-        return self._has_usual and links.lines.count(":") == len(links)
-
-
-def _port(url: str) -> int:
-    start = 8 if url[4] == "s" else 7
-    authority = url[start : url.index("/", start)]
-    _, colon, digits = authority.rpartition(":")
-    # The colons of an IPv6 address stand in brackets.
-    if colon and digits.isdecimal():
-        return int(digits)
-    return 443 if start == 8 else 80
+        return self._has_usual and self._ports.issuperset(links.different_ports)

@@ -51,6 +51,11 @@ _V6 = {
 _GLOBAL_V6 = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
 
+_NEVER_LIFTED = frozenset(
+    ("this network", "unspecified", "multicast", "reserved", "documentation", "no address")
+)
+"""Kinds that are no address of a host. A filtering name server gives 0.0.0.0 for names that it blocks."""
+
 _LOCAL_NAMES = ("localhost", "localhost.localdomain", "localhost6", "ip6-localhost", "ip6-loopback")
 REMEMBERED_HOSTS = 65_536
 
@@ -96,7 +101,9 @@ class PrivateAddressRule:
     """Refuses IP literals that are not public and the names of this machine, unless they are allowed.
 
     A name may still resolve to a private address: whoever resolves it asks ``refuses_address``. What is
-    allowed may grow (the operator's seeds allow their own hosts) and never shrinks.
+    allowed may grow and never shrinks. What the operator's settings allow, ``allow`` takes. A seed allows less: one
+    that is an address allows this address; one with a name allows, for this name and names below it, the private
+    addresses to which the name resolved at first, and none if one of them was public.
     """
 
     name = "private-address"
@@ -105,6 +112,8 @@ class PrivateAddressRule:
         self._networks: list[Network] = []
         self._addresses: set[IPv4Address | IPv6Address] = set()
         self._hosts: set[str] = set()
+        self._seeds: dict[str, frozenset[IPv4Address | IPv6Address] | None] = {}
+        """Names of seeds, with the addresses that they allow; None until the name was resolved."""
         self._refuses_host = lru_cache(REMEMBERED_HOSTS)(self._objection)
         for host_or_network in allowed:
             self.allow(host_or_network)
@@ -128,6 +137,26 @@ class PrivateAddressRule:
             self._hosts.add(host)
         self._refuses_host.cache_clear()
 
+    def allow_seed(self, host: str) -> None:
+        """The operator seeds a URL of this host, as ``host_of`` gives it."""
+        if is_address(host):
+            self.allow(host)
+            return
+        name = host.rstrip(".")
+        if name not in self._seeds:
+            self._seeds[name] = None
+            if _is_local(name):
+                self._refuses_host.cache_clear()
+
+    def seeds_above(self, host: str) -> list[str]:
+        """Names of seeds that ``host`` is, or is below, and of which it is not known yet what they resolved to."""
+        return [name for name in names_that_allow(host) if name in self._seeds and self._seeds[name] is None]
+
+    def seed_resolved(self, name: str, addresses: Iterable[str]) -> None:
+        """The name of a seed resolved to these addresses at first. A second call changes nothing."""
+        if name in self._seeds and self._seeds[name] is None:
+            self._seeds[name] = _lifted(addresses)
+
     def refuses(self, candidate: Candidate) -> str | None:
         return self._refuses_host(candidate.host)
 
@@ -137,17 +166,19 @@ class PrivateAddressRule:
     def refuses_address(self, host: str, ip: str) -> str | None:
         """Return what there is against contacting ``ip`` for ``host``; None when nothing is."""
         kind = kind_of_address(ip)
-        if kind is None or self._allows_host(host) or self._allows_ip(ip):
+        if kind is None or self._allows_host(host) or self._allows_ip(ip) or self._seed_allows(host, ip):
             return None
         return f"{ip} is {kind}"
 
     def _objection(self, host: str) -> str | None:
         if is_address(host):
             return self.refuses_address(host, host.strip("[]"))
-        name = host.rstrip(".")
-        if not (name in _LOCAL_NAMES or name.endswith(".localhost")):
+        if not _is_local(host.rstrip(".")):
             return None
-        return None if self._allows_host(host) or self._allows_ip("127.0.0.1") else "loopback name"
+        if self._allows_host(host) or self._allows_ip("127.0.0.1"):
+            return None
+        # Its address is looked at when it is connected to.
+        return None if any(name in self._seeds for name in names_that_allow(host)) else "loopback name"
 
     def _allows_host(self, host: str) -> bool:
         return any(name in self._hosts for name in names_that_allow(host))
@@ -157,8 +188,34 @@ class PrivateAddressRule:
             address = ip_address(text)
         except ValueError:
             return False
-        inside = _embedded(address) if isinstance(address, IPv6Address) else None
-        reached = [address] if inside is None else [address, inside]
+        reached = [address, _reached(address)]
         return any(ip in self._addresses for ip in reached) or any(
             ip in network for ip in reached for network in self._networks
         )
+
+    def _seed_allows(self, host: str, text: str) -> bool:
+        try:
+            address = _reached(ip_address(text))
+        except ValueError:
+            return False
+        return any(address in (self._seeds.get(name) or ()) for name in names_that_allow(host))
+
+
+def _reached(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """The address that is really contacted."""
+    return (isinstance(address, IPv6Address) and _embedded(address)) or address
+
+
+def _lifted(addresses: Iterable[str]) -> frozenset[IPv4Address | IPv6Address]:
+    """The addresses for which a seed lifts the rule that resolved to all of these."""
+    kinds = {address: kind_of_address(address) for address in addresses}
+    if None in kinds.values():
+        # A host of the public web. That it names a private address too is an error, or an attempt.
+        return frozenset()
+    return frozenset(
+        _reached(ip_address(address)) for address, kind in kinds.items() if kind not in _NEVER_LIFTED
+    )
+
+
+def _is_local(name: str) -> bool:
+    return name in _LOCAL_NAMES or name.endswith(".localhost")

@@ -13,8 +13,9 @@ from webcrawl.urls.fingerprint import fingerprint
 from webcrawl.urls.hostname import hostname
 from webcrawl.urls.listfile import Line, WrongLine, printable, read_lines
 from webcrawl.urls.politeness_key import origin_of
-from webcrawl.urls.registrable import has_known_suffix, is_address, registrable_domain
+from webcrawl.urls.registrable import is_meant_as_host, registrable_domain
 from webcrawl.urls.resolve import resolve
+from webcrawl.urls.seeds import BadSeed, read_seed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,8 +27,6 @@ REMEMBERED_HOSTS = 65_536
 KEPT_WRONG_LINES = 20
 
 _RANK = re.compile(r"\d+,(?=[^,]+$)")
-_SPECIAL_NAMES = ("test", "example", "invalid", "localhost", "local", "internal", "home.arpa")
-"""Names that are in no list of suffixes and are meant all the same (RFC 2606, 6761, 6762, 8375)."""
 
 
 class WhitelistError(ValueError):
@@ -55,7 +54,7 @@ class Whitelist:
         by_first_byte = [array("q") for _ in range(256)]
         for line in self._lines():
             name = _host_in(line.text)
-            if name is None or not (self._is_file or _is_meant_as_name(line.text, name)):
+            if name is None or not (self._is_file or "://" in line.text or is_meant_as_host(name)):
                 self._note_wrong(line)
             else:
                 number = fingerprint(name)
@@ -90,7 +89,7 @@ class Whitelist:
         """Read the names again, as the URLs of their roots; a scheme and port that were given are kept."""
         for line in self._lines():
             if (host := _host_in(line.text)) is not None:
-                given = resolve(line.text, "about:blank") if "://" in line.text else None
+                given = resolve(line.text, "about:blank") if "://" in line.text else _with_port(line.text)
                 yield f"{origin_of(given)}/" if given else f"http://{host}/"
 
     def _names(self, name: str, domain: str) -> bool:
@@ -155,16 +154,18 @@ class WhitelistRule:
 
 
 def _host_in(text: str) -> str | None:
-    if "," in text:
-        text = _RANK.sub("", text)
-    return hostname(text.removeprefix("*."))
+    return hostname(_without_rank(text))
 
 
-def _is_meant_as_name(text: str, host: str) -> bool:
-    """Tell a name on the command line from the name of a file that is not there."""
-    if "://" in text or is_address(host) or ("." in host and has_known_suffix(host)):
-        return True
-    return any(host == name or host.endswith(f".{name}") for name in _SPECIAL_NAMES)
+def _with_port(text: str) -> str | None:
+    if ":" not in text:
+        return None
+    seed = read_seed(_without_rank(text))
+    return None if isinstance(seed, BadSeed) else seed.url
+
+
+def _without_rank(text: str) -> str:
+    return (_RANK.sub("", text) if "," in text else text).removeprefix("*.")
 
 
 def _merged(by_first_byte: list[array[int]]) -> array[int]:

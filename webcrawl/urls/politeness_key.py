@@ -21,6 +21,20 @@ def host_of(url: str) -> str:
     return host[: host.index("]") + 1] if host[0] == "[" else host[: host.index(":")]
 
 
+def port_of(url: str) -> int:
+    """Return the port of a resolved URL; its scheme's where it names none."""
+    start = 8 if url[4] == "s" else 7
+    port = port_in(url[start : url.index("/", start)])
+    return (443 if start == 8 else 80) if port is None else port
+
+
+def port_in(authority: str) -> int | None:
+    """Return the port that an authority names, 0 too; None where it names none."""
+    _, colon, digits = authority.rpartition(":")
+    # The colons of an IPv6 address stand in brackets.
+    return int(digits) if colon and digits.isdecimal() else None
+
+
 def origin_of(url: str) -> str:
     """Return ``scheme://host[:port]`` of a resolved URL; a default port is not in it."""
     return url[: url.index("/", 8)]

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from tldextract.tldextract import ExtractResult
 
+_SPECIAL_NAMES = ("test", "example", "invalid", "localhost", "local", "internal", "home.arpa")
+"""Names that are in no list of suffixes and are meant all the same (RFC 2606, 6761, 6762, 8375)."""
+
 _IPV4 = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}").fullmatch
 
 
@@ -43,6 +46,13 @@ def registrable_domain(host: str) -> str:
 def has_known_suffix(host: str) -> bool:
     """Tell whether a host ends in a suffix of the list, and not merely in some label."""
     return bool(_extractor()(host).suffix)
+
+
+def is_meant_as_host(host: str) -> bool:
+    """Tell a host from a word or the name of a file: an address, a name below a known suffix, or a special name."""
+    if is_address(host) or ("." in host and has_known_suffix(host)):
+        return True
+    return any(host == name or host.endswith(f".{name}") for name in _SPECIAL_NAMES)
 
 
 def load_suffixes() -> None:

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING
 
 from webcrawl.urls.hostname import hostname
 from webcrawl.urls.listfile import LONGEST_LINE, Line, printable, read_lines
-from webcrawl.urls.registrable import has_known_suffix
+from webcrawl.urls.registrable import has_known_suffix, is_address, is_meant_as_host
 from webcrawl.urls.resolve import resolve
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]*://"
 _HAS_SCHEME = re.compile(rf"\s*(?:https?:|{_SCHEME})", re.IGNORECASE).match
 _HTTP = re.compile(r"https?:", re.IGNORECASE).match
+_WITH_PORT = re.compile(r"(.+):(\d{1,5})", re.DOTALL).fullmatch
 _COMMA_BEFORE_SCHEME = re.compile(rf",(?=\s*{_SCHEME})")
 
 
@@ -50,7 +51,8 @@ def read_seeds(source: str, stream: IO[bytes] | None = None) -> Iterator[Seed | 
 
     A file has one URL a line and is never in memory as a whole. A list is split at commas before a scheme,
     since a URL may contain commas. ``example.com`` stands for ``http://example.com/`` where its suffix is a
-    known one, so a list of such names is split at every comma; a file of that name comes first.
+    known one, so a list of such names is split at every comma; a file of that name comes first. With a port it
+    may be any name that is meant as one, or an address: ``localhost:8080``, ``10.0.0.5:8080``.
 
     Raises SeedsError at once for a source that cannot be read, and at the end for one that held nothing.
     """
@@ -65,7 +67,7 @@ def read_seeds(source: str, stream: IO[bytes] | None = None) -> Iterator[Seed | 
     if reason is None:
         return _not_empty(_from_file(source), source)
     pieces = source.strip().strip(",").split(",")
-    if all(_bare_host(piece.strip()) or _HAS_SCHEME(piece) for piece in pieces):
+    if all(_bare_root(piece.strip()) or _HAS_SCHEME(piece) for piece in pieces):
         return _not_empty(_from_list(pieces), "the list of seeds")
     raise SeedsError(f"cannot read the seeds in {source!r}: {reason}")
 
@@ -96,26 +98,32 @@ def _not_empty(seeds: Iterator[Seed | BadSeed], where: str) -> Iterator[Seed | B
 
 
 def read_seed(text: str, line: int = 1) -> Seed | BadSeed:
-    """Read a single seed, without white space around it: a URL, or the name of a host under a known suffix."""
+    """Read a single seed, without white space around it: a URL, or a host, alone or with a port.
+
+    A host alone must be a name under a known suffix.
+    """
     if len(text) >= LONGEST_LINE - 1:
         return _bad(text, line, f"longer than {LONGEST_LINE - 2} characters")
     if not _HTTP(text):
-        host = _bare_host(text)
-        return (
-            Seed(f"http://{host}/", line)
-            if host
-            else _bad(text, line, "does not begin with http:// or https://")
-        )
+        root = _bare_root(text)
+        return Seed(root, line) if root else _bad(text, line, "does not begin with http:// or https://")
     url = resolve(text, "about:blank")
     return Seed(url, line) if url else _bad(text, line, "no browser takes it for a URL")
 
 
-def _bare_host(text: str) -> str | None:
-    """Return the host of a mere name under a known public suffix."""
-    if "." not in text or ":" in text or "/" in text:
+def _bare_root(text: str) -> str | None:
+    """Return the root of a mere host: of a name under a known public suffix, or of one with a port."""
+    if "/" in text or "@" in text:
         return None
-    host = hostname(text)
-    return host if host and has_known_suffix(host) else None
+    name, port = _WITH_PORT(text).groups() if _WITH_PORT(text) else (text, None)
+    host = hostname(name) if name.strip() == name else None
+    if host is None or (":" in name and not name.startswith("[")):
+        return None
+    if port is None:
+        return f"http://{host}/" if "." in text and not is_address(host) and has_known_suffix(host) else None
+    # Nothing else than TLS is spoken there.
+    scheme = "https" if int(port) == 443 else "http"
+    return resolve(f"{scheme}://{host}:{port}/", "about:blank") if is_meant_as_host(host) else None
 
 
 def _bad(text: str, line: int, reason: str) -> BadSeed:

@@ -14,8 +14,8 @@ from scrapy_redis.spiders import RedisMixin
 from webcrawl import request_codec
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.urls.listfile import printable
-from webcrawl.urls.politeness_key import host_of
 from webcrawl.urls.pushed import Pushed, read_pushed
+from webcrawl.urls.resolve import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,7 +127,8 @@ class Feeder:
         for request in requests:
             if not isinstance(request, Request):
                 return f"make_request_from_data gave a {type(request).__name__}"
-            self._machine.seeded.allow(host_of(request.url))
+            if (named := resolve(request.url, request.url)) is not None:
+                self._machine.seeded.allow(named)
             entry = self._scheduler.requests.entry(request)
             if isinstance(entry, str):
                 return f"it is out of scope: {entry}"
@@ -136,7 +137,7 @@ class Feeder:
 
     def _entry(self, pushed: Pushed) -> UrlEntry | str:
         # Whoever may push names hosts as whoever gives seeds does.
-        self._machine.seeded.allow(host_of(pushed.url))
+        self._machine.seeded.allow(pushed.url)
         entry = self._machine.intake.seed(pushed.url)
         if isinstance(entry, str):
             return f"it is out of scope: {entry}"

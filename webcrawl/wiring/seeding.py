@@ -148,7 +148,7 @@ class Seeding:
         host = host_of(seed.url)
         if why := contact_problem(configuration.user_agent, configuration.crawler_contact, [host]):
             raise ContactMissing(why)
-        self._machine.seeded.allow(host)
+        self._machine.seeded.allow(seed.url)
         entry = self._machine.intake.seed(seed.url)
         if isinstance(entry, str):
             logger.warning("Seed in line %d is refused by %s: %s", seed.line, entry, seed.url)

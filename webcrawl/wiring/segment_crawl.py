@@ -65,7 +65,7 @@ class SegmentCrawl:
         while batch := await asyncio.to_thread(list, islice(entries, AT_ONCE)):
             for entry in batch:
                 if entry.via is None:
-                    machine.seeded.allow(host_of(entry.url))
+                    machine.seeded.allow(entry.url)
             if scheduler.frontier.is_closing() or not await scheduler.add_seeds(batch):
                 return
             queued += len(batch)

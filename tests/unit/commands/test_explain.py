@@ -232,6 +232,28 @@ def test_by_other_rules_nothing_would_be_found_and_that_is_said(explain: Command
         made.dispose()
 
 
+def test_what_a_seed_allows_is_said_by_explain(explain: Command) -> None:
+    for host, rule in (
+        ("h.localhost", None),
+        ("www.h.localhost", None),
+        ("other.localhost", "private-address"),
+        ("h.test:22", None),
+        ("www.h.test:22", "bad-port"),
+    ):
+        seeds = "seeds=http://h.localhost/,http://h.test:22/"
+        told = explain(f"http://{host}/", "-a", seeds, "--json", FETCH_PRIVATE_ADDRESSES=0).told
+        assert told["scope"]["decided_by"] == rule
+
+
+def test_a_crawl_of_one_process_knows_the_hosts_of_its_seeds_that_it_has_contacted(
+    explain: Command, local: DrivenSqlite
+) -> None:
+    (local.directory / "seed_addresses.jsonl").write_text('["h.localhost", ["127.0.0.1"]]\n')
+    given: dict[str, object] = {"JOBDIR": local.directory, "FETCH_PRIVATE_ADDRESSES": 0}
+    for host, rule in (("www.h.localhost", None), ("other.localhost", "private-address")):
+        assert explain(f"http://{host}/", "--json", **given).told["scope"]["decided_by"] == rule
+
+
 def test_a_crawl_on_redis_tells_the_same(
     explain: Command, runner: asyncio.Runner, redis_server: RedisServer
 ) -> None:
@@ -251,8 +273,13 @@ def test_a_crawl_on_redis_tells_the_same(
             explain(f"http://{HELD}/5", **given).out.splitlines()[1].startswith("  queued; nobody is at work")
         )
         assert books.client.info("persistence")["rdb_changes_since_last_save"] == changes
-        books.client.zadd("broad:seeded", {"h.localhost": 1})
-        for host, rule in (("www.h.localhost", None), ("other.localhost", "private-address")):
+        books.client.zadd("broad:seeded", {"h.localhost": 1, "h.test:22": 2})
+        for host, rule in (
+            ("www.h.localhost", None),
+            ("other.localhost", "private-address"),
+            ("h.test:22", None),
+            ("other.test:22", "bad-port"),
+        ):
             told = explain(f"http://{host}/", "--json", **given, FETCH_PRIVATE_ADDRESSES=0).told
             assert told["scope"]["decided_by"] == rule
         refused = explain(f"http://{SHORT}/1", "--spider", "other", **given)

@@ -79,10 +79,10 @@ def test_a_host_keeps_its_address_while_it_has_it() -> None:
             places = network_of(client.crawler).places
             names["both.test"] = [ONE, OTHER]
             assert await places.locate("both.test") == ONE
-            places._resolver._cache.clear()
+            places._resolver._resolver._cache.clear()
             names["both.test"] = [OTHER, ONE]
             assert await places.locate("both.test") == ONE
-            places._resolver._cache.clear()
+            places._resolver._resolver._cache.clear()
             names["both.test"] = [OTHER]
             assert await places.locate("both.test") == OTHER
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,7 +11,11 @@ from tests.unit.downloadhandlers.nameserver import name_server
 from webcrawl.downloadhandlers import resolver
 from webcrawl.downloadhandlers.addresses import address_rule
 from webcrawl.downloadhandlers.failures import PrivateAddressError
-from webcrawl.downloadhandlers.network import private_addresses
+from webcrawl.downloadhandlers.network import network_of, seed_addresses
+from webcrawl.wiring.seeded import NAME, KeptAddresses
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
 
@@ -139,12 +143,109 @@ def test_a_seeded_host_may_be_private_and_others_stay_refused() -> None:
     async def test() -> None:
         async with serving(answering(OK)) as site, Client(FETCH_PRIVATE_ADDRESSES=False) as client:
             client.handler.allow_host("seed.localhost")
-            private_addresses(client.crawler).allow("127.0.0.1")
+            client.handler.allow_host("127.0.0.1")
             for host in ("seed.localhost", "127.0.0.1"):
                 assert (await client.fetch(site.url(host=host))).word is None
             client_of_others = Client(FETCH_PRIVATE_ADDRESSES=False)
             assert (await client_of_others.fetch(site.url(host="other.localhost"))).word == "private"
             await client_of_others.handler.close()
+
+    run(test())
+
+
+SEED = "seed.example"
+HERE, THERE = "127.0.0.1", "127.0.0.2"
+
+
+@pytest.mark.parametrize(
+    ("first", "host", "now", "word"),
+    [
+        # A seed lifts the rule for what it resolved to itself,
+        ([HERE], SEED, [HERE], None),
+        ([HERE], f"{SEED}.", [HERE], None),
+        ([HERE, THERE], SEED, [THERE], None),
+        (["10.0.0.5", HERE], SEED, [HERE], None),
+        (["::ffff:127.0.0.1", THERE], SEED, [HERE], None),
+        (["64:ff9b::7f00:1", THERE], SEED, [HERE], None),
+        # under its own name and those below it,
+        ([HERE], f"www.{SEED}", [HERE], None),
+        # and for nothing else.
+        ([HERE], f"www.{SEED}", [THERE], "private"),
+        ([HERE], f"www.{SEED}", ["10.0.0.5"], "private"),
+        ([HERE], "other.example", [HERE], "private"),
+        ([HERE], HERE, [], "private"),
+        ([HERE], "localhost", [], "private"),
+        ([HERE], "[::1]", [], "private"),
+        ([HERE], SEED, [THERE], "private"),
+        ([HERE, "fd00::1"], SEED, ["::1"], "private"),
+        (["8.8.8.8"], SEED, [HERE], "private"),
+        (["8.8.8.8"], f"www.{SEED}", [HERE], "private"),
+        (["8.8.8.8", HERE], SEED, [HERE], "private"),
+        (["0.0.0.0"], SEED, ["0.0.0.0"], "private"),
+        (["0.0.0.0"], SEED, [HERE], "private"),
+        (["224.0.0.1", HERE], SEED, ["224.0.0.1"], "private"),
+    ],
+)
+def test_a_seed_lifts_the_rule_for_the_private_addresses_it_resolved_to_at_first_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    first: list[str],
+    host: str,
+    now: list[str],
+    word: str | None,
+) -> None:
+    """``first``: what the seed resolves to when it is contacted first; ``now``: what ``host`` does later. Each case
+    is asked twice: in the process that knows, and in one that was started again."""
+    monkeypatch.setattr(resolver, "MIN_TTL_SECONDS", 0.0)
+    zone = {SEED: first}
+
+    async def test() -> None:
+        async with (
+            name_server(lambda name: zone.get(name.rstrip(".")), ttl=0) as dns,
+            serving(answering(OK), also_at=[THERE]) as site,
+        ):
+            for begins in (True, False):
+                async with Client(FETCH_PRIVATE_ADDRESSES=0, DNS_NAMESERVERS=f"{HERE}:{dns.port}") as client:
+                    client.handler.allow_host(SEED)
+                    seed_addresses(client.crawler).remember_in(KeptAddresses(tmp_path))
+                    if begins:
+                        await network_of(client.crawler).places.locate(SEED)
+                        zone[host.rstrip(".")] = now
+                        assert (tmp_path / NAME).read_text().count("\n") == 1
+                    before = site.connections
+                    assert (await client.fetch(site.url(host=host))).word == word
+                    assert site.connections == before + (word is None)
+
+    run(test())
+
+
+def test_a_torn_line_costs_itself_alone(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_text('["a.example", ["10.0.0.1"]]\nnull\n[1\n["b.exam')
+
+    async def test() -> None:
+        kept = KeptAddresses(tmp_path)
+        assert await kept.first("a.example", ["10.0.0.2"]) == ["10.0.0.1"]
+        assert await kept.first("b.example", []) == ()
+        assert await kept.first("b.example", ["10.0.0.3"]) == ["10.0.0.3"]
+        assert await KeptAddresses(tmp_path).first("b.example", ["10.0.0.4"]) == ["10.0.0.3"]
+
+    run(test())
+
+
+def test_what_cannot_be_written_down_counts_and_is_written_with_the_next(tmp_path: Path) -> None:
+    folder = tmp_path / "later"
+
+    async def test() -> None:
+        kept = KeptAddresses(folder)
+        assert await kept.first("a.example", ["10.0.0.1"]) == ["10.0.0.1"]
+        assert await kept.first("a.example", ["10.0.0.2"]) == ["10.0.0.1"]
+        folder.mkdir()
+        await kept.first("b.example", ["10.0.0.3"])
+        again = KeptAddresses(folder)
+        assert [await again.first(name, []) for name in ("a.example", "b.example")] == [
+            ["10.0.0.1"],
+            ["10.0.0.3"],
+        ]
 
     run(test())
 

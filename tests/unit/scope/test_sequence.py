@@ -14,7 +14,7 @@ from webcrawl.scope.links import Links
 from webcrawl.scope.listed import ListedRule
 from webcrawl.scope.offsite import OffsiteRule
 from webcrawl.scope.patterns import Pattern, Patterns
-from webcrawl.scope.port import PortRule
+from webcrawl.scope.port import BadPortRule, PortRule
 from webcrawl.scope.private import PrivateAddressRule
 from webcrawl.scope.repeats import RepeatsRule
 from webcrawl.scope.rule import ALLOWED, Verdict
@@ -92,6 +92,7 @@ EVERY_KIND = Scope(
     [
         SchemeRule(["http"]),
         PortRule([80, 443, 8080]),
+        BadPortRule(),
         LengthRule(45),
         DepthRule(2),
         SegmentsRule(3),
@@ -119,7 +120,7 @@ some_urls = st.builds(
     st.sampled_from(
         ["a.test", "b.test", "w.b.test", "c.com", "b.public", "o.example", "10.0.0.1", "[::1]", "localhost"]
     ),
-    st.sampled_from(["", "", ":8080", ":81"]),
+    st.sampled_from(["", "", ":8080", ":81", ":25"]),
     st.lists(
         st.sampled_from(
             [

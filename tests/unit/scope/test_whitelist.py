@@ -121,13 +121,23 @@ def test_a_directory_is_an_error(tmp_path):
 
 def test_the_names_are_read_again_for_their_roots(tmp_path):
     file = tmp_path / "domains"
-    file.write_text("Example.com\n2,www.example.org\nwrong line\nhttps://H.test:8443/a/b\n")
+    file.write_text("Example.com\n2,www.example.org\nwrong line\nhttps://H.test:8443/a/b\n3,C.test:8080\n")
     whitelist = Whitelist(str(file))
-    assert list(whitelist.names()) == list(whitelist.names()) == ["example.com", "www.example.org", "h.test"]
+    assert (
+        list(whitelist.names())
+        == list(whitelist.names())
+        == [
+            "example.com",
+            "www.example.org",
+            "h.test",
+            "c.test",
+        ]
+    )
     assert list(whitelist.roots()) == [
         "http://example.com/",
         "http://www.example.org/",
         "https://h.test:8443/",
+        "http://c.test:8080/",
     ]
     file.unlink()
     with pytest.raises(WhitelistError, match="No such file"):

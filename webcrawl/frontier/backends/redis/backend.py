@@ -110,7 +110,7 @@ class RedisBackend:
             self._budget,
             self._walker.repeat_what_is_doubtful,
         )
-        self._seeded = SeededNames(self._server, self._names.seeded, learnt)
+        self._seeded = SeededNames(self._server, self._names, learnt)
         self._loader = Loader(self._server, self._shard_of, self._seeded)
         self._holding = Holding(
             self._server,
@@ -261,6 +261,9 @@ class RedisBackend:
 
     async def allow_hosts(self, hosts: Sequence[str]) -> None:
         await self._seeded.tell(hosts)
+
+    async def first_addresses(self, name: str, addresses: Sequence[str]) -> Sequence[str]:
+        return await self._seeded.first(name, addresses)
 
     # -- figures -------------------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ class CrawlNames:
         self.meta = f"{spider}:meta"
         self.crew = f"{spider}:crew"
         self.seeded = f"{spider}:seeded"
+        self.seed_addresses = f"{spider}:seed_addresses"
         self.seed_lists = f"{spider}:seed_lists"
 
 
