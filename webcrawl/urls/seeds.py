@@ -115,7 +115,8 @@ def _bare_root(text: str) -> str | None:
     """Return the root of a mere host: of a name under a known public suffix, or of one with a port."""
     if "/" in text or "@" in text:
         return None
-    name, port = _WITH_PORT(text).groups() if _WITH_PORT(text) else (text, None)
+    with_port = _WITH_PORT(text)
+    name, port = with_port.groups() if with_port else (text, None)
     host = hostname(name) if name.strip() == name else None
     if host is None or (":" in name and not name.startswith("[")):
         return None
