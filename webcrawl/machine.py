@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from webcrawl import essentials
 from webcrawl.choices import Choices, politeness_of
 from webcrawl.configuration import Configuration
 from webcrawl.contact import is_contact, is_public
@@ -147,6 +148,7 @@ def machine_of(crawler: Crawler) -> Machine:
 
 
 def _build(crawler: Crawler) -> Machine:
+    essentials.require(crawler.settings)
     configuration = Configuration.from_settings(crawler.settings)
     if mode := getattr(crawler.spider, "mode", None):
         configuration = replace(configuration, crawl_mode=mode)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from scrapy.http import Request
 from scrapy.utils.defer import deferred_from_coro
 
+from webcrawl import essentials
 from webcrawl.errors import JobdirUnusable, StorageFull, StorageLost
 from webcrawl.extensions.heartbeat import Heartbeat
 from webcrawl.frontier.backend import SharedBackend
@@ -158,6 +159,13 @@ class Scheduler:
             raise
         if welcome := _welcome(machine, counts):
             logger.info("%s", welcome)
+        for scheme, handler in essentials.foreign_handlers(self._crawler.settings):
+            logger.warning(
+                "%s is fetched by %s: what it fetches is not kept in WARC files, and names that lead to private "
+                "addresses are not refused",
+                scheme,
+                handler,
+            )
         self._watch_engine()
 
     def before_close(self, step: Callable[[], Awaitable[None]]) -> None:
@@ -331,10 +339,11 @@ class Scheduler:
         if flight is None or flight.request is not request:
             return
         del self._flights[flight.lease.id]
-        if flight.outcome.result not in (Result.RETRY, Result.ABANDONED):
-            self.requests.done(flight.lease.entry)
         try:
-            self.ended(flight, Ending(None, self._machine.clock()))
+            if not flight.over:
+                self._unreported(flight)
+            if flight.outcome.result not in (Result.RETRY, Result.ABANDONED):
+                self.requests.done(flight.lease.entry)
             if self._machine.focusing is not None:
                 self._machine.focusing.settled(flight.lease.entry, flight.outcome, self.frontier.tally)
             if self._machine.visiting is not None:
@@ -345,7 +354,21 @@ class Scheduler:
         except Exception:
             # A fault of ours must cost this URL, not the slot it came through.
             logger.exception("Could not settle %s", request)
+            self.ended(flight, Ending(flight.lease.leased_at, self._machine.clock(), error="cancelled"))
             self.frontier.settle(flight.lease, Outcome(Result.FAILED, "internal"))
+
+    def _unreported(self, flight: Flight) -> None:
+        """Nobody told how a fetch ended, since a middleware kept its answer from ours or gave another Request for it.
+
+        It counts as one that was sent, so that the key's clock restarts.
+        """
+        # It knows this module.
+        from webcrawl.downloadermiddlewares.outcome import OutcomeMiddleware
+
+        outcome = self._crawler.get_downloader_middleware(OutcomeMiddleware)
+        if outcome is not None:
+            outcome.unreported(flight)
+        self.ended(flight, Ending(flight.lease.leased_at, self._machine.clock(), error="cancelled"))
 
     # -- the engine's private side: tests/crawl/test_engine_hooks.py is the canary ---------------------------
 

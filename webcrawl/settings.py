@@ -1,7 +1,13 @@
 """All wiring, in the order in which a URL travels; each default with its unit and its meaning.
 
 Any of them can be given on the command line with ``-s NAME=VALUE``. ``docs/settings.md`` has the whole list.
+
+What the crawl consists of stands in the ``*_BASE`` settings. Scrapy adds to them the ``DOWNLOADER_MIDDLEWARES``,
+``SPIDER_MIDDLEWARES``, ``EXTENSIONS``, ``DOWNLOAD_HANDLERS`` and ``FEED_EXPORTERS`` of a spider or of the command
+line.
 """
+
+from scrapy.settings import default_settings as _scrapy
 
 from webcrawl.scope.useless_extensions import USELESS_EXTENSIONS
 
@@ -106,16 +112,17 @@ HEALTH_FAILURES_TO_PARK = 5
 HEALTH_PARK_SECONDS = 60
 HEALTH_PARK_MAX_SECONDS = 86_400
 HEALTH_PARKS_TO_GIVE_UP = 5
-# Scrapy's own delays stay out of it: politeness has one owner.
-ROBOTSTXT_OBEY = False
-DOWNLOAD_DELAY = 0
+# Politeness has one owner, the frontier. These hold for a crawl in which no part of ours is in force.
+ROBOTSTXT_OBEY = True
+DOWNLOAD_DELAY = 5.0
 CONCURRENT_REQUESTS_PER_DOMAIN = 1
 AUTOTHROTTLE_ENABLED = False
 
 # Fetching --------------------------------------------------------------------------------------------------------
 CONCURRENT_REQUESTS = 256  # open, or fetched and not yet durable
 DOWNLOADER = "webcrawl.core.downloader.DirectDownloader"
-DOWNLOADER_MIDDLEWARES = {
+DOWNLOADER_MIDDLEWARES_BASE = {
+    **_scrapy.DOWNLOADER_MIDDLEWARES_BASE,
     "webcrawl.downloadermiddlewares.scope.ScopeMiddleware": 100,
     "webcrawl.downloadermiddlewares.contents.ContentsMiddleware": 120,
     "webcrawl.downloadermiddlewares.robots.RobotsMiddleware": 150,
@@ -137,7 +144,8 @@ DOWNLOADER_MIDDLEWARES = {
     "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None,
     "scrapy.downloadermiddlewares.stats.DownloaderStats": None,
 }
-DOWNLOAD_HANDLERS = {
+DOWNLOAD_HANDLERS_BASE = {
+    **_scrapy.DOWNLOAD_HANDLERS_BASE,
     "http": "webcrawl.downloadhandlers.http.HttpDownloadHandler",
     "https": "webcrawl.downloadhandlers.http.HttpDownloadHandler",
 }
@@ -159,7 +167,8 @@ DEFAULT_REQUEST_HEADERS = {
 }
 
 # Parsing ---------------------------------------------------------------------------------------------------------
-SPIDER_MIDDLEWARES = {
+SPIDER_MIDDLEWARES_BASE = {
+    **_scrapy.SPIDER_MIDDLEWARES_BASE,
     "webcrawl.spidermiddlewares.page.PageMiddleware": 10,
     "scrapy.spidermiddlewares.urllength.UrlLengthMiddleware": None,
 }
@@ -215,7 +224,8 @@ LINK_LOG_ENABLED = True  # which page links to what, in links/
 LINK_LOG_ROLL_BYTES = 32_000_000
 STORES: list[str] = []  # import paths of what else is kept of each request
 FETCH_LOG_ROLL_BYTES = 1_000_000_000
-FEED_EXPORTERS = {
+FEED_EXPORTERS_BASE = {
+    **_scrapy.FEED_EXPORTERS_BASE,
     "csv": "webcrawl.exporters.flat_csv.FlatCsvExporter",
     "parquet": "webcrawl.exporters.parquet.ParquetExporter",
 }
@@ -234,7 +244,8 @@ PROGRESS_LOG_SECONDS = 60  # between two lines of progress.jsonl
 PROGRESS_DISPLAY = "auto"  # auto, on, off
 ERRORS_UNANTICIPATED_MAX = 20
 ERRORS_WINDOW_SECONDS = 60
-EXTENSIONS = {
+EXTENSIONS_BASE = {
+    **_scrapy.EXTENSIONS_BASE,
     "webcrawl.extensions.interpreter.Interpreter": 5,
     "webcrawl.extensions.heartbeat.Heartbeat": 7,
     "webcrawl.extensions.exclusions.Exclusions": 8,

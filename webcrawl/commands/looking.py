@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.core.scheduler import Scheduler
 
 from webcrawl.configuration import Configuration, check
+from webcrawl.essentials import Detached
 from webcrawl.logs import hush_inventory, log_level
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ _MIDDLEWARES = {
 }
 
 
-class PlainScheduler(Scheduler):
+class PlainScheduler(Scheduler, Detached):
     """Scrapy's scheduler, in memory: there is no frontier behind it, and so no lease behind a request."""
 
     def flight_of(self, request: Request) -> None:
@@ -68,5 +69,5 @@ def detach(command: str, settings: Settings, opts: argparse.Namespace, known: fr
     settings.setdict(_WITHOUT_A_CRAWL, priority="cmdline")
     settings.set("USER_AGENT", Configuration.from_settings(settings).user_agent, priority="cmdline")
     settings.set(FORCE, opts.force, priority="cmdline")
-    settings["DOWNLOADER_MIDDLEWARES"].update(_MIDDLEWARES, priority="cmdline")
+    settings["DOWNLOADER_MIDDLEWARES_BASE"].update(_MIDDLEWARES, priority="cmdline")
     hush_inventory(log_level(settings))

@@ -15,6 +15,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 from scrapy.spiderloader import get_spider_loader
 
+from webcrawl import essentials
 from webcrawl.commands.arguments import STANDARD_INPUT, check_arguments
 from webcrawl.configuration import Configuration, check
 from webcrawl.configuration.vocabulary import nearest
@@ -88,6 +89,7 @@ def problems(
     for name in wrong:
         merged.attributes.pop(name, None)
     if not check(merged):
+        found += _parts(merged)
         resuming = _holds_crawl(merged)
         found += check_arguments(spider, opts.spargs, Configuration.from_settings(merged), resuming=resuming)
     return found
@@ -140,6 +142,14 @@ def _holds_crawl(settings: Settings) -> bool:
         # It may have been begun by another process, or be fed by whoever pushes URLs.
         return True
     return bool(settings.get("JOBDIR")) and (Path(settings["JOBDIR"]) / FRONTIER).exists()
+
+
+def _parts(settings: Settings) -> list[Problem]:
+    """Essential parts that are not in force; what cannot be imported is named, too."""
+    try:
+        return essentials.missing(settings)
+    except (ImportError, NameError, TypeError, ValueError) as error:
+        return [Problem("", f"a part of the crawl that the settings name cannot be made: {error}")]
 
 
 def _log_file(settings: Settings) -> list[Problem]:

@@ -14,17 +14,26 @@ from scrapy.core.downloader import Downloader
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.utils.defer import deferred_from_coro
 
+from webcrawl import essentials
 from webcrawl.core import middleware_chain
 from webcrawl.core.listening import tell
 
 if TYPE_CHECKING:
     from scrapy import Spider
+    from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
     from twisted.internet.defer import Deferred
 
 
 class DirectDownloader(Downloader):
-    """``CONCURRENT_REQUESTS``, middlewares, handlers and signals as in Scrapy; no slots, no delays."""
+    """``CONCURRENT_REQUESTS``, middlewares, handlers and signals as in Scrapy; no slots, no delays.
+
+    These would be nobody's if another scheduler gave it requests: it is made only where the frontier is in force.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        essentials.require(crawler.settings)
+        super().__init__(crawler)
 
     def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Response | Request]:
         # At once: the engine takes a crawl without active requests for idle.

@@ -104,6 +104,23 @@ class OutcomeMiddleware:
         flight.scheduler.ended(flight, ending)
         _tell(record, flight, ending)
 
+    def unreported(self, flight: Flight) -> None:
+        """The request is over, and neither a response nor an exception came by here: a middleware between here and
+        the network has seen to that.
+
+        It is tried again like one that failed, unless it gave other Requests for it.
+        """
+        outcome = flight.outcome
+        started, ended, capture = self._times(flight.request, flight)
+        ending = Ending(started, ended, error="cancelled")
+        replaced = bool(outcome.discovered)
+        outcome.result, outcome.rule = (Result.REDIRECTED, None) if replaced else (Result.RETRY, "cancelled")
+        if capture is not None or not replaced:
+            outcome.entry = Entry(self._record(flight.request, flight, ending, capture), None)
+        flight.scheduler.ended(flight, ending)
+        if outcome.entry is not None:
+            _tell(outcome.entry.record, flight, ending)
+
     def _times(self, request: Request, flight: Flight) -> tuple[float, float, Capture | None]:
         capture = fetch_meta(request).capture
         if capture is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from webcrawl.frontier import robots_desk
@@ -27,7 +28,7 @@ from webcrawl.frontier.backend import (
 from webcrawl.frontier.backlog import Backlog
 from webcrawl.frontier.claims import ClockStore, OwnClocks
 from webcrawl.frontier.committer import Change, Committer, Store
-from webcrawl.frontier.lease import Ending, Lease, Outcome
+from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
 from webcrawl.frontier.membership import Membership
 from webcrawl.frontier.patience import Patience
 from webcrawl.frontier.policies import BUSY_STATUSES, Limits, Policies
@@ -41,6 +42,10 @@ from webcrawl.hosts.health import HOST_FAILURES
 from webcrawl.hosts.record import RobotsRecord
 
 _T = TypeVar("_T")
+
+UNANSWERED = "unanswered"
+"""Why a robots.txt counts as failed of which nobody told what came."""
+NO_REPLY = robots_desk.RobotsReply(0, b"", UNANSWERED)
 
 logger = logging.getLogger(__name__)
 
@@ -286,6 +291,9 @@ class Frontier:
         entry = lease.entry
         if lease.both.is_over():
             outcome = outcome.after_hold()
+        elif entry.kind == Kind.ROBOTS and outcome.robots is None:
+            # Whatever became of the answer: its origin is asked again later, and each time after a longer while.
+            outcome = replace(outcome, result=Result.FAILED, rule=UNANSWERED, robots=NO_REPLY)
         active = self._holding(lease)
         order = self._policies.order
         order.tell(self._clock())

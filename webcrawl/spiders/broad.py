@@ -38,11 +38,9 @@ class BroadSpider(Spider):
     custom_settings = {  # noqa: RUF012 - Scrapy's convention
         "CONCURRENT_ITEMS": 1,  # there is one item a page, and Scrapy starts so many tasks for it
         "SPIDER_MIDDLEWARES": {
-            "webcrawl.spidermiddlewares.page.PageMiddleware": 10,
             "scrapy.spidermiddlewares.start.StartSpiderMiddleware": None,
             "scrapy.spidermiddlewares.httperror.HttpErrorMiddleware": None,
             "scrapy.spidermiddlewares.referer.RefererMiddleware": None,
-            "scrapy.spidermiddlewares.urllength.UrlLengthMiddleware": None,
             "scrapy.spidermiddlewares.depth.DepthMiddleware": None,
             "scrapy.spidermiddlewares.metacopy.MetaCopyDetectionMiddleware": None,
         },

@@ -80,6 +80,7 @@ def connection_parameters(
     ``patience_seconds`` is taken to be away.
     """
     own = settings.copy()
+    own.frozen = False  # as those of a crawl are that has begun to be made
     timeout = min(max(patience_seconds, 0.5), TIMEOUT_SECONDS)
     ours = {"socket_timeout": timeout, "socket_connect_timeout": timeout}
     given = {**ours, **own.getdict("REDIS_PARAMS"), "redis_cls": _Parameters}

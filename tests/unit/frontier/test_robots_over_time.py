@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.unit.frontier.small_crawl import DELAY, SmallCrawl
+from webcrawl.frontier.lease import Ending, Result
 from webcrawl.hosts.robots import TTL_SECONDS
 
 if TYPE_CHECKING:
@@ -101,3 +102,35 @@ def test_the_urls_of_a_dead_host_are_counted_and_kept_for_the_next_start(crawl: 
     crawl.restart()
     assert crawl.wait_for_lease().entry.url == "http://dead.test/robots.txt"
     assert crawl.frontier.snapshot().queued == 3
+
+
+@pytest.mark.parametrize("result", list(Result))
+def test_an_origin_of_whose_robots_txt_nobody_tells_is_asked_ever_less_often(
+    crawl: SmallCrawl, result: Result
+) -> None:
+    crawl.add("a.test/1")
+    asked_at = []
+    for _ in range(6):
+        lease = crawl.wait_for_lease()
+        assert lease.entry.url == "http://a.test/robots.txt"
+        asked_at.append(crawl.clock.now)
+        crawl.loop.call(crawl.frontier.ended, lease, Ending(None, crawl.clock.now))
+        crawl.settle(lease, result)
+
+    pauses = [after - before for before, after in pairwise(asked_at)]
+    assert pauses[0] >= 60
+    assert all(after >= 1.9 * before for before, after in pairwise(pauses))
+
+
+def test_a_hop_of_a_robots_txt_of_which_nobody_tells_is_not_fetched_again(crawl: SmallCrawl) -> None:
+    crawl.add("a.test/1")
+    crawl.redirect_robots(crawl.wait_for_lease(), "http://b.test/robots.txt")
+    hop = crawl.wait_for_lease()
+    assert hop.entry.url == "http://b.test/robots.txt"
+    crawl.end(hop)
+    crawl.settle(hop, Result.ABANDONED)
+
+    asked_at = crawl.clock.now
+    again = crawl.wait_for_lease()
+    assert again.entry.url == "http://a.test/robots.txt"
+    assert crawl.clock.now >= asked_at + 60
