@@ -1,8 +1,8 @@
 """The scheduler: the only file that knows both Scrapy's engine and the frontier.
 
 The engine asks ``next_request`` whenever a slot may be free; the answer comes from memory. Between two
-answers the engine sleeps and wakes by itself only every five seconds, so it is woken here when the heap's top
-becomes ready, when something was queued, and when the crawl may be over. A request counts as processed when
+answers the engine sleeps, so it is woken (``core/waking.py``) when the heap's top becomes ready, when something was
+queued, and when the crawl may be over. A request counts as processed when
 the engine lets go of it: then everything its callback gave is known, and its URL is settled together with it.
 """
 
@@ -18,6 +18,7 @@ from scrapy.http import Request
 from scrapy.utils.defer import deferred_from_coro
 
 from webcrawl import essentials
+from webcrawl.core.waking import Waking
 from webcrawl.errors import JobdirUnusable, StorageFull, StorageLost
 from webcrawl.extensions.heartbeat import Heartbeat
 from webcrawl.frontier.backend import SharedBackend
@@ -107,8 +108,7 @@ class Scheduler:
         self._flights: dict[int, Flight] = {}
         self._is_stopped = False
         self._before_close: list[Callable[[], Awaitable[None]]] = []
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_at = 0.0
+        self._waking = Waking(crawler, machine.clock)
         self.frontier = Frontier(
             machine.backend,
             machine.archive if machine.visiting is None else machine.visiting.visits,
@@ -166,15 +166,14 @@ class Scheduler:
                 scheme,
                 handler,
             )
-        self._watch_engine()
+        self._waking.watch(self._processed)
 
     def before_close(self, step: Callable[[], Awaitable[None]]) -> None:
         """Have ``step`` done when the crawl is closed, while URLs can still be queued."""
         self._before_close.append(step)
 
     async def _close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        self._waking.stop()
         for step in self._before_close:
             await step()
         machine = self._machine
@@ -214,7 +213,7 @@ class Scheduler:
             if request is not None:
                 self._flights[lease.id] = Flight(lease, request, self)
                 return request
-        self._sleep_until(self.frontier.next_at())
+        self._waking.wake_at(self.frontier.next_at())
         return None
 
     def _request(self, lease: Lease) -> Request | None:
@@ -370,40 +369,11 @@ class Scheduler:
             outcome.unreported(flight)
         self.ended(flight, Ending(flight.lease.leased_at, self._machine.clock(), error="cancelled"))
 
-    # -- the engine's private side: tests/crawl/test_engine_hooks.py is the canary ---------------------------
-
-    def _watch_engine(self) -> None:
-        """Hear of every request that the engine lets go of, whichever way it went."""
-        slot = self._crawler.engine._slot
-        assert slot is not None
-        let_go = slot.remove_request
-
-        def remove_request(request: Request) -> None:
-            let_go(request)
-            self._processed(request)
-
-        slot.remove_request = remove_request  # type: ignore[method-assign]
+    # -- what the frontier tells -----------------------------------------------------------------------------
 
     def wake(self) -> None:
         """Let the engine ask again in the next turn of the loop."""
-        slot = self._crawler.engine._slot
-        if slot is not None:
-            slot.nextcall.schedule()
-
-    def _sleep_until(self, at: float | None) -> None:
-        if at is None:
-            return
-        if self._timer is not None:
-            if self._timer_at <= at and not self._timer.cancelled():
-                return
-            self._timer.cancel()
-        delay = max(at - self._machine.clock(), 0.0)
-        self._timer_at = at
-        self._timer = asyncio.get_running_loop().call_later(delay, self._timer_rang)
-
-    def _timer_rang(self) -> None:
-        self._timer = None
-        self.wake()
+        self._waking.wake()
 
     def broken(self, error: BaseException) -> None:
         """What a crawl cannot do without is lost: it ends."""
