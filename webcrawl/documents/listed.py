@@ -14,7 +14,7 @@ from typing import NamedTuple
 from webcrawl.documents.dates import w3c_seconds
 
 CHANGEFREQS = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
-DATES = ("lastmod", "updated", "pubdate", "date", "published")
+DATES = ("lastmod", "updated", "modified", "pubdate", "date", "published", "issued")
 """Elements that say when something changed; the first that can be read counts."""
 ELEMENTS = frozenset({*DATES, "changefreq", "priority"})
 

@@ -58,8 +58,8 @@ class HintsMiddleware:
 
     async def _read(self, flight: Flight, response: Response) -> Response:
         """In turns of the event loop, as sitemaps are."""
-        reading, ends_at, count = SitemapReading(response.body, self._urls_max), 0.0, 0
-        for _ in reading.steps():
+        reading, ends_at, count = SitemapReading(response.url, urls_max=self._urls_max), 0.0, 0
+        for _ in reading.steps([response.body]):
             if perf_counter() >= ends_at:
                 count += await self._tell(flight, reading, response.url)
                 await asyncio.sleep(0)

@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from webcrawl.documents.offload import TURN_SECONDS
-from webcrawl.documents.sitemap import SitemapReading, unpacked
+from webcrawl.documents.sitemap import SitemapReading
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.machine import machine_of
@@ -111,20 +111,20 @@ class SitemapMiddleware:
 
     async def _read(self, flight: Flight, response: Response) -> None:
         """In turns of the event loop, as pages are."""
-        body, packing = await asyncio.to_thread(unpacked, response.body, self._max_bytes)
-        visit = _Visit(flight, SitemapReading(body, self._urls_max), response.url)
+        reading = SitemapReading(response.url, urls_max=self._urls_max, bytes_max=self._max_bytes)
+        visit = _Visit(flight, reading, response.url)
         ends_at = perf_counter() + TURN_SECONDS
-        for _ in visit.reading.steps():
+        for _ in reading.steps([response.body]):
             await self._enter(visit)
             if perf_counter() >= ends_at:
                 await asyncio.sleep(0)
                 ends_at = perf_counter() + TURN_SECONDS
         await self._enter(visit)
-        self._tell(flight, visit, packing)
+        self._tell(flight, visit)
 
-    def _tell(self, flight: Flight, visit: _Visit, packing: str | None) -> None:
+    def _tell(self, flight: Flight, visit: _Visit) -> None:
         reading = visit.reading
-        broken = reading.error or packing
+        broken = reading.error
         if broken is not None and not reading.found:
             flight.outcome.result, flight.outcome.rule = Result.FAILED, "sitemap"
         if flight.outcome.entry is None:

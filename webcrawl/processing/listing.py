@@ -34,8 +34,8 @@ class Feed:
         kind = _KINDS[root[1].decode("ascii").lower()] if root else None
         if kind is None or kind not in self.kinds:
             return {}
-        reading = SitemapReading(content.body)
-        for _ in reading.steps():
+        reading = SitemapReading(content.url)
+        for _ in reading.steps([content.body]):
             pass
         pages, sitemaps = reading.take()
         if reading.error is not None and not reading.found:
