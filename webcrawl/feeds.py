@@ -1,18 +1,24 @@
-"""Feeds that could not be written, found before a crawl begins."""
+"""Feeds over the runs of a crawl: those that could not be written, and those that would be written over."""
 
 from __future__ import annotations
 
+import re
 from importlib.util import find_spec
-from pathlib import Path
+from itertools import count
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from webcrawl.errors import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from scrapy.settings import BaseSettings
+
+
+_ADDED_TO = frozenset({"jsonlines", "jsonl", "jl", "csv", "marshal", "pickle"})
+"""Formats of which a file stays good when more is written behind it."""
 
 
 def wrong_feeds(settings: BaseSettings) -> Iterator[Problem]:
@@ -22,9 +28,71 @@ def wrong_feeds(settings: BaseSettings) -> Iterator[Problem]:
             continue
         if find_spec("pyarrow") is None:
             yield Problem("FEEDS", f"needs pyarrow for {uri}: pip install pyarrow")
-        path = Path(urlsplit(str(uri)).path if str(uri).startswith("file:") else str(uri))
+        path = _path(uri)
         if not options.get("overwrite") and path.is_file() and path.stat().st_size:
             yield Problem(
                 "FEEDS",
-                f"must not add to {path}: Parquet cannot be continued (-O in place of -o replaces it)",
+                f"must not add to {path}: Parquet cannot be continued; say -o {_further(str(uri), 'parquet')}",
             )
+
+
+def lost_feeds(settings: BaseSettings) -> Iterator[Problem]:
+    """Feeds with items that a crawl which is gone on with would write over."""
+    for uri, options in settings.getdict("FEEDS").items():
+        path = _path(uri)
+        if options.get("overwrite") and path.is_file() and path.stat().st_size:
+            yield Problem(
+                "FEEDS",
+                f"must not overwrite {path}: the crawl in JOBDIR goes on, and what it gave before would be lost; "
+                f"say -o {_further(str(uri), str(options.get('format', '')))} in place of -O (in FEEDS: overwrite "
+                "False), or move the file away first",
+            )
+
+
+def going_on(words: Iterable[str]) -> list[str]:
+    """The words of a crawl command as they are to be given to go on with it: what its feeds have by then is kept.
+
+    What cannot be added to, as JSON cannot, is gone on with in another file.
+    """
+    kept: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        feed = _given_with(word)
+        if feed is None:
+            kept.append(word)
+            continue
+        uri, colon, name = (feed := feed or next(rest, "")).rpartition(":")
+        if not colon or not name.isalnum():
+            uri, colon, name = feed, "", PurePosixPath(feed).suffix.lstrip(".")
+        kept += ["-o", _further(uri, name) + (f":{name}" if colon else "")]
+    return kept
+
+
+def _given_with(word: str) -> str | None:
+    """What is written in one word with an option that names a feed; empty where it follows, None for other words."""
+    for option in ("-o", "-O"):
+        if word.startswith(option):
+            return word[len(option) :]
+    for option in ("--output", "--overwrite-output"):
+        if word == option or word.startswith(f"{option}="):
+            return word[len(option) + 1 :]
+    return None
+
+
+def _further(uri: str, name: str) -> str:
+    """Where a feed of this format is gone on with."""
+    is_local = "://" not in uri or uri.startswith("file://")
+    if uri in ("", "-") or "%(" in uri or (is_local and name in _ADDED_TO):
+        return uri
+    found = re.fullmatch(r"(.*?)(?:-(\d+))?(\.[^./]*)?", uri, re.DOTALL)
+    assert found is not None
+    for number in count(int(found[2] or 1) + 1):
+        further = f"{found[1]}-{number}{found[3] or ''}"
+        if not (is_local and _path(further).exists()):
+            break
+    return further
+
+
+def _path(uri: object) -> Path:
+    text = str(uri)
+    return Path(urlsplit(text).path if text.startswith("file:") else text)

@@ -27,6 +27,7 @@ from webcrawl.frontier.backend import Backend, SharedBackend
 from webcrawl.frontier.backends.memory import MemoryBackend
 from webcrawl.frontier.backends.sqlite import SqliteBackend
 from webcrawl.frontier.backends.sqlite.backend import SqliteOptions
+from webcrawl.frontier.backends.sqlite.opening import SPIDER
 from webcrawl.frontier.claims import ClockStore
 from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.intake import Intake
@@ -301,11 +302,13 @@ def _backend_and_clock(
         from webcrawl.wiring.sharing import shared_backend
 
         return shared_backend(configuration, choices, crawler, key, seeded.learn)
-    return own_backend(configuration, choices, directory), Clock()
+    return own_backend(configuration, choices, directory, crawler.spidercls.name), Clock()
 
 
-def own_backend(configuration: Configuration, choices: Choices, directory: Path | None) -> Backend:
-    """The backend of a crawl that no other process shares."""
+def own_backend(
+    configuration: Configuration, choices: Choices, directory: Path | None, spider: str | None = None
+) -> Backend:
+    """The backend of a crawl that no other process shares; ``spider``: whose crawl it is, where that counts."""
     if configuration.frontier_backend == "memory" or directory is None:
         seen = None
         if configuration.frontier_seen == "bloom":
@@ -327,6 +330,7 @@ def own_backend(configuration: Configuration, choices: Choices, directory: Path 
     identity = {
         "FRONTIER_SEEN": configuration.frontier_seen,
         **identity_of(configuration, choices),
+        **({SPIDER: spider} if spider else {}),
     }
     return SqliteBackend(directory, options, identity)
 

@@ -45,7 +45,7 @@ class OrdinaryRequests:
     def entry(self, request: Request) -> UrlEntry | str:
         """The entry of a Request that is to be queued, or the rule that refuses it."""
         facts = detach(request)
-        redirects = int(request.meta.get("redirect_times", 0))
+        redirects = _counted(request.meta.get("redirect_times"))
         depth = int(request.meta.get("depth", facts.depth))
         follows = facts.via is not None or redirects > 0
         entry = self._machine.intake.request(
@@ -57,6 +57,8 @@ class OrdinaryRequests:
         entry.payload = encoded.payload
         entry.level = request.priority
         entry.repeat = request.dont_filter
+        # Scrapy's get_retry_request counts here, and ends by it.
+        entry.attempts = _counted(request.meta.get("retry_times"))
         if self._shared and not follows and request.meta.get("is_start_request"):
             # Every process runs the spider's start, and Scrapy's own asks with dont_filter.
             entry.repeat = False
@@ -105,3 +107,8 @@ class OrdinaryRequests:
         """The Request behind an entry was processed and is not tried again."""
         if entry.payload:
             self._carried.pop(request_codec.token_of(entry.payload), None)
+
+
+def _counted(value: object) -> int:
+    """A number that a spider may have written over."""
+    return max(value, 0) if isinstance(value, int) else 0

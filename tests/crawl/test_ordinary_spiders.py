@@ -209,3 +209,45 @@ def test_requests_survive_a_stop_and_a_restart_without_pickle(serve, start, craw
         number = item["number"]
         assert item == {"number": number, "mark": ["kept", number], "meta": number, "sent": str(number)}
     assert second.fetched() == dict.fromkeys(set(expectation.asked(web)), 1)
+
+
+def test_a_request_that_a_callback_asks_for_again_ends_after_retry_times(serve, crawl, folder):
+    web = serve(hosts=1, pages=1)
+    path = folder / "again.jsonl"
+    crawl(
+        spider="again",
+        module=SETTINGS,
+        arguments={"origin": web.web.origin(0)},
+        options=["-O", f"{path}"],
+        RETRY_TIMES=2,
+        CLOSESPIDER_PAGECOUNT=20,
+    ).assert_ended_well()
+
+    assert Counter(expectation.asked(web)) == {
+        f"{web.web.origin(0)}/x/ok?again": 3,
+        f"{web.web.origin(0)}/x/status?code=404": 3,
+    }
+    assert [item["times"] for item in items_of(path)] == [0, 1, 2]
+
+
+def test_another_spider_and_an_overwritten_feed_are_refused_on_a_jobdir(serve, crawl, start):
+    web = serve(hosts=1, pages=1)
+    first = start(
+        spider="idiom",
+        module=SETTINGS,
+        arguments={"origin": web.web.origin(0)},
+        options=["-O", "items.jsonl"],
+        CLOSESPIDER_PAGECOUNT=1,
+    ).wait()
+    before = first.figures()
+    again = {"of": first, "module": SETTINGS, "arguments": {"origin": web.web.origin(0)}}
+    other = crawl(spider="again", **again)
+    over = crawl(spider="idiom", options=["-O", "items.jsonl"], **again)
+
+    assert "-o items.jsonl" in first.stderr.partition("to go on:")[2]
+    assert (other.status, over.status) == (2, 2)
+    assert f"JOBDIR {first.path} is a crawl of the spider idiom" in other.stderr
+    assert "must not overwrite items.jsonl" in over.stderr
+    assert first.figures() == before
+    onward = crawl(spider="idiom", options=["-o", "items.jsonl"], **again).assert_ended_well()
+    assert len(items_of(onward.path.parent / "items.jsonl")) == 2

@@ -21,7 +21,7 @@ from webcrawl.configuration import Configuration, check
 from webcrawl.configuration.vocabulary import nearest
 from webcrawl.errors import Problem
 from webcrawl.extensions.summary import RESUME_COMMAND
-from webcrawl.feeds import wrong_feeds
+from webcrawl.feeds import going_on, lost_feeds, wrong_feeds
 
 if TYPE_CHECKING:
     import argparse
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 CRAWLS = Path("crawls")
 """Where crawls without a JOBDIR go, in the folder in which the command is given."""
 FRONTIER = "frontier.db"
+FETCH_LOG = "fetch.jsonl"
 
 
 def unreadable_settings(opts: argparse.Namespace) -> list[Problem]:
@@ -84,6 +85,8 @@ def problems(
     found = check(merged, given, {*known, *(spider.custom_settings or ())})
     found += _log_file(merged)
     found += wrong_feeds(merged)
+    if _has_begun(merged):
+        found += lost_feeds(merged)
     wrong = {problem.name for problem in found}
     # With a wrong setting the arguments are still checked, against the default of what is wrong.
     for name in wrong:
@@ -105,7 +108,7 @@ def complete(settings: Settings, spider: type[Spider]) -> None:
     settings.set("USER_AGENT", configuration.user_agent, priority="cmdline")
     if configuration.frontier_backend == "memory":
         return
-    command = ["scrapy", "crawl", *_without_standard_input(sys.argv[1:])]
+    command = ["scrapy", "crawl", *going_on(_without_standard_input(sys.argv[1:]))]
     if configuration.jobdir is None:
         shared = configuration.frontier_backend == "redis"
         directory = _fresh(f"{spider.name}-{configuration.worker_name}" if shared else spider.name)
@@ -142,6 +145,12 @@ def _holds_crawl(settings: Settings) -> bool:
         # It may have been begun by another process, or be fed by whoever pushes URLs.
         return True
     return bool(settings.get("JOBDIR")) and (Path(settings["JOBDIR"]) / FRONTIER).exists()
+
+
+def _has_begun(settings: Settings) -> bool:
+    """Whether the JOBDIR is that of a crawl, or of one of its workers, that has begun."""
+    folder = Path(settings["JOBDIR"]) if settings.get("JOBDIR") else None
+    return folder is not None and any((folder / name).exists() for name in (FRONTIER, FETCH_LOG))
 
 
 def _parts(settings: Settings) -> list[Problem]:

@@ -86,8 +86,10 @@ class PageMiddleware:
         facts = detach(request)
         facts.via = response.url
         facts.lease_id = flight.lease.id if flight is not None else None
-        for counted in ("redirect_times", "retry_times"):
-            request.meta.pop(counted, None)
+        request.meta.pop("redirect_times", None)
+        if response.request is None or request.url != response.request.url:
+            # The same URL again is a try of its own count: Scrapy's get_retry_request.
+            request.meta.pop("retry_times", None)
 
     def _complete(self, page: Page, response: Response) -> RobotsTags:
         """Add to a page what its response says of it; what the header asks of us."""

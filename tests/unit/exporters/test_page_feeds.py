@@ -157,7 +157,8 @@ def test_a_parquet_file_that_would_be_continued_is_told_before_the_crawl(tmp_pat
     feeds = {str(path): {"format": "parquet"} for path in (there, new)}
     assert list(wrong_feeds(Settings({"FEEDS": feeds}))) == [
         Problem(
-            "FEEDS", f"must not add to {there}: Parquet cannot be continued (-O in place of -o replaces it)"
+            "FEEDS",
+            f"must not add to {there}: Parquet cannot be continued; say -o {tmp_path / 'there-2.parquet'}",
         )
     ]
     feeds[str(there)]["overwrite"] = True

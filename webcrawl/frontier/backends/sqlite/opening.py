@@ -10,6 +10,8 @@ from pathlib import Path
 from webcrawl.errors import JobdirDamaged, JobdirUnusable, JobdirVersion
 
 SCHEMA_VERSION = "3"
+SPIDER = "spider"
+"""What of an identity is no setting: whose crawl it is."""
 _UPGRADES = {
     "2": "ALTER TABLE queue ADD COLUMN traits TEXT;",
 }
@@ -116,6 +118,11 @@ def is_new(
             f"{SCHEMA_VERSION}; go on with the version that made it, or give another JOBDIR"
         )
     for name, value in identity.items():
+        if name == SPIDER and meta.get(name, value) != value:
+            raise JobdirUnusable(
+                f"JOBDIR {path.parent} is a crawl of the spider {meta[name]}, and {value} would make nothing of what "
+                f"is queued there; give another JOBDIR"
+            )
         if meta.get(name, value) != value:
             raise JobdirUnusable(
                 f"the crawl in {path.parent} was started with {name}={meta[name]} and cannot go on with "
