@@ -49,6 +49,7 @@ from webcrawl.scope.private import PrivateAddressRule
 from webcrawl.scope.rule import Rule
 from webcrawl.scope.scheme import SchemeRule
 from webcrawl.scope.sequence import Scope
+from webcrawl.scope.stay import StayRule
 from webcrawl.scope.whitelist import WhitelistRule, whitelist_of
 from webcrawl.urls.politeness_key import PolitenessKey
 from webcrawl.wiring.focusing import Focusing, focusing_of
@@ -257,7 +258,7 @@ def scopes_of(
 ) -> tuple[Scope, Scope]:
     """The rules for what is fetched at all, seeds included, and those for what is followed.
 
-    ``spider``: whatever has the attributes ``allowed_domains``, ``domains`` and ``allow``, or some of them.
+    ``spider``: whatever has the attributes ``allowed_domains``, ``domains``, ``stay`` and ``allow``, or some.
     """
     fixed: list[Rule] = [SchemeRule(), private, ports]
     if not is_contact(configuration.user_agent):
@@ -273,6 +274,8 @@ def scopes_of(
         followed.append(OffsiteRule(allowed))
     if domains := getattr(spider, "domains", None):
         followed.append(WhitelistRule(whitelist_of(domains)))
+    if stay := getattr(spider, "stay", None):
+        followed.append(StayRule(stay))
     if allow := getattr(spider, "allow", None):
         followed.append(AllowRule(allow))
     return Scope(fixed), Scope(followed)

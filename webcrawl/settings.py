@@ -62,7 +62,9 @@ SITEMAP_NESTED_MAX = 3  # indexes of indexes
 ROBOTS_META_OBEY = True  # noindex and nofollow in meta elements
 ROBOTS_HEADER_OBEY = True  # the same in X-Robots-Tag
 NOFOLLOW_RELS = ["nofollow", "ugc", "sponsored"]  # links with one of these words in rel are not followed
-FETCH_PRIVATE_ADDRESSES = False  # True, or a list of networks; hosts of the seeds are always allowed
+FETCH_PRIVATE_ADDRESSES = (
+    False  # True, or a list of networks; a seed's own are allowed as it resolves at first
+)
 
 # Frontier: queues, seen URLs, order ------------------------------------------------------------------------------
 SCHEDULER = "webcrawl.scheduler.Scheduler"

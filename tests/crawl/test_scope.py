@@ -9,6 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.crawl import expectation
+from tests.fakeweb.geography import Page
 
 PAGES = 150
 LONGEST = 52
@@ -161,6 +162,28 @@ def test_an_exclusion_added_while_the_crawl_runs_holds_for_what_is_queued(web, s
     assert 1 < len(late) < web.web.geography.sizes[2]
     assert crawled.figures().rules["exclusion"] > 0
     assert crawled.figures().queued == 0
+
+
+@pytest.mark.parametrize("site", ["domain", "host"])
+def test_a_crawl_that_stays_reaches_all_of_its_seeds_sites_and_nothing_else(serve, crawl, site):
+    """Over a stop and a start; h0001.localhost redirects to h0002.localhost, so that is where its crawl stays."""
+    web = serve(hosts=8, pages=80, per_domain=2, zipf=0.2, seed=5)
+    moved = f"{web.web.origin(2)}/x/redirect-chain?hops=1&goal={quote(web.web.origin(4) + '/', safe='')}"
+    sites = [[0, 1], [4, 5]] if site == "domain" else [[0], [4]]
+    expected = set()
+    for hosts in sites:
+        queue = [Page(hosts[0], 0)]
+        while queue:
+            page = queue.pop()
+            if page not in expected and page.host in hosts:
+                expected.add(page)
+                queue += web.web.geography.targets(page)
+    given = {"seeds": ",".join([*web.seeds, moved]), "stay": site}
+    first = crawl(arguments=given, CLOSESPIDER_PAGECOUNT=10)
+    crawl(of=first, arguments=given).assert_ended_well().assert_sound()
+
+    asked = {url for url in expectation.asked(web) if "/x/" not in url and not url.endswith("/robots.txt")}
+    assert asked == {web.web.url(page) for page in expected}
 
 
 def test_private_addresses_are_left_alone_unless_they_are_seeded_or_allowed(serve, crawl):

@@ -15,6 +15,7 @@ from webcrawl.crawls.local import FRONTIER
 from webcrawl.errors import Problem
 from webcrawl.scope.allow import AllowRule, PatternError
 from webcrawl.scope.exclusion import ExclusionError, ExclusionList
+from webcrawl.scope.stay import SITES
 from webcrawl.scope.whitelist import WhitelistError, whitelist_of
 from webcrawl.segments.files import COPY
 from webcrawl.urls.seeds import BadSeed, Seed, SeedsError, read_seeds
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from webcrawl.configuration import Configuration
 
 BROAD = "broad"
-BROAD_ARGUMENTS = ("seeds", "allow", "domains", "focus", "mode", "segment")
+BROAD_ARGUMENTS = ("seeds", "allow", "domains", "focus", "mode", "segment", "stay")
 MODES = ("once", "continuous")
 STANDARD_INPUT = "-"
 
@@ -58,6 +59,8 @@ def check_arguments(
         yield Problem("-a focus", why)
     if "mode" in given and given["mode"] not in MODES:
         yield Problem("-a mode", f"must be {' or '.join(MODES)}, not {given['mode']!r}")
+    if "stay" in given and given["stay"] not in SITES:
+        yield Problem("-a stay", f"must be {' or '.join(SITES)}, not {given['stay']!r}")
     if given.get("segment") or _holds_segment(configuration):
         yield from _segment(given, configuration)
         return

@@ -34,6 +34,7 @@ from webcrawl.scope.exclusion import ExclusionError
 from webcrawl.scope.patterns import PatternsError
 from webcrawl.scope.port import BadPortRule
 from webcrawl.scope.private import names_that_allow
+from webcrawl.scope.stay import SITES
 from webcrawl.scope.whitelist import WhitelistError, whitelist_of
 from webcrawl.traps.quarantine import Quarantine
 from webcrawl.traps.rule import TrapRule
@@ -104,6 +105,8 @@ class Inquiry:
         self._configuration = configuration
         self._question = question
         self._choices = Choices(configuration)
+        if (stay := question.arguments.get("stay")) and stay not in SITES:
+            raise CrawlError(f"-a stay must be {' or '.join(SITES)}, not {stay!r}")
         self._spider = SimpleNamespace(**{"allowed_domains": question.allowed_domains, **question.arguments})
 
     def as_text(self) -> str:
@@ -143,6 +146,7 @@ class Inquiry:
             visits=visits,
             named=named,
             depth=self._question.depth,
+            via=None if self._question.via is None else self._absolute(self._question.via).url,
             shared=self._shared_clocks(
                 address, crawl, visits, time.time() if sighting is None else sighting.now
             ),

@@ -108,19 +108,21 @@ def explain(
     visits: Visits | None = None,
     named: bool = False,
     depth: int | None = None,
+    via: str | None = None,
     shared: Sequence[Clock] = (),
     remembered: Remembered | None = None,
 ) -> Explanation:
     """Put everything together.
 
     ``now`` is by the crawl's own clock where there is a crawl. ``named``: whether the operator named the URL.
-    ``depth``: how many links from a seed, where that is known otherwise than by the crawl. ``shared``: the clocks
+    ``depth``: how many links from a seed, ``via``: the page that leads there, where these are known otherwise than by
+    the crawl. ``shared``: the clocks
     that its fetch shares with those of other keys.
     """
     found = _depth_of(sighting, visits) if depth is None else depth
     stage = Stage.SEED if named else _stage_of(sighting, visits)
     scoping = scoping_of(
-        Candidate(address.url, address.host, key, found or 0),
+        Candidate(address.url, address.host, key, found or 0, linked_from=via or _page_of(sighting, visits)),
         rules.followed,
         rules.fixed,
         rules.standing or rules.fixed,
@@ -211,6 +213,18 @@ def _depth_of(sighting: Sighting | None, visits: Visits | None) -> int | None:
         for line in reversed(visits.last):
             if isinstance(line.get("depth"), int):
                 return int(line["depth"])
+    return None
+
+
+def _page_of(sighting: Sighting | None, visits: Visits | None) -> str | None:
+    """The page or the list that leads to it, as it is queued or was fetched; None for where a seed redirects to."""
+    if sighting is not None and sighting.entry is not None:
+        entry = sighting.entry
+        return entry.via if entry.depth or entry.kind == Kind.SITEMAP else None
+    if visits is not None and visits.last:
+        line = visits.last[-1]
+        if isinstance(line.get("via"), str) and (line.get("depth") or line.get("kind") == Kind.SITEMAP):
+            return str(line["via"])
     return None
 
 

@@ -12,13 +12,18 @@ from typing import NamedTuple
 
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.scope.candidate import Candidate
+from webcrawl.scope.depth import DepthRule
 from webcrawl.scope.links import Links
 from webcrawl.scope.rule import Verdict
 from webcrawl.scope.sequence import Scope
+from webcrawl.scope.stay import StayRule
 from webcrawl.urls.canonical import DEFAULT, CanonicalRules, canonical, canonical_all
 from webcrawl.urls.fingerprint import fingerprint, fingerprint_all, request_fingerprint
 from webcrawl.urls.politeness_key import PolitenessKey, host_of
 from webcrawl.urls.resolve import resolve
+
+_BY_PAGE = frozenset((DepthRule.name, StayRule.name))
+"""Rules that may allow what they refuse here when it is found on another page."""
 
 RECENT = 1 << 20
 """Fingerprints remembered at most: 8 MiB."""
@@ -106,7 +111,7 @@ class Intake:
             self._linked(fingerprint(canonical(via, self._rules)), marks)
         url_of = dict(zip(marks, urls, strict=True))
         unmet = self._recent.unmet(url_of)
-        links = Links(list(map(url_of.__getitem__, unmet)), depth, self._key)
+        links = Links(list(map(url_of.__getitem__, unmet)), depth, self._key, via)
         refused = self._refused(links)
         entries = [
             UrlEntry(url, key, mark, 0, 0, depth, via)
@@ -115,9 +120,9 @@ class Intake:
         if not refused:
             self._recent.update(unmet)
             return Taken(entries, [])
-        # What lies too deep here may be found again nearer to a seed.
-        deep = {place for place, verdict in refused.items() if verdict.rule == "depth"}
-        self._recent.update([mark for place, mark in enumerate(unmet) if place not in deep])
+        # What lies too deep here may be found again nearer to a seed, and what lies elsewhere by a page there.
+        perhaps = {place for place, verdict in refused.items() if verdict.rule in _BY_PAGE}
+        self._recent.update([mark for place, mark in enumerate(unmet) if place not in perhaps])
         taken = Taken([entry for place, entry in enumerate(entries) if place not in refused], [])
         hosts = links.hosts
         for place, verdict in refused.items():
@@ -171,7 +176,7 @@ class Intake:
         must be in scope. ``depth`` counts the indexes that lead to it.
         """
         own = self._key(host_of(url)) == named_by
-        entry = self._one(url, self._fixed if own else self._scope, depth, via, redirects)
+        entry = self._one(url, self._fixed if own else self._scope, depth, via, redirects, linked_from=via)
         if isinstance(entry, UrlEntry):
             entry.kind = Kind.SITEMAP.value
         return entry
@@ -197,11 +202,21 @@ class Intake:
             self._withheld[rule](url, host, depth, via)
 
     def _one(
-        self, url: str, verdict: Callable[[Candidate], Verdict], depth: int, via: str | None, redirects: int
+        self,
+        url: str,
+        verdict: Callable[[Candidate], Verdict],
+        depth: int,
+        via: str | None,
+        redirects: int,
+        *,
+        linked_from: str | None = None,
     ) -> UrlEntry | str:
+        """``linked_from``: the list that names a sitemap; of pages it is ``via``, unless that is a seed which
+        redirects."""
         host = host_of(url)
         key = self._key(host)
-        answer = verdict(Candidate(url, host, key, depth, redirects))
+        page = via if linked_from is None and depth > 0 else linked_from
+        answer = verdict(Candidate(url, host, key, depth, redirects, page))
         if not answer.allowed:
             self._withhold(answer.rule, url, host, depth, via)
             return str(answer.rule)

@@ -19,3 +19,5 @@ class Candidate:
     """Links followed from a seed; redirects do not count."""
     redirects: int = 0
     """Redirects followed since the last link."""
+    linked_from: str | None = None
+    """The page or the list that leads there; None for a seed, and for where a seed redirects to."""

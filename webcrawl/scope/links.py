@@ -23,8 +23,15 @@ class Links:
     ``depth``: of all of them. ``hosts`` and ``keys`` are in the order of ``urls``.
     """
 
-    def __init__(self, urls: Sequence[str], depth: int, key_of: Callable[[str], str]) -> None:
-        """``key_of``: the politeness key of a host."""
+    def __init__(
+        self,
+        urls: Sequence[str],
+        depth: int,
+        key_of: Callable[[str], str],
+        linked_from: str | None = None,
+    ) -> None:
+        """``key_of``: the politeness key of a host. ``linked_from``: the page that they were found on."""
+        self.linked_from = linked_from
         self.urls = urls
         self.depth = depth
         # Most links of a page lead to its own site: what is to be known of a host is found out once.
@@ -63,8 +70,8 @@ class Links:
 
     def candidates(self) -> list[Candidate]:
         """The links one by one."""
-        hosts, depth = self.hosts, self.depth
+        hosts, depth, page = self.hosts, self.depth, self.linked_from
         return [
-            Candidate(url, host, key, depth)
+            Candidate(url, host, key, depth, linked_from=page)
             for url, host, key in zip(self.urls, hosts, self.keys, strict=True)
         ]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 class BroadSpider(Spider):
     """``-a seeds=FILE|URL[,URL...]|-``, ``-a allow=REGEX``, ``-a domains=FILE|NAME[,NAME...]``, ``-a focus=WHAT``,
-    ``-a mode=once|continuous``; or ``-a segment=FILE``."""
+    ``-a mode=once|continuous``, ``-a stay=domain|host``; or ``-a segment=FILE``."""
 
     name = "broad"
     # The fast path needs none of Scrapy's: each wraps the output of every page in a generator of its own. What a
@@ -54,6 +54,7 @@ class BroadSpider(Spider):
         focus: str | None = None,
         mode: str | None = None,
         segment: str | None = None,
+        stay: str | None = None,
     ) -> None:
         super().__init__()
         self.seeds = seeds
@@ -62,6 +63,7 @@ class BroadSpider(Spider):
         self.focus = focus
         self.mode = mode
         self.segment = segment
+        self.stay = stay
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:

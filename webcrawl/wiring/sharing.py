@@ -113,6 +113,7 @@ def identity(configuration: Configuration, choices: Choices, spider: object) -> 
         "EXCLUSION_FILE": "given" if configuration.exclusion_file else "none",
         "FETCH_PRIVATE_ADDRESSES": _shown(configuration.fetch_private_addresses),
         "allow": getattr(spider, "allow", None) or "none",
+        "stay": getattr(spider, "stay", None) or "none",
         "domains": whitelist_of(domains).digest() if domains else "none",
         "allowed_domains": digest_of(sorted(getattr(spider, "allowed_domains", None) or ())),
     }

@@ -245,6 +245,23 @@ def test_what_a_seed_allows_is_said_by_explain(explain: Command) -> None:
         assert told["scope"]["decided_by"] == rule
 
 
+@pytest.mark.parametrize(
+    ("url", "via", "rule"),
+    [
+        ("http://www.a.org/x", "http://a.org/", None),
+        ("http://b.org/x", "http://a.org/", "stay"),
+        ("http://b.org/x", None, None),
+    ],
+)
+def test_the_page_that_a_link_is_on_decides_whether_it_stays(
+    explain: Command, url: str, via: str | None, rule: str | None
+) -> None:
+    on_page = [] if via is None else ["--via", via]
+    told = explain(url, *on_page, "-a", "stay=domain", "--json", CRAWLER_CONTACT="a@example.org").told
+    assert told["scope"]["decided_by"] == rule
+    assert_refused(explain(url, "-a", "stay=site"), "-a stay must be domain or host, not 'site'")
+
+
 def test_a_crawl_of_one_process_knows_the_hosts_of_its_seeds_that_it_has_contacted(
     explain: Command, local: DrivenSqlite
 ) -> None:

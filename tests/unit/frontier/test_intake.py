@@ -96,7 +96,7 @@ def test_what_lies_too_deep_is_taken_when_it_is_found_nearer_to_a_seed(intake: I
 
 def test_scope_is_asked_with_host_and_key(intake: Intake, bad: Refuses) -> None:
     taken(intake, "http://www.a.co.uk/x", depth=2)
-    assert bad.asked == [Candidate("http://www.a.co.uk/x", "www.a.co.uk", "a.co.uk", 2)]
+    assert bad.asked == [Candidate("http://www.a.co.uk/x", "www.a.co.uk", "a.co.uk", 2, linked_from=VIA)]
 
 
 def test_a_page_without_links_gives_nothing(intake: Intake) -> None:

@@ -21,6 +21,7 @@ from webcrawl.scope.rule import ALLOWED, Verdict
 from webcrawl.scope.scheme import SchemeRule
 from webcrawl.scope.segments import SegmentsRule
 from webcrawl.scope.sequence import Scope
+from webcrawl.scope.stay import StayRule
 from webcrawl.scope.top_level import TopLevelRule
 from webcrawl.scope.whitelist import Whitelist, WhitelistRule
 from webcrawl.urls.politeness_key import host_of
@@ -102,6 +103,7 @@ EVERY_KIND = Scope(
         ContactRule(lambda host: host.endswith(".public")),
         OffsiteRule(["test", "public", "com", "10.0.0.1"]),
         TopLevelRule(["test", "public", "com"]),
+        StayRule("host"),
         WhitelistRule(Whitelist("a.test,b.test,c.com,http://b.public")),
         ListedRule(
             "deny",
