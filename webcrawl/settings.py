@@ -243,12 +243,14 @@ LOG_VERSIONS: list[str] = []
 STATS_DUMP = False
 STATISTICS_INTERVAL_SECONDS = 10
 PROGRESS_LOG_SECONDS = 60  # between two lines of progress.jsonl
+LOOP_HELD_SECONDS = 0.05  # CPU time in one turn of the event loop that is told of; 0: not watched
 PROGRESS_DISPLAY = "auto"  # auto, on, off
 ERRORS_UNANTICIPATED_MAX = 20
 ERRORS_WINDOW_SECONDS = 60
 EXTENSIONS_BASE = {
     **_scrapy.EXTENSIONS_BASE,
     "webcrawl.extensions.interpreter.Interpreter": 5,
+    "webcrawl.extensions.loop_watch.LoopWatchdog": 6,
     "webcrawl.extensions.heartbeat.Heartbeat": 7,
     "webcrawl.extensions.exclusions.Exclusions": 8,
     "webcrawl.extensions.feeding.Feeding": 9,

@@ -37,6 +37,12 @@ class ShowingSettings:
         "seconds",
         "how often progress.jsonl is told how the crawl stands and what it has taken",
     )
+    loop_held_seconds: float = setting(
+        real(0, 60, zero="not watched"),
+        0.05,
+        "seconds",
+        "CPU time in one turn of the event loop from which on the log says what held it",
+    )
     progress_display: str = setting(
         choice("auto", "on", "off"), "auto", "", "the live display; auto shows it in a terminal"
     )

@@ -83,6 +83,8 @@ class ProgressLog:
             "active": stands.active_hosts,
             "ready": stands.ready_hosts,
             "open": stands.in_flight,
+            "holds": tally.holds,
+            "longest_hold": round(tally.longest_hold_seconds, 3),
         }
         return line if stands.workers is None else line | {"workers": stands.workers}
 

@@ -60,6 +60,11 @@ class Tally:
     mimes: Counter[str] = field(default_factory=Counter)
     """MIME types of pages, in lower case and without parameters."""
 
+    holds: int = 0
+    """Times at which something held the event loop for longer than LOOP_HELD_SECONDS."""
+    longest_hold_seconds: float = 0.0
+    """CPU time of the longest of these."""
+
     skipped: dict[str, float] = field(default_factory=dict)
     """Hosts whose robots.txt asked for a longer Crawl-delay than is obeyed, with that delay in seconds: the first
     ``SKIPPED_MAX`` of them."""
@@ -76,6 +81,11 @@ class Tally:
             self.statuses[ending.status] += 1
             if ending.mime:
                 self.mimes[ending.mime] += 1
+
+    def hold(self, cpu_seconds: float) -> None:
+        """Something held the event loop."""
+        self.holds += 1
+        self.longest_hold_seconds = max(self.longest_hold_seconds, cpu_seconds)
 
     def judge(self, relevant: bool) -> None:
         """A page was judged."""

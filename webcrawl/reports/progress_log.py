@@ -1,7 +1,8 @@
 """``progress.jsonl``: now and then a line on how the crawl stands and what it has taken, which no fetch tells.
 
 A line has ``at`` (epoch seconds), ``worker``, ``run`` (when its process began), of this process until then ``pages``,
-``bytes`` and ``cpu_seconds`` (its own and that of the processes it has started), and of the frontier ``queued``,
+``bytes``, ``cpu_seconds`` (its own and that of the processes it has started), ``holds`` (times at which something
+held the event loop) and ``longest_hold`` (its CPU seconds), and of the frontier ``queued``,
 ``hosts`` (known), ``active``, ``ready``, ``open``; on a shared crawl ``workers``, and then ``queued`` and ``hosts``
 are the whole crawl's.
 """

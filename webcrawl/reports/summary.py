@@ -88,6 +88,7 @@ def summary(ending: Ending) -> str:
         _row("refused", tally.refusals),
         *_breakdown(tally.refused_by_rule),
         *_skipped(tally),
+        *_held(tally),
         _row(
             "left in queues" if ending.shared is None else "left in the whole crawl",
             ending.left,
@@ -133,6 +134,13 @@ def _skipped(tally: Tally) -> Iterator[str]:
     named = ", ".join(f"{key} {units.duration(seconds)}" for key, seconds in hosts[:_NAMED])
     more = " and others" if len(hosts) > _NAMED else ""
     yield _row("hosts skipped", len(hosts), f"for their Crawl-delay: {named}{more}")
+
+
+def _held(tally: Tally) -> Iterator[str]:
+    """How often something held the event loop; the log says what did."""
+    if tally.holds:
+        longest = f"times, {1000 * tally.longest_hold_seconds:.0f} ms of CPU time at most; see the log"
+        yield _row("event loop held", tally.holds, longest)
 
 
 def _whereabouts(ending: Ending) -> Iterator[str]:

@@ -51,7 +51,8 @@ def test_lines_say_how_the_crawl_stands(made: ProgressLog, tmp_path: Path) -> No
     assert len(lines) >= 3
     told = {name: value for name, value in lines[-1].items() if name not in ("at", "run", "cpu_seconds")}
     assert told == {
-        "worker": "w1", "pages": 9, "bytes": 99, "queued": 5, "hosts": 4, "active": 3, "ready": 2, "open": 7
+        "worker": "w1", "pages": 9, "bytes": 99, "queued": 5, "hosts": 4, "active": 3, "ready": 2, "open": 7,
+        "holds": 0, "longest_hold": 0.0
     }  # fmt: skip
     assert lines[0]["run"] <= lines[0]["at"] <= lines[-1]["at"]
     assert 0 <= lines[0]["cpu_seconds"] <= lines[-1]["cpu_seconds"]
