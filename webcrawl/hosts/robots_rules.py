@@ -1,8 +1,9 @@
 """Whether a robots.txt lets a URL be fetched (RFC 9309, sections 2.2.2 and 2.2.3), at a bounded cost.
 
-Protego decides. It is given one group, ours, with every rule and every URL in the RFC's form for comparison,
-respelled in characters that Protego compares as they stand: by its own reading of the others it lets some
-URLs through that the RFC does not. docs/decisions/0005-politeness.md says which, and what it costs.
+Protego decides. It is given one group, ours, with every rule and every URL in a form for comparison, respelled in
+characters that Protego compares as they stand: by its own reading of the others it lets some URLs through that the
+RFC does not. A URL is asked for only if two forms allow it: the RFC's, and the one as written, which is that of
+Google's matcher. docs/decisions/0005-politeness.md says where they differ, and what it costs.
 """
 
 from __future__ import annotations
@@ -14,7 +15,15 @@ from typing import TYPE_CHECKING
 
 from protego import Protego
 
-from webcrawl.hosts.robots_spelling import ANY, END, Spelling, path_to_match, prepared
+from webcrawl.hosts.robots_spelling import (
+    ANY,
+    END,
+    Spelling,
+    as_it_stands,
+    as_written,
+    path_to_match,
+    prepared,
+)
 from webcrawl.hosts.robots_text import Rule, read
 
 if TYPE_CHECKING:
@@ -38,32 +47,36 @@ class RobotsRules:
     up to that length), an Allow is not heard.
     """
 
-    __slots__ = ("_allowing", "_forbidding", "_protego", "_spelling", "crawl_delay_seconds", "sitemaps")
+    __slots__ = ("_by_rfc", "_written", "crawl_delay_seconds", "sitemaps")
 
     def __init__(self, text: str, agent: str) -> None:
         reading = read(text, agent)
         self.crawl_delay_seconds = reading.crawl_delay_seconds
         self.sitemaps = reading.sitemaps
         rules = prepared(reading.rules)
-        self._spelling = Spelling("".join([rule.pattern for rule in rules]))
-        self._protego = _parsed(rules, self._spelling) if rules else None
-        self._allowing = _Listed([rule for rule in rules if rule.allow])
-        self._forbidding = _Listed([rule for rule in rules if not rule.allow])
+        self._by_rfc = _Form(rules) if rules else None
+        written = prepared(reading.rules, as_written)
+        # Most files have no rule of which the two forms differ.
+        self._written = self._by_rfc if written == rules else _Form(written)
 
     def __len__(self) -> int:
-        return len(self._allowing.lines) + len(self._forbidding.lines)
+        return 0 if self._by_rfc is None else len(self._by_rfc)
 
     @property
     def weight(self) -> int:
         """How many ordinary rules take as much memory: the parts between stars and the characters count."""
-        patterns = self._allowing.patterns + self._forbidding.patterns
-        return len(self) + patterns.count(ANY) // 8 + len(patterns) // 128
+        return sum(form.weight for form in {self._by_rfc, self._written} if form is not None)
 
     def allows(self, url: str) -> bool:
         """Whether an absolute URL (or a path with its query) may be fetched. Never raises."""
-        if self._protego is None or (target := _target(url)) == "/robots.txt":
+        if self._by_rfc is None or self._written is None or (target := _target(url)) == "/robots.txt":
             return True
-        return self._protego.can_fetch(self._spelling.written(path_to_match(target) + END), "*")
+        path = path_to_match(target)
+        if not self._by_rfc.allows(path):
+            return False
+        if path == target and self._written is self._by_rfc:
+            return True
+        return self._written.allows(as_it_stands(target))
 
     def line_for(self, url: str) -> Rule | None:
         """The rule that decides: the one with the most octets that matches, Allow before Disallow.
@@ -72,11 +85,44 @@ class RobotsRules:
         is looked up is only which of the rules that say what ``allows`` says is the most specific.
         """
         target = _target(url)
-        if target == "/robots.txt":
+        if target == "/robots.txt" or self._by_rfc is None or self._written is None:
             return None
-        allowed = self.allows(url)
-        listed = self._allowing if allowed else self._forbidding
-        return listed.first_match(path_to_match(target) + END, allow=allowed)
+        path = path_to_match(target)
+        if not self._by_rfc.allows(path):
+            return self._by_rfc.line_for(path, allow=False)
+        written = as_it_stands(target)
+        if not self._written.allows(written):
+            return self._written.line_for(written, allow=False)
+        return self._by_rfc.line_for(path, allow=True)
+
+
+class _Form:
+    """The rules of one file in one form for comparison."""
+
+    __slots__ = ("_allowing", "_forbidding", "_protego", "_spelling")
+
+    def __init__(self, rules: list[Rule]) -> None:
+        self._spelling = Spelling("".join([rule.pattern for rule in rules]))
+        self._protego = _parsed(rules, self._spelling)
+        self._allowing = _Listed([rule for rule in rules if rule.allow])
+        self._forbidding = _Listed([rule for rule in rules if not rule.allow])
+
+    def __len__(self) -> int:
+        return len(self._allowing.lines) + len(self._forbidding.lines)
+
+    @property
+    def weight(self) -> int:
+        patterns = self._allowing.patterns + self._forbidding.patterns
+        return len(self) + patterns.count(ANY) // 8 + len(patterns) // 128
+
+    def allows(self, path: str) -> bool:
+        """Whether a path, in this form, may be fetched."""
+        return self._protego.can_fetch(self._spelling.written(path + END), "*")
+
+    def line_for(self, path: str, *, allow: bool) -> Rule | None:
+        """The most specific rule of a kind that matches a path in this form."""
+        listed = self._allowing if allow else self._forbidding
+        return listed.first_match(path + END, allow=allow)
 
 
 class _Listed:

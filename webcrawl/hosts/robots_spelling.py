@@ -1,7 +1,7 @@
 """How rules and URLs are written for Protego, so that it compares them as RFC 9309 says (section 2.2.2).
 
-First the form for comparison, which is the RFC's; then, file by file, a respelling in characters that
-Protego compares as they stand.
+First the form for comparison, of which there are two: the RFC's, and the one as written, which is that of Google's
+matcher. Then, file by file, a respelling in characters that Protego compares as they stand.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from webcrawl.hosts.robots_text import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 MAX_WILDCARD_RULES = 2_000
 """Rules with a ``*`` inside that are matched as written. Each costs a check 0.2 us, 6 with a hostile URL."""
@@ -32,6 +32,11 @@ _ESCAPED_DELIMITER = re.compile("%(?:2F|3F)", re.IGNORECASE)
 _URI_CHARACTERS = "!$&-;=?-Z\\[\\]_a-z~"
 _NORMAL = re.compile(f"[{_URI_CHARACTERS}]*").fullmatch
 _TO_NORMALISE = re.compile(f"%[0-9A-Fa-f]{{2}}|[^{_URI_CHARACTERS}]".encode())
+
+_NO_ESCAPES = re.compile(r"[\0\3-\x24\x26-\x7f]*").fullmatch
+_ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
+_BEGUN_ESCAPE = re.compile("%[0-9A-Fa-f]{1,2}")
+_NOT_WRITTEN = re.compile(r"[\1\2\x80-\U0010ffff]+")
 
 _UNTOUCHED = frozenset(string.ascii_letters + string.digits + "-._~=")
 """What Protego compares as it stands. A slash too, but not two in front nor the one before index.html."""
@@ -73,12 +78,60 @@ _IN_PATH = _spellings(kept="/?")
 _IN_QUERY = _spellings(kept="")
 
 
-def prepared(rules: Iterable[Rule]) -> list[Rule]:
-    """The rules in force, each pattern in the form for comparison, as long as its octets make it specific."""
+def as_it_stands(path: str) -> str:
+    """The other form in which a path and a rule are compared, that of Google's matcher: nothing is decoded.
+
+    Escapes have capital digits, and what is not ASCII is percent-encoded. A ``%`` that begins no escape stays one,
+    so that in a rule it is the beginning of any escape.
+    """
+    if _NO_ESCAPES(path):
+        return path
+    return _ESCAPE.sub(lambda escape: escape[0].upper(), _NOT_WRITTEN.sub(_encoded, path))
+
+
+def _encoded(characters: re.Match[str]) -> str:
+    return "".join([f"%{octet:02X}" for octet in characters[0].encode("utf-8", "surrogatepass")])
+
+
+def by_rfc(rule: Rule) -> list[str]:
+    """The pattern of a rule in the RFC's form for comparison; two where it can be read in two ways.
+
+    A ``*`` may stand for the ``?`` too, and behind that, in the query, ``%2F`` and ``%3F`` are the same as
+    ``/`` and ``?``. A Disallow with such an escape behind a ``*`` is read both ways.
+    """
+    if rule.allow:
+        return [_reading(rule.pattern)]
+    pattern = _cut(rule.pattern)
+    readings = [_reading(pattern)]
+    path = pattern.partition("?")[0]
+    star = path.find("*") if "%" in path else -1
+    escape = _ESCAPED_DELIMITER.search(path, star) if star >= 0 else None
+    if escape:
+        readings.append(_reading(pattern, query_at=path.count("*", 0, escape.start())))
+    return readings
+
+
+def as_written(rule: Rule) -> list[str]:
+    """The pattern of a rule in the form for comparison that decodes nothing."""
+    if rule.allow:
+        pattern = as_it_stands(rule.pattern)
+    else:
+        # Also the digit of an escape that is not complete.
+        pattern = _BEGUN_ESCAPE.sub(lambda escape: escape[0].upper(), as_it_stands(_cut(rule.pattern)))
+    end = END if pattern.endswith("$") else ""
+    return [pattern.removesuffix("$").replace("*", ANY) + end]
+
+
+def prepared(rules: Iterable[Rule], form: Callable[[Rule], list[str]] = by_rfc) -> list[Rule]:
+    """The rules in force, each pattern in a form for comparison, as long as its octets make it specific."""
     prepared = []
     wildcards = 0
     for rule in rules:
-        for pattern in _readings(rule):
+        if rule.allow and len(rule.pattern) > MAX_PATTERN_LENGTH:
+            continue
+        for pattern in form(rule):
+            if rule.allow and len(pattern) > MAX_PATTERN_LENGTH:
+                continue
             if ANY in pattern.rstrip(ANY):
                 wildcards += 1
                 if wildcards > MAX_WILDCARD_RULES:
@@ -89,25 +142,6 @@ def prepared(rules: Iterable[Rule]) -> list[Rule]:
                     pattern = head.ljust(len(pattern), ANY)
             prepared.append(Rule(rule.allow, pattern, rule.line))
     return prepared
-
-
-def _readings(rule: Rule) -> list[str]:
-    """A rule's pattern as it will be matched.
-
-    A ``*`` may stand for the ``?`` too, and behind that, in the query, ``%2F`` and ``%3F`` are the same as
-    ``/`` and ``?``. A Disallow with such an escape behind a ``*`` is read both ways.
-    """
-    if rule.allow:
-        readings = [_reading(rule.pattern)] if len(rule.pattern) <= MAX_PATTERN_LENGTH else []
-        return [reading for reading in readings if len(reading) <= MAX_PATTERN_LENGTH]
-    pattern = _cut(rule.pattern)
-    readings = [_reading(pattern)]
-    path = pattern.partition("?")[0]
-    star = path.find("*") if "%" in path else -1
-    escape = _ESCAPED_DELIMITER.search(path, star) if star >= 0 else None
-    if escape:
-        readings.append(_reading(pattern, query_at=path.count("*", 0, escape.start())))
-    return readings
 
 
 def _cut(pattern: str) -> str:

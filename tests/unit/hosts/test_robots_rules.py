@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from protego import Protego
 
@@ -26,6 +26,11 @@ ASKED = [
 ]
 
 patterns = st.lists(st.sampled_from(["/", "a", "b", "*", "ab", "/a"]), max_size=6).map("".join)
+patterns_with_escapes = st.lists(
+    st.sampled_from(
+        ["/", "a", "%61", "%", "%2", "%2F", "%2f", "*", "?", "&", "%26", "é", "%c3%a9", "E", "{", "~"]
+    )
+).map(lambda parts: "/" + "".join(parts))
 rule_lists = st.lists(st.tuples(st.booleans(), patterns, st.sampled_from(["", "", "$"])), max_size=6)
 paths = st.lists(st.sampled_from(["/", "a", "b", "ab", "c"]), max_size=8).map(
     lambda parts: "/" + "".join(parts)
@@ -42,6 +47,13 @@ texts_near_the_grammar = st.lists(
 urls_near_the_grammar = st.lists(
     st.sampled_from(["/", "%", "2F", "?", "a", "é", "$", "*", "#", "\ud800"])
 ).map(lambda parts: "https://example.com/" + "".join(parts))
+
+
+def written(text: str) -> str:
+    octets = "".join(
+        char if char.isascii() else "".join(f"%{octet:02X}" for octet in char.encode()) for char in text
+    )
+    return re.sub("%[0-9A-Fa-f]{2}", lambda escape: escape[0].upper(), octets)
 
 
 def rules_of(case: dict[str, Any]) -> RobotsRules:
@@ -97,6 +109,29 @@ def test_the_decision_is_that_of_a_plain_reading_of_the_rfc(
         if pattern + end and re.match(expression + ("$" if end else ""), path):
             matching.append((len(pattern + end), allow))
     assert RobotsRules(text_of(rules) + more, "foobot").allows(path) is max(matching)[1]
+
+
+@settings(deadline=None, max_examples=500)
+@given(
+    st.lists(st.tuples(st.booleans(), patterns_with_escapes, st.sampled_from(["", "", "$"])), max_size=6),
+    patterns_with_escapes,
+)
+@example([(False, "/*%", "")], "/a%20b")
+@example([(False, "/", ""), (True, "/a%26", "")], "/a&")
+@example([(False, "/a%26", ""), (True, "/a*", "")], "/a%26")
+@example([(False, "/", ""), (True, "/%62", "")], "/b")
+def test_nothing_is_let_through_that_googles_matcher_refuses(
+    rules: list[tuple[bool, str, str]], path: str
+) -> None:
+    """Its rule: escapes in capitals and octets outside ASCII escaped, all else compared as it is written."""
+    path = written(path)
+    matching = [(0, True)]
+    for allow, pattern, end in rules:
+        expression = "".join(".*" if char == "*" else re.escape(char) for char in written(pattern))
+        if re.match(expression + ("$" if end else ""), path):
+            matching.append((len(written(pattern) + end), allow))
+    if not max(matching)[1]:
+        assert not RobotsRules(text_of(rules), "foobot").allows(path)
 
 
 @settings(deadline=None)
