@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from webcrawl.archive.capture import Capture
+    from webcrawl.body_memory import BodyAccount
     from webcrawl.scope.exclusion import ExclusionList
 
 KEY = "webcrawl"
@@ -64,6 +65,10 @@ class FetchMeta:
     """Asked once more when the connection stands and the request is about to be sent; None when there is no list."""
     sent_under: str | None = None
     """The version of that list when it was asked, and had no objection; set by the download handler."""
+    account: BodyAccount | None = None
+    """What its body takes of the memory for bodies; set by the download handler."""
+    held_seconds: float = 0.0
+    """How long its body was not read for lack of that memory, which is no fault of the host."""
 
 
 def fetch_meta(request: Request) -> FetchMeta:

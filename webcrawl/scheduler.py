@@ -27,7 +27,7 @@ from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.machine import limits_of, machine_of
-from webcrawl.meta import KEY, FetchMeta
+from webcrawl.meta import KEY, FetchMeta, fetch_meta
 from webcrawl.ordinary import OrdinaryRequests
 from webcrawl.reports import units
 from webcrawl.wiring.seeded import remember_addresses
@@ -338,6 +338,8 @@ class Scheduler:
         if flight is None or flight.request is not request:
             return
         del self._flights[flight.lease.id]
+        if (account := fetch_meta(request).account) is not None:
+            flight.outcome.archived = account.release
         try:
             if not flight.over:
                 self._unreported(flight)

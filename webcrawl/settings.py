@@ -156,6 +156,7 @@ DOWNLOAD_CONNECT_TIMEOUT = 30  # seconds of it for name, connection and TLS
 DOWNLOAD_IDLE_CONNECTIONS = 1024  # kept for a next request; at most half of the files that may be open
 DOWNLOAD_MAXSIZE = 1024 * 1024  # bytes; a longer body is cut and marked
 DOWNLOAD_WARNSIZE = 0
+BODY_MEMORY_BYTES = 256 * 1024 * 1024  # all bodies together, from the first byte until they are archived
 DOWNLOAD_ANNOUNCED_MAXSIZE = 32 * 1024 * 1024  # bytes; what is announced longer is not read at all
 MIME_TYPES_WANTED = ["text/*", "application/xhtml+xml"]  # of other types the body is not read
 REDIRECT_MAX_TIMES = 3

@@ -37,6 +37,12 @@ class FetchingSettings:
         "most kept open for a next request, and no more than half of the files that a process may have open",
     )
     download_maxsize: int = setting(whole(1024, 1 << 40), MIB, "bytes", "where a body is cut")
+    body_memory_bytes: int = setting(
+        whole(1 << 16, 1 << 50),
+        256 * MIB,
+        "bytes",
+        "of memory for all bodies together, from the first byte until they are archived",
+    )
     download_announced_maxsize: int = setting(
         whole(0, 1 << 50, zero="no limit"),
         32 * MIB,

@@ -45,7 +45,11 @@ class ProcessingSettings:
         "read pages of HTML beside the event loop, from the 200th page on",
     )
     processing_processes: int = setting(
-        whole(1, 1000), 2, "processes", "most that heavy modules run in; none is started without need"
+        whole(1, 1000),
+        2,
+        "processes",
+        "most that heavy modules run in, and one more for quick pages while slow ones have all of them; none is "
+        "started without need",
     )
     processing_timeout: float = setting(
         real(0.1, DAY), 10.0, "seconds", "longest time for one module on one page"

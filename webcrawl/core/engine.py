@@ -25,6 +25,7 @@ from scrapy.utils.misc import warn_on_generator_with_return_value
 from scrapy.utils.spider import iterate_spider_output
 from twisted.python.failure import Failure
 
+from webcrawl.body_memory import body_memory_of
 from webcrawl.core.downloader import DirectDownloader
 from webcrawl.core.listening import receivers, tell
 from webcrawl.core.spider_chain import is_plain, output_of
@@ -43,6 +44,21 @@ class DirectEngine(ExecutionEngine):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._carried: set[asyncio.Task[None]] = set()
+        self._bodies = body_memory_of(self.crawler)
+
+    def needs_backout(self) -> bool:
+        """Whether no request may begin now: by the number of open ones, and by the memory that bodies take.
+
+        Scrapy's scraper has a limit of its own for responses that are being read, 5 MB, which five pages reach.
+        """
+        slot = self._slot
+        return (
+            not self.running
+            or slot is None
+            or slot.closing is not None
+            or self.downloader.needs_backout()
+            or self._bodies.is_used_up()
+        )
 
     def _start_scheduled_request(self) -> bool:
         if not isinstance(self.downloader, DirectDownloader):

@@ -12,8 +12,15 @@ from webcrawl.machine import machine_of
 from webcrawl.meta import fetch_meta
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from typing import Any
+
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
+
+    from webcrawl.body_memory import BodyAccount
+    from webcrawl.documents.decoding import Decoded
+    from webcrawl.meta import FetchMeta
 
 
 class DecodingMiddleware:
@@ -30,16 +37,38 @@ class DecodingMiddleware:
     def from_crawler(cls, crawler: Crawler) -> DecodingMiddleware:
         return cls(crawler)
 
-    def process_response(self, request: Request, response: Response) -> Response:
-        coding = header_fields.last(response.headers, b"Content-Encoding")
-        if not coding or not response.body:
+    def process_response(
+        self, request: Request, response: Response
+    ) -> Response | Coroutine[Any, Any, Response]:
+        named = header_fields.last(response.headers, b"Content-Encoding")
+        if not named or not response.body:
             return response
-        facts = fetch_meta(request)
-        decoded = decode(response.body, coding.decode("latin-1"), facts.maxsize or self._limit)
-        facts.decode_error = decoded.error
-        del response.headers["Content-Encoding"]
-        response_class = responsetypes.from_args(
-            headers=response.headers, url=response.url, body=decoded.body
-        )
-        flags = [*response.flags, *(["truncated"] if decoded.truncated else [])]
-        return response.replace(body=decoded.body, cls=response_class, flags=flags)
+        facts, coding = fetch_meta(request), named.decode("latin-1")
+        limit, account = facts.maxsize or self._limit, facts.account
+        if account is None:
+            return _decoded(response, decode(response.body, coding, limit), facts)
+        most = min(limit, account.room)
+        decoded = decode(response.body, coding, most)
+        if decoded.truncated and most < limit:
+            # What it unfolds to is known afterwards, and few unfold to more than their share of the memory.
+            return self._decode_large(response, coding, limit, facts, account)
+        account.resize(account.size + len(decoded.body))
+        account.trim()
+        return _decoded(response, decoded, facts)
+
+    async def _decode_large(
+        self, response: Response, coding: str, limit: int, facts: FetchMeta, account: BodyAccount
+    ) -> Response:
+        await account.until_granted(account.size + limit)
+        decoded = decode(response.body, coding, limit)
+        account.resize(account.size + len(decoded.body))
+        account.trim()
+        return _decoded(response, decoded, facts)
+
+
+def _decoded(response: Response, decoded: Decoded, facts: FetchMeta) -> Response:
+    facts.decode_error = decoded.error
+    del response.headers["Content-Encoding"]
+    response_class = responsetypes.from_args(headers=response.headers, url=response.url, body=decoded.body)
+    flags = [*response.flags, *(["truncated"] if decoded.truncated else [])]
+    return response.replace(body=decoded.body, cls=response_class, flags=flags)

@@ -122,12 +122,13 @@ class OutcomeMiddleware:
             _tell(outcome.entry.record, flight, ending)
 
     def _times(self, request: Request, flight: Flight) -> tuple[float, float, Capture | None]:
-        capture = fetch_meta(request).capture
+        facts = fetch_meta(request)
+        capture = facts.capture
         if capture is None:
             return flight.lease.leased_at, self._clock(), None
         # The wall clock may have been set since; the frontier's own never runs backwards.
         ended = self._clock()
-        return ended - max(capture.ended_at - capture.started_at, 0.0), ended, capture
+        return ended - max(capture.ended_at - capture.started_at - facts.held_seconds, 0.0), ended, capture
 
     def _record(
         self, request: Request, flight: Flight, ending: Ending, capture: Capture | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from aiohttp.client_proto import ResponseHandler
@@ -101,6 +102,18 @@ class PageConnection:
         transport.write(head)
         if body:
             transport.write(body)
+
+    def pause(self) -> None:
+        """Read nothing more until ``resume``: what the server sends waits in the buffers of both systems."""
+        with suppress(RuntimeError):  # it is closing
+            if self._connection.transport is not None:
+                self._connection.transport.pause_reading()
+
+    def resume(self) -> None:
+        """Read on."""
+        with suppress(RuntimeError):
+            if self._connection.transport is not None:
+                self._connection.transport.resume_reading()
 
     def abandon(self) -> None:
         """There is no exchange: close it. Instead of ``release``."""

@@ -37,7 +37,8 @@ class Exchange:
 
     ``gate`` is called with the head and answers None to go on, or a word for why the body is not to be read.
     ``listener``, where given, sees each piece of payload and answers whether to go on. ``limit`` is in bytes
-    of payload, 0 for none.
+    of payload, 0 for none. ``grown`` is called with the head and the size of the payload so far when there is more
+    to come.
 
     ``refusal`` is the gate's word, or ``stopped`` by the listener; ``silent`` until a byte has come;
     ``reusable`` when the connection may carry another request; ``head_at`` monotonic and ``ended_at`` epoch
@@ -51,6 +52,7 @@ class Exchange:
         limit: int,
         gate: Callable[[ResponseHead], str | None],
         listener: Callable[[bytes], bool] | None = None,
+        grown: Callable[[ResponseHead, int], None] | None = None,
     ) -> None:
         self.done = done
         self.head: ResponseHead | None = None
@@ -65,6 +67,7 @@ class Exchange:
         self._limit = limit
         self._gate = gate
         self._listener = listener
+        self._grown = grown
         self._buffer = b""
         """The head as far as it has come."""
         self._interim_bytes = 0
@@ -174,6 +177,8 @@ class Exchange:
             self._finish("unspecified")
         elif reader.broken is not None:
             self._fail(MalformedResponseError(reader.broken))
+        elif self._grown is not None and self.head is not None:
+            self._grown(self.head, self._size)
 
     def _keep(self, payload: bytes) -> None:
         if not self._payload:

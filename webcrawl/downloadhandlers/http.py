@@ -8,6 +8,7 @@ fetch failed. Redirects, cookies, retries and content codings are the business o
 from __future__ import annotations
 
 import asyncio
+import weakref
 from dataclasses import dataclass
 from math import inf
 from time import monotonic, time
@@ -18,12 +19,14 @@ from scrapy import signals
 from scrapy.exceptions import DownloadCancelledError, ResponseDataLossError, UnsupportedURLSchemeError
 
 from webcrawl.archive.capture import Capture
+from webcrawl.body_memory import body_memory_of
 from webcrawl.core import header_fields
 from webcrawl.core.listening import has_listeners
 from webcrawl.downloadhandlers.exchange import Exchange
 from webcrawl.downloadhandlers.failures import translate
 from webcrawl.downloadhandlers.gate import ANNOUNCED_OVERSIZE, STOPPED, Gate
 from webcrawl.downloadhandlers.network import Attempt, Proxy, close_network, network_of, seed_addresses
+from webcrawl.downloadhandlers.reading import Reading
 from webcrawl.downloadhandlers.request_head import Target, request_head, split_url
 from webcrawl.downloadhandlers.scrapy_response import scrapy_headers, scrapy_response
 from webcrawl.frontier.hold import Hold, uptime
@@ -106,16 +109,22 @@ class HttpDownloadHandler:
         now = time()
         capture = Capture(request.url, request.method, now, now, None, b"", request.body, b"", b"")
         fetch.capture = capture
+        account = fetch.account = body_memory_of(self._crawler).account()
         try:
             errand = self._errand(request, fetch, capture)
             exchange = await self._fetch(errand)
         except Exception as error:
+            account.release()
             capture.ended_at = time()
             failure = translate(error, request.url)
             if failure is error:
                 raise
             raise failure from error
-        return self._response(errand, exchange)
+        response = self._response(errand, exchange)
+        if fetch.lease_id is None:
+            # Nobody says when such a request is done with.
+            weakref.finalize(response, account.release)
+        return response
 
     def _errand(self, request: Request, fetch: FetchMeta, capture: Capture) -> _Errand:
         meta = request.meta
@@ -166,14 +175,16 @@ class HttpDownloadHandler:
         request, capture, gate = errand.request, errand.capture, errand.gate
         loop = asyncio.get_running_loop()
         listens = has_listeners(self._crawler.signals, signals.bytes_received)
+        reading = Reading(errand.fetch, errand.limit, errand.deadline, connection)
         exchange = Exchange(
             loop.create_future(),
             request.method,
             errand.limit,
             gate.on_head,
             gate.on_payload if listens else None,
+            reading.grown,
         )
-        timer = loop.call_later(max(0.0, errand.deadline - monotonic()), exchange.expire)
+        reading.begin(exchange)
         watch = _Watch(errand.fetch.hold, exchange)
         capture.request_head = errand.head
         capture.ip = connection.ip
@@ -187,7 +198,7 @@ class HttpDownloadHandler:
             watch.begin()
             await exchange.done
         finally:
-            timer.cancel()
+            reading.end()
             watch.end()
             connection.release(exchange, keep=not _asks_to_close(request))
         if exchange.head is not None:

@@ -64,6 +64,7 @@ class ActiveKey:
         "open",
         "record",
         "robots",
+        "unprocessed",
         "unsettled",
     )
 
@@ -83,6 +84,8 @@ class ActiveKey:
         """It waits for those clocks."""
         self.unsettled = 0
         """Leases of its URLs that are open or whose outcome is not durable yet."""
+        self.unprocessed = 0
+        """Of these, responses that have ended and are still being read: parsed, or waiting for it."""
         self._blocked: dict[str, list[UrlEntry]] = {}
         self._know(activated.queue.robots)
 

@@ -204,6 +204,9 @@ class ActiveKeys:
         key, record = active.key, active.record
         if active.open or active.asking or active.claiming or active.head.loading:
             return
+        if active.unprocessed >= self._limits.unprocessed_max:
+            # What it gave takes long to be read: until that is done others have the slots.
+            return
         if key in self._heap or self._keys.get(key) is not active:
             if self._best is not None:
                 self._best.raised(key)

@@ -20,6 +20,9 @@ from webcrawl.frontier.policies import Limits
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.hosts.record import HostRecord, RobotsRecord
 
+GROUP_BYTES = 16 << 20
+"""With bodies of so many bytes a group is full: what goes to the archive is in memory more than once on its way."""
+
 
 class Store(Protocol):
     """What keeps pages and the fetch log. ``append`` returns when everything given to it is durable."""
@@ -38,6 +41,8 @@ class Change:
     robots: list[RobotsRecord] = field(default_factory=list)
     host: HostRecord | None = None
     entry: Entry | None = None
+    archived: Callable[[], None] | None = None
+    """Called when ``entry``, if there is one, is in the archive: from then on nobody needs its body."""
     then: Callable[[], object] | None = None
     """Called when it is durable."""
 
@@ -95,7 +100,7 @@ class Committer:
         try:
             while self._pending or committing is not None:
                 if self._pending:
-                    group, self._pending = self._pending[: self._group_max], self._pending[self._group_max :]
+                    group = self._next_group()
                     await self._archive(group)
                     if committing is not None:
                         await committing
@@ -120,11 +125,26 @@ class Committer:
         self.busy = False
         self._drained()
 
+    def _next_group(self) -> list[Change]:
+        """What is pending, as far as it may become durable together."""
+        size = number = 0
+        while number < min(len(self._pending), self._group_max) and size < GROUP_BYTES:
+            entry = self._pending[number].entry
+            if entry is not None and entry.capture is not None:
+                size += len(entry.capture.payload)
+            number += 1
+        group, self._pending = self._pending[:number], self._pending[number:]
+        return group
+
     async def _archive(self, group: list[Change]) -> None:
         entries = [change.entry for change in group if change.entry is not None]
         if entries and self._store is not None:
             store = self._store
             await self._patience.insist(lambda: store.append(entries))
+        for change in group:
+            change.entry = None
+            if change.archived is not None:
+                change.archived()
 
     async def _commit(self, group: list[Change]) -> None:
         """The group's pages are durable: now their URLs are settled. The next group is archived meanwhile."""

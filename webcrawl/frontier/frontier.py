@@ -260,6 +260,7 @@ class Frontier:
         if active is None:
             return
         active.open = False
+        active.unprocessed += 1
         self._judge(active, lease, ending)
         if lease.entry.kind == Kind.ROBOTS:
             # The key's next request waits until the answer is durable: a crash must not forget a Crawl-delay.
@@ -298,9 +299,13 @@ class Frontier:
         order = self._policies.order
         order.tell(self._clock())
         change = Change(discovered=order.place_all(outcome.discovered), entry=outcome.entry)
+        change.archived = outcome.archived
         change.then = lambda: self._settled(lease)
         if active is not None:
             change.host = active.record
+            active.unprocessed = max(active.unprocessed - 1, 0)
+            if active.unprocessed == self._limits.unprocessed_max - 1:
+                self._keys.arm(active)
         if outcome.robots is not None:
             self._take_robots(lease, outcome.robots, change)
         if robots_desk.is_stored(entry):

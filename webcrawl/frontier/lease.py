@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -86,6 +87,8 @@ class Outcome:
     discovered: list[UrlEntry] = field(default_factory=list)
     robots: RobotsReply | None = None
     """For a robots.txt: what came back."""
+    archived: Callable[[], None] | None = None
+    """Called when ``entry`` is in the archive, if there is one, and its body is needed no more."""
 
     def after_hold(self) -> Outcome:
         """What counts of it when the hold on the key was over before it was settled: what came is true, but what did
@@ -93,5 +96,7 @@ class Outcome:
         """
         failed = self.result in (Result.FAILED, Result.RETRY)
         if failed or (self.robots is not None and self.robots.error is not None):
-            return Outcome(Result.ABANDONED, entry=self.entry, discovered=self.discovered)
+            return Outcome(
+                Result.ABANDONED, entry=self.entry, discovered=self.discovered, archived=self.archived
+            )
         return self

@@ -80,6 +80,11 @@ class Policies:
 GROUP_LEAST = 32
 """Changes that always become durable together if they are there: fewer at a time cost too much each."""
 
+UNPROCESSED_SHARE = 16
+"""One part in so many of all open requests is what a key may have of responses that wait to be read."""
+UNPROCESSED_LEAST = 4
+"""And so many it may always have."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -100,6 +105,12 @@ class Limits:
 
     reordering_share: float = 0.0
     """Of the time that re-ordering may take in the background, at most 1; 0 for none, but what is asked for."""
+
+    @property
+    def unprocessed_max(self) -> int:
+        """How many responses of a key may wait to be read before it is asked for no more. Without a limit a few hosts
+        whose pages take long would fill all places, and the others would wait for them."""
+        return max(self.open_max // UNPROCESSED_SHARE, UNPROCESSED_LEAST)
 
     @property
     def group_max(self) -> int:

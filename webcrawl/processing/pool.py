@@ -1,7 +1,8 @@
 """Processes that modules run in: started when a page needs one, replaced when a page has ended one.
 
 Each is given one page at a time. A page that finds all of them busy waits and keeps its place among the requests that
-are open, so no more of them are held than CONCURRENT_REQUESTS.
+are open, so no more of them are held than CONCURRENT_REQUESTS. Pages that are likely to take long wait in a line of
+their own (``line``), so that the others do not wait for them.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any
 
 from webcrawl.ownprocess import KEEPS_FREED, command, environment
 from webcrawl.processing.content import Row
+from webcrawl.processing.line import Costs, Line
 from webcrawl.processing.run import Answer
 from webcrawl.processing.worker import LENGTH, MEMORY, frame
 
@@ -55,10 +58,8 @@ class Pool:
 
     def __init__(self, options: PoolOptions) -> None:
         self._options = options
-        # Those that have run already come first, so that no more are started than are needed at a time.
-        self._idle: asyncio.LifoQueue[_Worker | None] = asyncio.LifoQueue()
-        for _ in range(options.processes):
-            self._idle.put_nowait(None)
+        self._line: Line[_Worker | None] = Line(_none_yet, options.processes)
+        self._costs = Costs()
         self._workers: set[_Worker] = set()
         self.replaced = 0
         """Processes that pages have ended."""
@@ -73,7 +74,9 @@ class Pool:
 
         :raises ProcessingBroken: no process can be started
         """
-        worker = await self._idle.get()
+        kind = self._costs.kind(row, numbers)
+        worker = await self._line.get(is_slow := self._costs.is_slow(kind))
+        started_at = monotonic()
         try:
             if worker is None:
                 worker = await self._started()
@@ -91,7 +94,8 @@ class Pool:
             if worker is not None and worker.lost is not None:
                 self._workers.discard(worker)
                 worker = None
-            self._idle.put_nowait(worker)
+            self._costs.took(kind, monotonic() - started_at)
+            self._line.put(worker, is_slow)
         return answers
 
     def close(self) -> None:
@@ -120,6 +124,11 @@ class Pool:
             self._workers.discard(worker)
             raise ProcessingBroken(f"a process for PROCESSING_MODULES does not start: {answer[1]}")
         return worker
+
+
+def _none_yet() -> _Worker | None:
+    """In the place of a process that nobody has needed yet."""
+    return None
 
 
 class _Worker:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.contract.samples import entry, robots, urls
-from webcrawl.archive.capture import Entry, FetchRecord
+from webcrawl.archive.capture import Capture, Entry, FetchRecord
 from webcrawl.errors import StorageFull, StorageLost
 from webcrawl.frontier.backend import Batch, Committed, Settled
-from webcrawl.frontier.committer import Change, Committer
+from webcrawl.frontier.committer import GROUP_BYTES, Change, Committer
 from webcrawl.frontier.patience import Patience
 from webcrawl.frontier.policies import GROUP_LEAST, Limits
 from webcrawl.frontier.records import State
@@ -159,6 +159,44 @@ def test_a_group_has_a_limit_and_full_groups_wait_for_nothing_more() -> None:
             await done.wait()
         assert [len(batch.discovered) for batch in bench.script.batches] == [GROUP_LEAST] * 3
         await bench.committer.drain()
+
+    play(playing())
+
+
+def test_large_bodies_go_to_the_archive_a_few_at_a_time_and_are_let_go_of_as_soon_as_they_are_there() -> None:
+    async def playing() -> None:
+        bench = Bench()
+        bench.script.gate = asyncio.Event()
+        for number in range(5):
+            body = Capture(
+                "http://a/",
+                "GET",
+                0.0,
+                0.0,
+                None,
+                b"",
+                b"",
+                b"HTTP/1.1 200 OK\r\n\r\n",
+                b"x" * (GROUP_BYTES // 2),
+            )
+            kept = page()
+            kept.capture = body
+            bench.add(
+                str(number),
+                entry=kept,
+                archived=lambda number=number: bench.script.steps.append(f"{number} gone"),
+            )
+            del body, kept
+        while len(bench.script.archived) < 2:  # noqa: ASYNC110 - there is nobody to tell of it
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert [len(group) for group in bench.script.archived] == [2, 2]
+        assert bench.script.steps[:3] == ["archived", "0 gone", "1 gone"]
+        assert not [step for step in bench.script.steps if "durable" in step]
+        bench.script.archived.clear()
+        bench.script.gate.set()
+        await bench.committer.drain()
+        assert bench.script.steps.count("committed") == 3
 
     play(playing())
 

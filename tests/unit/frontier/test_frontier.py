@@ -35,6 +35,29 @@ def crawl(make_crawl: MakeCrawl) -> SmallCrawl:
     return make_crawl()
 
 
+# -- places ----------------------------------------------------------------------------------------------------
+
+
+def test_a_host_whose_pages_take_long_to_be_read_leaves_places_to_others(make_crawl: MakeCrawl) -> None:
+    crawl = make_crawl(open_max=64)
+    crawl.add(*(f"a.test/{number}" for number in range(10)))
+    crawl.allow("a.test")
+    unread = []
+    for _ in range(4):
+        unread.append(crawl.wait_for_lease())
+        crawl.end(unread[-1])
+    crawl.clock.now += 100
+    assert crawl.lease() is None
+    assert crawl.frontier.next_at() is None
+    assert not crawl.is_finished()
+
+    crawl.add("b.test/1")
+    crawl.allow("b.test")
+    assert crawl.wait_for_lease().entry.url == "http://b.test/1"
+    crawl.settle(unread.pop())
+    assert crawl.wait_for_lease().entry.key == "a.test"
+
+
 # -- politeness ----------------------------------------------------------------------------------------------
 
 

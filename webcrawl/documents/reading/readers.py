@@ -23,6 +23,11 @@ IN_PLACE_FIRST = 200
 START_SECONDS = 60.0
 """How long a process may take to import its modules."""
 
+LARGE_BYTES = 1 << 16
+LARGE_AT_ONCE = 4
+"""Pages larger than that which a process has at a time. The others wait here, where they do not lie before small
+pages on the socket and are in memory once."""
+
 SILENCE_SECONDS = 60.0
 """A process that has pages and gives no answer for so long is ended: none takes a tenth of it."""
 
@@ -141,6 +146,8 @@ class _Reader(asyncio.Protocol):
         self._waiting: dict[int, asyncio.Future[Document]] = {}
         self._answered = 0
         self._watch: asyncio.TimerHandle | None = None
+        self._large = asyncio.Semaphore(LARGE_AT_ONCE)
+        self._asked = 0
         self.is_gone = False
 
     @classmethod
@@ -162,10 +169,20 @@ class _Reader(asyncio.Protocol):
 
     def busy(self) -> int:
         """How many pages it has."""
-        return len(self._waiting)
+        return self._asked
 
     async def ask(self, question: Question) -> Document:
         """:raises _Gone: it ended before it answered"""
+        self._asked += 1
+        try:
+            if len(question.body) <= LARGE_BYTES:
+                return await self._ask(question)
+            async with self._large:
+                return await self._ask(question)
+        finally:
+            self._asked -= 1
+
+    async def _ask(self, question: Question) -> Document:
         if self._transport is None or self.is_gone:
             raise _Gone
         answer: asyncio.Future[Document] = asyncio.get_running_loop().create_future()

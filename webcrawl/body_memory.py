@@ -1,0 +1,197 @@
+"""The memory that bodies may take: one budget for all of them, from their first byte until they are archived.
+
+::
+
+    BODY_MEMORY_BYTES = shares + pool      share = half of the budget / CONCURRENT_REQUESTS
+
+Every open request has a share of its own, and nothing is asked before its body needs more. A larger body is granted
+at once all that it may come to, out of the pool that the others leave. Grants are given in the order in which they
+were asked for; until then the body is not read from its connection. So small pages never wait for large ones, and
+there is no deadlock: a request asks once, and holds nothing of the pool while it waits.
+
+A body that may become larger than the pool is granted all of the pool: it comes alone, and is the one case in
+which the budget may be exceeded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.crawler import Crawler
+
+SETTING = "BODY_MEMORY_BYTES"
+DEFAULT_BYTES = 256 << 20
+"""With 256 requests at a time each has half a megabyte for itself."""
+
+
+class BodyMemory:
+    """The budget of one crawl. All accounts are used on the event loop."""
+
+    def __init__(self, total_bytes: int, requests: int) -> None:
+        """``requests``: how many have a body at a time at most."""
+        self.total = total_bytes
+        self.share = total_bytes // 2 // requests
+        """Bytes that every request may use without asking."""
+        self.pool = total_bytes - self.share * requests
+        self.free = self.pool
+        """What is left of the pool."""
+        self.used = 0
+        """Bytes of bodies that are in memory now."""
+        self.peak = 0
+        """The most that ``used`` has been."""
+        self._waiting: deque[_Wait] = deque()
+
+    @property
+    def waiting(self) -> int:
+        """Bodies that are not read on before others are gone."""
+        return len(self._waiting)
+
+    def is_used_up(self) -> bool:
+        """Whether no further request should begin."""
+        return self.used >= self.total
+
+    def account(self) -> BodyAccount:
+        """An account for a request that begins."""
+        return BodyAccount(self)
+
+    def ask(self, wait: _Wait) -> bool:
+        """Grant at once (True) or later, in turn."""
+        if not self._waiting and self._grants(wait):
+            return True
+        self._waiting.append(wait)
+        return False
+
+    def forget(self, wait: _Wait) -> None:
+        """It waits no more."""
+        self._waiting.remove(wait)
+        self._give()
+
+    def give_back(self, amount: int) -> None:
+        """Return a part of a grant to the pool; those that wait for it get theirs."""
+        self.free += amount
+        self._give()
+
+    def _give(self) -> None:
+        while self._waiting and self._grants(self._waiting[0]):
+            self._waiting.popleft().tell()
+
+    def _grants(self, wait: _Wait) -> bool:
+        if wait.wanted > self.free:
+            return False
+        self.free -= wait.wanted
+        wait.account.granted = wait.wanted
+        return True
+
+
+class BodyAccount:
+    """What one request uses of the budget: the bytes of its body, and those that they unfold to."""
+
+    __slots__ = ("_memory", "_wait", "asked", "granted", "size")
+
+    def __init__(self, memory: BodyMemory) -> None:
+        self._memory = memory
+        self._wait: _Wait | None = None
+        self.asked = False
+        """It has asked for a part of the pool, which it may do once."""
+        self.size = 0
+        self.granted = 0
+        """Bytes of the pool that are set aside for it."""
+
+    @property
+    def room(self) -> int:
+        """Bytes that may still be added."""
+        return max(self._memory.share + self.granted - self.size, 0)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the body is not to be read on yet."""
+        return self._wait is not None
+
+    def resize(self, size: int) -> None:
+        """So many bytes are in memory now."""
+        memory = self._memory
+        memory.used += size - self.size
+        self.size = size
+        memory.peak = max(memory.peak, memory.used)
+
+    def ask(self, most: int | None, then: Callable[[], None]) -> bool:
+        """Ask for all that the request may come to, in bytes; None if nobody knows how much that is.
+
+        False: it has to wait, and ``then`` is called when it may go on. A second call grants nothing.
+        """
+        if self.asked:
+            return True
+        self.asked = True
+        memory = self._memory
+        wanted = memory.pool if most is None else min(max(most - memory.share, 0), memory.pool)
+        wait = _Wait(self, wanted, then)
+        if memory.ask(wait):
+            return True
+        self._wait = wait
+        return False
+
+    async def until_granted(self, most: int) -> None:
+        """``ask``, and wait."""
+        granted = asyncio.Event()
+        if not self.ask(most, granted.set):
+            try:
+                await granted.wait()
+            finally:
+                self.stop_waiting()
+
+    def stop_waiting(self) -> None:
+        """It does not need more after all."""
+        if self._wait is not None:
+            wait, self._wait = self._wait, None
+            self._memory.forget(wait)
+
+    def trim(self, extra: int = 0) -> None:
+        """Give back what was granted and is not needed: no more than ``extra`` bytes will be added."""
+        self.stop_waiting()
+        needed = max(self.size + extra - self._memory.share, 0)
+        if self.granted > needed:
+            surplus, self.granted = self.granted - needed, needed
+            self._memory.give_back(surplus)
+
+    def release(self) -> None:
+        """The body is in memory no more. Later calls do nothing."""
+        self.resize(0)
+        self.trim()
+
+    def _granted(self) -> None:
+        self._wait = None
+
+
+class _Wait:
+    """An account that waits for a part of the pool."""
+
+    __slots__ = ("_then", "account", "wanted")
+
+    def __init__(self, account: BodyAccount, wanted: int, then: Callable[[], None]) -> None:
+        self.account = account
+        self.wanted = wanted
+        self._then = then
+
+    def tell(self) -> None:
+        """It has been granted."""
+        self.account._granted()
+        self._then()
+
+
+_memories: WeakKeyDictionary[Crawler, BodyMemory] = WeakKeyDictionary()
+
+
+def body_memory_of(crawler: Crawler) -> BodyMemory:
+    """The budget of a crawl, made when it is asked for first."""
+    memory = _memories.get(crawler)
+    if memory is None:
+        settings = crawler.settings
+        total = settings.getint(SETTING, DEFAULT_BYTES)
+        memory = _memories[crawler] = BodyMemory(total, max(settings.getint("CONCURRENT_REQUESTS"), 1))
+    return memory
