@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 SLOW_SECONDS = 0.5
 """A page that is likely to take longer is slow."""
 LARGE_BYTES = 1 << 18
-"""And so is a larger one of a kind that nothing is known of."""
+LARGE_SECONDS = 1.0
+"""What larger pages than that are likely to take, as long as nothing is known of their kind; smaller ones nothing."""
 KINDS_MAX = 4096
 _WEIGHT = 0.3
 """Of the last page in what is expected of the next one of its kind."""
@@ -43,15 +44,20 @@ class Costs:
 
     def is_slow(self, kind: Kind) -> bool:
         """Whether a page of this kind is likely to take long."""
-        expected = self._seconds.get(kind)
-        return kind[1] > LARGE_BYTES.bit_length() if expected is None else expected > SLOW_SECONDS
+        return self._expected(kind) > SLOW_SECONDS
 
     def took(self, kind: Kind, seconds: float) -> None:
         """Learn from a page."""
-        expected = self._seconds.get(kind)
-        if expected is None and len(self._seconds) >= KINDS_MAX:
+        expected = self._expected(kind)
+        if len(self._seconds) >= KINDS_MAX and kind not in self._seconds:
             self._seconds.clear()
-        self._seconds[kind] = seconds if expected is None else expected + _WEIGHT * (seconds - expected)
+        self._seconds[kind] = expected + _WEIGHT * (seconds - expected)
+
+    def _expected(self, kind: Kind) -> float:
+        known = self._seconds.get(kind)
+        if known is not None:
+            return known
+        return LARGE_SECONDS if kind[1] > LARGE_BYTES.bit_length() else 0.0
 
 
 class Line(Generic[_T]):

@@ -76,11 +76,12 @@ class Pool:
         """
         kind = self._costs.kind(row, numbers)
         worker = await self._line.get(is_slow := self._costs.is_slow(kind))
-        started_at = monotonic()
         try:
             if worker is None:
                 worker = await self._started()
+            asked_at = monotonic()
             answers = await worker.ask(row, numbers, self._options.seconds + GRACE_SECONDS)
+            self._costs.took(kind, monotonic() - asked_at)
             if worker.lost is not None:
                 answers.append(Answer({}, [], worker.lost))
                 self.replaced += 1
@@ -94,7 +95,6 @@ class Pool:
             if worker is not None and worker.lost is not None:
                 self._workers.discard(worker)
                 worker = None
-            self._costs.took(kind, monotonic() - started_at)
             self._line.put(worker, is_slow)
         return answers
 
