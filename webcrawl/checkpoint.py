@@ -8,11 +8,14 @@ after a crash: the start repairs it.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
+import sys
 from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webcrawl.contents.sqlite import NAME as CONTENTS
@@ -32,14 +35,14 @@ from webcrawl.wiring.seeded import NAME as SEED_ADDRESSES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 FRONTIER = "frontier.db"
 FETCH_LOG = "fetch.jsonl"
 WARC = "warc"
 INDEX = "index"
 LINKS = "links"
-_UNFINISHED = ".part"
+UNFINISHED = ".part"
+"""Behind the name of a copy that is not complete."""
 _OPEN = ".open"
 _LINKS_INDEX = ".idx"
 _PAGES = 5000
@@ -75,7 +78,7 @@ def take(source: Path, target: Path, progress: Callable[[int, int], None] | None
         raise CheckpointError(f"{source} is no crawl with a frontier on disk: it has no {FRONTIER}")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise CheckpointError(f"{target} exists already; give the name of a new folder")
-    unfinished = target.with_name(target.name + _UNFINISHED)
+    unfinished = target.with_name(target.name + UNFINISHED)
     if unfinished.exists():
         raise CheckpointError(f"{unfinished} is left of a checkpoint that did not end; remove it first")
     try:
@@ -174,7 +177,7 @@ def _archive_files(source: Path) -> Iterator[str]:
     """The names of fetch log parts, of the log of progress, of what a crawl of a segment has, of WARC files and of
     segments of the link log, relative to ``source``. A compressed part hides its plain one.
     """
-    names = {path.name for path in source.glob("fetch*.jsonl*") if not path.name.endswith(_UNFINISHED)}
+    names = {path.name for path in source.glob("fetch*.jsonl*") if not path.name.endswith(UNFINISHED)}
     yield from (name for name in names if f"{name}.gz" not in names)
     yield from (name for name in (PROGRESS, FOUND, SEGMENT, SEED_ADDRESSES) if (source / name).is_file())
     yield from (f"{WARC}/{path.name}" for path in (source / WARC).glob("*.warc.gz*"))
@@ -239,3 +242,19 @@ def _sync_folder(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def main(source: str, target: str) -> int:
+    """For a process of its own: the crawl that is copied comes first. Prints what the copy holds."""
+    os.nice(10)
+    try:
+        copied = take(Path(source), Path(target))
+    except CheckpointError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(json.dumps({"linked": copied.linked, "copied": copied.copied, "bytes": copied.bytes}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

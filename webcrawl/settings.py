@@ -216,6 +216,9 @@ WEBSUB_UNSUBSCRIBE = False  # when the crawl has come to its end
 
 # What is kept ----------------------------------------------------------------------------------------------------
 JOBDIR = None  # the crawl; the same one again resumes it. None: a fresh folder under crawls/
+CHECKPOINT_INTERVAL = 0  # hours between checkpoints that are taken by themselves; 0: never
+CHECKPOINT_FOLDER = None  # where they are; None: checkpoints in the JOBDIR
+CHECKPOINTS_KEPT = 2  # of these; older ones are deleted
 WARC_ENABLED = True
 WARC_ROLL_BYTES = 1_000_000_000
 WARC_COMPRESSION_LEVEL = 2  # isal's, 0 to 3
@@ -265,6 +268,7 @@ EXTENSIONS_BASE = {
     "webcrawl.extensions.statistics.Statistics": 20,
     "webcrawl.extensions.progress.Progress": 30,
     "webcrawl.extensions.progress_log.ProgressLog": 35,
+    "webcrawl.extensions.checkpoints.Checkpoints": 36,
     "webcrawl.extensions.summary.Summary": 40,
     # The first two execute what they are sent, the third is replaced, the fourth keeps a pickle in the JOBDIR.
     "scrapy.extensions.telnet.TelnetConsole": None,

@@ -57,3 +57,44 @@ def test_a_destination_that_exists_is_refused(serve, crawl, folder):
     assert str(target) in done.err
     assert "Traceback" not in done.err
     assert [path.name for path in target.iterdir()] == ["file"]
+
+
+def test_a_crawl_takes_checkpoints_by_itself_and_keeps_the_last_ones(serve, start, crawl, folder):
+    """Over a kill, and with something half done in the way; the last one is a crawl that can be finished."""
+    web = serve(hosts=6, pages=None, seed=15)
+    kept, home = folder / "kept", folder / "by-itself" / "job"
+    given = {"CHECKPOINT_INTERVAL": 0.0003, "CHECKPOINT_FOLDER": kept, "CHECKPOINTS_KEPT": 2}
+
+    def taken(crawled, count):
+        """The checkpoints once another ``count`` were taken by this process."""
+        crawled.until(lambda: crawled.stderr.count("INFO: Checkpoint ") >= count)
+        return sorted(path.name for path in kept.iterdir() if path.suffix != ".part")
+
+    first = start(web.seeds, jobdir=home, POLITENESS_MIN_DELAY=0.1, **given)
+    before = taken(first, 3)
+    first.kill()
+    (kept / "checkpoint-20200101T000000Z.part").mkdir()
+    (kept / "mine").mkdir()
+    second = start(web.seeds, jobdir=home, POLITENESS_MIN_DELAY=0.1, **given)
+    after = taken(second, 2)
+    second.signal()
+    second.wait().assert_ended_well()
+
+    assert before[-1] < after[-2]
+    assert 2 <= len(after) <= 4  # the one that is to go next, and "mine"
+    left = sorted(path.name for path in kept.iterdir())
+    assert left[-1] == "mine"
+    assert len(left) <= 4
+    assert not [name for name in left if name.endswith(".part")]
+    restored = crawl(web.seeds, jobdir=kept / left[-2], CLOSESPIDER_PAGECOUNT=20).assert_sound()
+    assert restored.totals["done"] > 20
+
+
+def test_checkpoints_of_a_crawl_without_a_frontier_on_disk_are_refused(crawl):
+    for given, said in (
+        ({"FRONTIER_BACKEND": "memory"}, "CHECKPOINT_INTERVAL: needs FRONTIER_BACKEND=sqlite, not memory"),
+        ({"REDIS_URL": "redis://127.0.0.1:1/"}, "not redis; Redis is copied as any Redis is"),
+    ):
+        crawled = crawl("http://127.0.0.1:1/", CHECKPOINT_INTERVAL=6, **given)
+        assert crawled.status == 2
+        assert said in crawled.stderr

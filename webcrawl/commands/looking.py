@@ -34,6 +34,7 @@ _WITHOUT_A_CRAWL: dict[str, Any] = {
     "PROGRESS_DISPLAY": "off",
     "STATISTICS_INTERVAL_SECONDS": 0,
     "PROGRESS_LOG_SECONDS": 0,
+    "CHECKPOINT_INTERVAL": 0,
 }
 _MIDDLEWARES = {
     # Before everything else that looks at a request, and in place of the one that lets only leases pass.

@@ -36,6 +36,10 @@ def contradictions(read: Read) -> Iterator[Problem]:
                 yield Problem(less, f"must be at most {more}, which is {most:g}, not {least:g}")
     if read.keys() >= {"FRONTIER_BACKEND", "FRONTIER_SEEN", "REDIS_URL"}:
         backend = read["FRONTIER_BACKEND"]() or likely_backend(read["REDIS_URL"]())
+        hours = read.get("CHECKPOINT_INTERVAL", float)()
+        if hours and backend != "sqlite":
+            how = "; Redis is copied as any Redis is" if backend == "redis" else ""
+            yield Problem("CHECKPOINT_INTERVAL", f"needs FRONTIER_BACKEND=sqlite, not {backend}{how}")
         if backend == "redis" and read["FRONTIER_SEEN"]() != "exact":
             yield Problem("FRONTIER_SEEN", "must be exact with FRONTIER_BACKEND=redis, not 'bloom'")
     if "REDIS_BUDGET_BYTES" in read and 0 < (budget := read["REDIS_BUDGET_BYTES"]()) < LEAST_BUDGET:

@@ -20,6 +20,18 @@ class KeepingSettings:
         "",
         "where the crawl lives; a fresh folder if unset",
     )
+    checkpoint_interval: float = setting(
+        real(0, 8784, zero="never"), 0.0, "hours", "how often a checkpoint of the crawl is taken by itself"
+    )
+    checkpoint_folder: Path | None = setting(
+        folder("a folder or the name of a new one"),
+        None,
+        "",
+        "where these are; if unset `checkpoints` in the JOBDIR",
+    )
+    checkpoints_kept: int = setting(
+        whole(1, 10_000), 2, "checkpoints", "of those taken by themselves; older ones are deleted"
+    )
     warc_enabled: bool = setting(switch(), True, "", "whether requests and responses are kept")
     warc_roll_bytes: int = setting(
         whole(1024, 1 << 50), 1_000_000_000, "bytes", "a WARC file is closed at this size"
