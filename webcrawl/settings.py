@@ -155,6 +155,7 @@ DOWNLOAD_TIMEOUT = 60  # seconds for a whole request; what came until then is ke
 DOWNLOAD_CONNECT_TIMEOUT = 30  # seconds of it for name, connection and TLS
 DOWNLOAD_IDLE_CONNECTIONS = 1024  # kept for a next request; at most half of the files that may be open
 DOWNLOAD_MAXSIZE = 1024 * 1024  # bytes; a longer body is cut and marked
+DOWNLOAD_TEXT_MAXSIZE = 8 * 1024 * 1024  # bytes of HTML that are read, whatever the archive has of it
 DOWNLOAD_WARNSIZE = 0
 BODY_MEMORY_BYTES = 256 * 1024 * 1024  # all bodies together, from the first byte until they are archived
 DOWNLOAD_ANNOUNCED_MAXSIZE = 32 * 1024 * 1024  # bytes; what is announced longer is not read at all

@@ -39,6 +39,7 @@ def crawled(cases, crawl):
         list(cases.values()),
         arguments={"allow": "^$"},
         DOWNLOAD_MAXSIZE=LIMIT,
+        DOWNLOAD_TEXT_MAXSIZE=0,
         DOWNLOAD_ANNOUNCED_MAXSIZE=2_000_000,
         DOWNLOAD_TIMEOUT=2,
     )

@@ -37,6 +37,12 @@ class FetchingSettings:
         "most kept open for a next request, and no more than half of the files that a process may have open",
     )
     download_maxsize: int = setting(whole(1024, 1 << 40), MIB, "bytes", "where a body is cut")
+    download_text_maxsize: int = setting(
+        whole(0, 1 << 40, zero="as DOWNLOAD_MAXSIZE"),
+        8 * MIB,
+        "bytes",
+        "how far HTML is read for its links and its text, where that is more than the archive has of it",
+    )
     body_memory_bytes: int = setting(
         whole(1 << 16, 1 << 50),
         256 * MIB,

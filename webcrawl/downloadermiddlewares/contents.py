@@ -57,7 +57,8 @@ class ContentsMiddleware:
     ) -> Response:
         entry, archived = flight.lease.entry, flight.outcome.entry
         capture = None if archived is None else archived.capture
-        if archived is None or capture is None:
+        # Of a page that is longer than what is archived of it the archive does not know whether it came again.
+        if archived is None or capture is None or capture.truncated is not None:
             return response
         payload = payload_digest(capture.payload)
         body = Body(digest(response.body), entry.fingerprint, capture.url, capture.started_at, payload)

@@ -8,6 +8,7 @@ from scrapy.responsetypes import responsetypes
 
 from webcrawl.core import header_fields
 from webcrawl.documents.decoding import decode
+from webcrawl.documents.mime import HTML_TYPES, mime_type
 from webcrawl.machine import machine_of
 from webcrawl.meta import fetch_meta
 
@@ -31,7 +32,9 @@ class DecodingMiddleware:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        self._limit = machine_of(crawler).configuration.download_maxsize
+        configuration = machine_of(crawler).configuration
+        self._limit = configuration.download_maxsize
+        self._text_limit = max(self._limit, configuration.download_text_maxsize)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> DecodingMiddleware:
@@ -44,7 +47,7 @@ class DecodingMiddleware:
         if not named or not response.body:
             return response
         facts, coding = fetch_meta(request), named.decode("latin-1")
-        limit, account = facts.maxsize or self._limit, facts.account
+        limit, account = facts.maxsize or self._limit_of(response), facts.account
         if account is None:
             return _decoded(response, decode(response.body, coding, limit), facts)
         most = min(limit, account.room)
@@ -64,6 +67,11 @@ class DecodingMiddleware:
         account.resize(account.size + len(decoded.body))
         account.trim()
         return _decoded(response, decoded, facts)
+
+    def _limit_of(self, response: Response) -> int:
+        declared = header_fields.last(response.headers, b"Content-Type")
+        mime = mime_type(declared.decode("latin-1")) if declared else None
+        return self._text_limit if mime is None or mime in HTML_TYPES else self._limit
 
 
 def _decoded(response: Response, decoded: Decoded, facts: FetchMeta) -> Response:

@@ -36,9 +36,9 @@ class Exchange:
     """The state of one exchange. ``done`` is set exactly once; then either ``head`` or ``error`` is there.
 
     ``gate`` is called with the head and answers None to go on, or a word for why the body is not to be read.
-    ``listener``, where given, sees each piece of payload and answers whether to go on. ``limit`` is in bytes
-    of payload, 0 for none. ``grown`` is called with the head and the size of the payload so far when there is more
-    to come.
+    ``listener``, where given, sees each piece of payload and answers whether to go on. ``limit`` is asked with the
+    head after how many bytes the payload is cut, 0 for never. ``grown`` is called with the head and the size of the
+    payload so far when there is more to come.
 
     ``refusal`` is the gate's word, or ``stopped`` by the listener; ``silent`` until a byte has come;
     ``reusable`` when the connection may carry another request; ``head_at`` monotonic and ``ended_at`` epoch
@@ -49,7 +49,7 @@ class Exchange:
         self,
         done: asyncio.Future[None],
         method: str,
-        limit: int,
+        limit: Callable[[ResponseHead], int],
         gate: Callable[[ResponseHead], str | None],
         listener: Callable[[bytes], bool] | None = None,
         grown: Callable[[ResponseHead, int], None] | None = None,
@@ -64,7 +64,8 @@ class Exchange:
         self.head_at = 0.0
         self.ended_at = 0.0
         self._method = method
-        self._limit = limit
+        self._limit_of = limit
+        self._limit = 0
         self._gate = gate
         self._listener = listener
         self._grown = grown
@@ -151,6 +152,7 @@ class Exchange:
         self.head = head
         self.head_at = monotonic()
         self._reader = framing(head, self._method)
+        self._limit = self._limit_of(head)
         self.refusal = self._gate(head)
         if self.refusal is not None or self._reader.complete:
             self._finish(None)

@@ -9,6 +9,7 @@ from scrapy import signals
 from scrapy.utils._download_handlers import check_stop_download
 
 from webcrawl.core.listening import has_listeners
+from webcrawl.documents.mime import HTML_TYPES, mime_type
 from webcrawl.downloadhandlers.body import announced_lengths
 from webcrawl.downloadhandlers.scrapy_response import scrapy_headers
 
@@ -32,6 +33,18 @@ def is_wanted(content_type: bytes, wanted: tuple[str, ...]) -> bool:
         return True
     major = mime.partition("/")[0]
     return mime in wanted or f"{major}/*" in wanted or "*/*" in wanted
+
+
+def may_have_links(head: ResponseHead) -> bool:
+    """Whether a body is HTML by its Content-Type, or may be for want of one."""
+    content_type = head.value(b"content-type")
+    return 200 <= head.status < 300 and (content_type is None or _is_html(content_type))
+
+
+@lru_cache(maxsize=1024)
+def _is_html(content_type: bytes) -> bool:
+    mime = mime_type(content_type.decode("latin-1"))
+    return mime is None or mime in HTML_TYPES
 
 
 class Gate:

@@ -24,7 +24,7 @@ from webcrawl.core import header_fields
 from webcrawl.core.listening import has_listeners
 from webcrawl.downloadhandlers.exchange import Exchange
 from webcrawl.downloadhandlers.failures import translate
-from webcrawl.downloadhandlers.gate import ANNOUNCED_OVERSIZE, STOPPED, Gate
+from webcrawl.downloadhandlers.gate import ANNOUNCED_OVERSIZE, STOPPED, Gate, may_have_links
 from webcrawl.downloadhandlers.network import Attempt, Proxy, close_network, network_of, seed_addresses
 from webcrawl.downloadhandlers.reading import Reading
 from webcrawl.downloadhandlers.request_head import Target, request_head, split_url
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from webcrawl.downloadhandlers.connection import PageConnection
+    from webcrawl.downloadhandlers.response_head import ResponseHead
 
 ANNOUNCED_FACTOR = 10
 """Without ``DOWNLOAD_ANNOUNCED_MAXSIZE``: bodies announced this many times DOWNLOAD_MAXSIZE are not read."""
@@ -62,17 +63,25 @@ class _Errand:
     head: bytes
     proxy: Proxy | None
     limit: int
+    """Bytes of a payload that the archive is given, 0 for all."""
+    text_limit: int
+    """Bytes that are read of one that may have links, 0 for all."""
     deadline: float
     """Monotonic seconds."""
+
+    def limit_of(self, head: ResponseHead) -> int:
+        """Bytes that are read of the payload behind ``head``, 0 for all."""
+        return self.text_limit if may_have_links(head) else self.limit
 
 
 class HttpDownloadHandler:
     """Scrapy's DownloadHandlerProtocol. Both schemes of a crawl share one ``Network``.
 
     Settings: DOWNLOAD_TIMEOUT (seconds for all of it), DOWNLOAD_CONNECT_TIMEOUT (seconds, part of it),
-    DOWNLOAD_MAXSIZE (bytes; what is longer is cut), DOWNLOAD_ANNOUNCED_MAXSIZE (bytes; what is announced
-    longer is not read; 0 for no such limit), DOWNLOAD_IDLE_CONNECTIONS, and Scrapy's for TLS, DNS and the
-    bind address. DOWNLOAD_FAIL_ON_DATALOSS counts only where a project or the command line sets it: bodies
+    DOWNLOAD_MAXSIZE (bytes; what is longer is cut), DOWNLOAD_TEXT_MAXSIZE (bytes; so far HTML is read for the
+    links in it, of which the archive has no more than of the others), DOWNLOAD_ANNOUNCED_MAXSIZE (bytes; what is
+    announced longer is not read; 0 for no such limit), DOWNLOAD_IDLE_CONNECTIONS, and Scrapy's for TLS, DNS and
+    the bind address. DOWNLOAD_FAIL_ON_DATALOSS counts only where a project or the command line sets it: bodies
     that end early are kept.
     """
 
@@ -83,6 +92,7 @@ class HttpDownloadHandler:
         self._crawler = crawler
         self._timeout = settings.getfloat("DOWNLOAD_TIMEOUT")
         self._maxsize = settings.getint("DOWNLOAD_MAXSIZE")
+        self._text_maxsize = max(self._maxsize, settings.getint("DOWNLOAD_TEXT_MAXSIZE"))
         announced = settings.get("DOWNLOAD_ANNOUNCED_MAXSIZE")
         self._announced_limit = self._maxsize * ANNOUNCED_FACTOR if announced is None else int(announced)
         self._fail_on_dataloss = bool(
@@ -128,9 +138,11 @@ class HttpDownloadHandler:
 
     def _errand(self, request: Request, fetch: FetchMeta, capture: Capture) -> _Errand:
         meta = request.meta
-        limit = meta.get("download_maxsize")
-        if limit is None:
-            limit = self._maxsize if fetch.maxsize is None else fetch.maxsize
+        given = meta.get("download_maxsize")
+        if given is None:
+            given = fetch.maxsize
+        limit = self._maxsize if given is None else int(given)
+        text_limit = self._text_maxsize if given is None and limit else limit
         # A robots.txt is read up to its limit, however long it claims to be.
         announced_limit = self._announced_limit if fetch.kind == Kind.PAGE else 0
         try:
@@ -148,6 +160,7 @@ class HttpDownloadHandler:
             head,
             proxy,
             limit,
+            text_limit,
             monotonic() + (meta.get("download_timeout") or self._timeout),
         )
 
@@ -175,11 +188,11 @@ class HttpDownloadHandler:
         request, capture, gate = errand.request, errand.capture, errand.gate
         loop = asyncio.get_running_loop()
         listens = has_listeners(self._crawler.signals, signals.bytes_received)
-        reading = Reading(errand.fetch, errand.limit, errand.deadline, connection)
+        reading = Reading(errand.fetch, errand.limit_of, errand.deadline, connection)
         exchange = Exchange(
             loop.create_future(),
             request.method,
-            errand.limit,
+            errand.limit_of,
             gate.on_head,
             gate.on_payload if listens else None,
             reading.grown,
@@ -211,12 +224,14 @@ class HttpDownloadHandler:
         assert head is not None
         capture.ended_at = exchange.ended_at
         capture.response_head = head.raw
-        capture.payload = exchange.payload
+        payload = capture.payload = exchange.payload
         capture.truncated = exchange.truncated
+        if 0 < errand.limit < len(payload):
+            capture.payload, capture.truncated = payload[: errand.limit], "length"
         if exchange.refusal is not None:
             capture.truncated = "length" if exchange.refusal == ANNOUNCED_OVERSIZE else "unspecified"
         response = scrapy_response(
-            head, errand.request.url, scrapy_headers(head), capture.payload, _flags(exchange), capture.ip
+            head, errand.request.url, scrapy_headers(head), payload, _flags(exchange), capture.ip
         )
         self._raise_for(errand, exchange, response)
         return response

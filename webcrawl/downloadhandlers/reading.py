@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from webcrawl.downloadhandlers.body import announced_lengths
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from webcrawl.downloadhandlers.connection import PageConnection
     from webcrawl.downloadhandlers.exchange import Exchange
     from webcrawl.downloadhandlers.response_head import ResponseHead
@@ -21,8 +23,15 @@ HELD_SECONDS = 0.1
 class Reading:
     """One response. While there is no memory for more of it nothing is read, and its time stands still."""
 
-    def __init__(self, fetch: FetchMeta, limit: int, deadline: float, connection: PageConnection) -> None:
-        """``limit``: bytes of payload, 0 for none; ``deadline``: monotonic seconds. ``fetch`` has an account."""
+    def __init__(
+        self,
+        fetch: FetchMeta,
+        limit: Callable[[ResponseHead], int],
+        deadline: float,
+        connection: PageConnection,
+    ) -> None:
+        """``limit``: bytes of the payload behind a head, 0 for none; ``deadline``: monotonic seconds. ``fetch`` has an
+        account."""
         assert fetch.account is not None
         self._account = fetch.account
         self._fetch = fetch
@@ -61,13 +70,14 @@ class Reading:
 
     def _most(self, head: ResponseHead) -> int | None:
         """What the body may come to, together with what it unfolds to; None where there is no limit."""
-        if not self._limit:
+        limit = self._limit(head)
+        if not limit:
             return None
-        announced = max(announced_lengths(head), default=0) or self._limit
-        return min(self._limit, announced) + self._unfolded(head)
+        announced = max(announced_lengths(head), default=0) or limit
+        return min(limit, announced) + self._unfolded(head)
 
     def _unfolded(self, head: ResponseHead) -> int:
-        return self._limit if head.value(b"content-encoding") else 0
+        return self._limit(head) if head.value(b"content-encoding") else 0
 
     def _go_on(self) -> None:
         assert self._held_at is not None

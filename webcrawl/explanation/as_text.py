@@ -276,4 +276,8 @@ def _fetched(line: Mapping[str, Any], now: float) -> str:
     parts += [f"{name} {line[name]}" for name in ("mime", "location", "worker") if line.get(name)]
     if isinstance(line.get("bytes"), int):
         parts.insert(2, units.size(line["bytes"]))
+    if isinstance(line.get("cut"), int):
+        parts.append(f"cut: read for {units.size(line['cut'])}, and links behind that are not known")
+    elif line.get("truncated"):
+        parts.append(f"not whole in the archive ({line['truncated']})")
     return ", ".join(parts)

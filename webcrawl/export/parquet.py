@@ -36,6 +36,7 @@ COLUMNS = {
     "depth": "int32",
     "worker": "category",
     "truncated": "category",
+    "cut": "int64",
     "attempt": "int32",
     "noindex": "bool",
     "nofollow": "bool",

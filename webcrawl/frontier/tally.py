@@ -60,6 +60,8 @@ class Tally:
     mimes: Counter[str] = field(default_factory=Counter)
     """MIME types of pages, in lower case and without parameters."""
 
+    cut: int = 0
+    """Pages of which there was more than was read."""
     holds: int = 0
     """Times at which something held the event loop for longer than LOOP_HELD_SECONDS."""
     longest_hold_seconds: float = 0.0

@@ -57,6 +57,8 @@ class Digest:
     page_bytes: int = 0
     failed: int = 0
     truncated: int = 0
+    cut: int = 0
+    """Pages of which there was more than was read."""
     duplicates: int = 0
     """Pages whose bytes came before under another URL."""
     duplicate_bytes: int = 0
@@ -126,6 +128,8 @@ class Digest:
             self.page_bytes += size
             if "duplicate_of" in line:
                 self._add_duplicate(line, size)
+            if "cut" in line:
+                self.cut += 1
             if "relevance" in line:
                 self.harvest.add(line, host)
             if status == 200:

@@ -77,6 +77,7 @@ def summary(ending: Ending) -> str:
         *_breakdown({f"status {status}": number for status, number in tally.statuses.items()}),
         *([_row("relevant", tally.relevant, _harvest(tally))] if tally.judged is not None else []),
         *([_row("same as others", tally.duplicates)] if tally.duplicates else []),
+        *([_row("cut pages", tally.cut, "what links are behind the cut is not known")] if tally.cut else []),
         _row("redirects", tally.redirects),
         _row("robots.txt", tally.robots),
         *([_row("sitemaps", tally.sitemaps)] if tally.sitemaps else []),

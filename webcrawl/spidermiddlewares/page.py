@@ -60,6 +60,8 @@ class PageMiddleware:
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
+        if "truncated" in response.flags and 200 <= response.status < 300:
+            self._tell_cut(response)
         async for output in result:
             if isinstance(output, Page):
                 in_header = self._complete(output, response)
@@ -77,6 +79,14 @@ class PageMiddleware:
             elif isinstance(output, Request):
                 self._found(output, response)
             yield output
+
+    def _tell_cut(self, response: Response) -> None:
+        """There was more of the page than was read, and perhaps links in it."""
+        flight = flight_of(self._crawler, response.request)
+        if flight is not None:
+            flight.scheduler.frontier.tally.cut += 1
+            if (kept := flight.outcome.entry) is not None:
+                kept.record.extra["cut"] = len(response.body)
 
     def _found(self, request: Request, response: Response) -> None:
         """An ordinary Request of a callback, often with a copy of its response's meta: it is a link of its

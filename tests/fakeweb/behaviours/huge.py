@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.fakeweb.answer import Answer, Step, head
+from tests.fakeweb.answer import Answer, Step, head, http_answer
 from tests.fakeweb.behaviours.stage import Outcome, Registry, Stage, behaviour
 
 if TYPE_CHECKING:
@@ -36,6 +36,18 @@ def announced(stage: Stage) -> Answer:
     """``bytes`` (4 GiB) of HTML, announced by Content-Length."""
     length = ("Content-Length", str(_size(stage)))
     return Answer(200, head(200, [_HTML, length]), _blocks(_size(stage)))
+
+
+def _with_links(stage: Stage) -> bytes:
+    size, count = int(stage.number("bytes", 1_500_000)), int(stage.number("links", 30))
+    links = b"".join(b'<p><a href="/x/ok?behind=%d">%d</a></p>' % (number, number) for number in range(count))
+    return b"".join(_blocks(size - len(links))) + links
+
+
+@behaviour(HUGE, "huge-links", lambda stage: Outcome(size=int(stage.number("bytes", 1_500_000))))
+def links(stage: Stage) -> Answer:
+    """``bytes`` (1.5 MB) of HTML that end with ``links`` (30) links, whole and honest."""
+    return http_answer(200, _with_links(stage), mime="text/html; charset=utf-8")
 
 
 def _nested_whole(stage: Stage) -> Outcome:

@@ -44,7 +44,7 @@ def play(pieces: Sequence[bytes], limit: int = 0) -> Outcome:
     """Feed the pieces and then the end of the connection."""
     loop = asyncio.new_event_loop()
     try:
-        exchange = Exchange(loop.create_future(), "GET", limit, lambda head: None)
+        exchange = Exchange(loop.create_future(), "GET", lambda head: limit, lambda head: None)
         for piece in pieces:
             exchange.feed(piece)
         exchange.lost(None)

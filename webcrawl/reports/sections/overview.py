@@ -28,6 +28,7 @@ def totals(figures: Digest, damaged: int) -> str:
         ("pages received", units.count(figures.pages)),
         ("failed requests", units.count(figures.failed)),
         ("bodies cut short", units.count(figures.truncated)),
+        ("pages not read to their end", units.count(figures.cut)),
         ("received", units.size(figures.bytes)),
         ("pages a second, on the whole", units.rate(figures.pages / took if took > 0 else 0.0)),
         ("bits a second, on the whole", _bits(8 * figures.bytes / took if took > 0 else 0.0)),
