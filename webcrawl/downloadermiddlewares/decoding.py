@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from scrapy.responsetypes import responsetypes
@@ -63,7 +64,8 @@ class DecodingMiddleware:
         self, response: Response, coding: str, limit: int, facts: FetchMeta, account: BodyAccount
     ) -> Response:
         await account.until_granted(account.size + limit)
-        decoded = decode(response.body, coding, limit)
+        # Megabytes: not on the event loop.
+        decoded = await asyncio.to_thread(decode, response.body, coding, limit)
         account.resize(account.size + len(decoded.body))
         account.trim()
         return _decoded(response, decoded, facts)

@@ -30,8 +30,8 @@ class Reading:
         deadline: float,
         connection: PageConnection,
     ) -> None:
-        """``limit``: bytes of the payload behind a head, 0 for none; ``deadline``: monotonic seconds. ``fetch`` has an
-        account."""
+        """``limit``: bytes of the payload behind a head, 0 for none; ``deadline``: monotonic seconds. ``fetch``
+        has an account."""
         assert fetch.account is not None
         self._account = fetch.account
         self._fetch = fetch
