@@ -18,6 +18,16 @@ _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs
 _CHARSET = re.compile(
     rf"""[cC][hH][aA][rR][sS][eE][tT][{SPACE}]*+=[{SPACE}]*+(?:"([^"]*+)"|'([^']*+)'|([^{SPACE};"'][^{SPACE};]*+))"""
 )
+_IN_HEADER = re.compile(
+    rf"""[cC][hH][aA][rR][sS][eE][tT][{SPACE}]*+=[{SPACE}]*+(?:"((?:[^"\\]|\\.)*+)|([^{SPACE};]++))""",
+    re.DOTALL,
+)
+"""A parameter of a MIME type: in quotes, which need no end and may have backslashes before characters, or bare."""
+_QUOTED_PAIR = re.compile(r"\\(.?)", re.DOTALL)
+_QUOTES = "\"'\\"
+_HINT = re.compile(
+    rf"""<[mM][eE][tT][aA][^<>]*?[cC][hH][aA][rR][sS][eE][tT][{SPACE}]*+=["'\\{SPACE}]*+([A-Za-z0-9_:.-]++)"""
+)
 _XML_ENCODING = re.compile(r"""<\?xml[^>]*?encoding[\x00-\x20]*+=[\x00-\x20]*+(?:"([^">]*+)"|'([^'>]*+)')""")
 
 _REST = rf"""(?>(?:[^>=]++|=[{SPACE}]*+(?:"[^"]*+"|'[^']*+'|(?!["'])))*)"""
@@ -36,18 +46,21 @@ def encoding_of(body: bytes, content_type: str | None) -> str:
     """Return the name of the Python codec to decode ``body`` with, best with ``errors="replace"``.
 
     The first of these that is known counts: a byte order mark, the charset of the Content-Type header, a
-    declaration in the first ``PRESCAN_BYTES``; then UTF-8 if the body is valid UTF-8, else windows-1252.
-    Never raises. A byte order mark is left for the caller to drop.
+    declaration in the first ``PRESCAN_BYTES``; then UTF-8 if the body is valid UTF-8, else what a broken declaration
+    seems to mean (one in quotes that do not end), else windows-1252. Never raises. A byte order mark is left for the
+    caller to drop.
     """
     for mark, name in _BOMS:
         if body.startswith(mark):
             return name
     if content_type:
-        match = _CHARSET.search(content_type)
-        codec = codec_of(match[1] or match[2] or match[3] or "") if match else None
+        match = _IN_HEADER.search(content_type)
+        label = _QUOTED_PAIR.sub(r"\1", match[1] or match[2] or "") if match else ""
+        codec = codec_of(label) or codec_of(label.strip(_QUOTES))
         if codec is not None:
             return codec
-    return _declared(body[:PRESCAN_BYTES]) or ("utf-8" if _is_utf8(body) else "cp1252")
+    head = body[:PRESCAN_BYTES]
+    return _declared(head) or ("utf-8" if _is_utf8(body) else _hinted(head) or "cp1252")
 
 
 @lru_cache(maxsize=256)
@@ -97,6 +110,15 @@ def _of_meta(meta: dict[str, str]) -> str | None:
         return None
     match = _CHARSET.search(meta.get("content", ""))
     return _in_ascii(match[1] or match[2] or match[3] or "") if match else None
+
+
+def _hinted(head: bytes) -> str | None:
+    """Return what a meta element seems to declare whose quotes are wrong, so that it declares nothing."""
+    for match in _HINT.finditer(head.decode("latin-1")):
+        codec = _in_ascii(match[1])
+        if codec is not None:
+            return codec
+    return None
 
 
 def _in_ascii(label: str) -> str | None:

@@ -64,8 +64,9 @@ class Findings:
             if self.title is None:
                 self.title = text()
         elif name == "base":
-            if self.base is None and values.get("href"):
-                self.base = values["href"]
+            # The first that has the attribute, also an empty one, which means the page's own URL (HTML, 2.4.1).
+            if self.base is None and "href" in values:
+                self.base = values["href"] or ""
         elif name == "link":
             self._link_element(values)
         elif name == "meta":
