@@ -43,7 +43,10 @@ class ScopeSettings:
     redirect_max_times: int = setting(whole(0, 20), 3, "", "redirects followed from one link")
     retry_times: int = setting(whole(0, 20), 2, "", "further tries of a URL whose fetch failed")
     canonical_rules: tuple[str, ...] = setting(
-        canonical_rules(), ["escapes", "empty_query"], "", "differences between URLs that do not count"
+        canonical_rules(),
+        ["escapes", "empty_query", "brackets"],
+        "",
+        "differences between URLs that do not count",
     )
     host_rules_file: Path | None = setting(
         readable_file("a readable file of host rules"),

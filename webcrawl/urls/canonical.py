@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ _UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._
 # An escape that follows a stray percent sign must stay: "%%32%65" would become "%2e", an escape nobody wrote.
 _ESCAPE = re.compile(r"((?<!%)(?<!%[0-9A-Fa-f]))?%([0-9A-Fa-f]{2})")
 _LOWER_CASE_ESCAPE = re.compile(r"%(?:[0-9a-f][a-f]|[a-f][0-9a-f])")
+_NOT_OF_URIS = re.compile(r"[\[\]{}|\\^`]")
+_ESCAPED = {character: f"%{ord(character):02X}" for character in "[]{}|\\^`"}
 _SLASHES = re.compile(r"//+")
 _INDEX = re.compile(r"/(?:index|default)\.[a-z0-9]{1,6}$", re.IGNORECASE)
 
@@ -28,11 +31,12 @@ _SUSPECTS = {
     "drop_index": r"/(?i:index|default)\.",
     "lower_case_path": r"[A-Z]",
     "drop_host_dot": r"^https?://[^/]*\.[:/]",
+    "brackets": _NOT_OF_URIS.pattern,
 }
 SWITCHES = tuple(_SUSPECTS)
 """The names of the switches of ``CanonicalRules``."""
 
-_SIGNS = {"escapes": "%", "empty_query": "?"}
+_SIGNS = {"escapes": ("%",), "empty_query": ("?",), "brackets": tuple(_ESCAPED)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,9 @@ class CanonicalRules:
     """Write the path in lower case, as servers on case-insensitive file systems take it."""
     drop_host_dot: bool = False
     """Remove the dot that ends a fully qualified host name."""
+    brackets: bool = True
+    """Escape brackets, braces, ``|``, a backslash, ``^`` and the backtick in path and query: browsers leave some of
+    them as they are, which no URI may have (RFC 3986)."""
     hosts: HostRules | None = None
     """Hosts that are one site under several names."""
     suspect: re.Pattern[str] = field(init=False, repr=False, compare=False)
@@ -65,8 +72,9 @@ class CanonicalRules:
     def __post_init__(self) -> None:
         patterns = [pattern for name, pattern in _SUSPECTS.items() if getattr(self, name)]
         signs = [_SIGNS.get(name) for name in _SUSPECTS if getattr(self, name)]
-        tell = None not in signs and self.hosts is None
-        object.__setattr__(self, "signs", tuple(signs) if tell else None)
+        known = [sign for sign in signs if sign is not None]
+        tell = len(known) == len(signs) and self.hosts is None
+        object.__setattr__(self, "signs", tuple(chain(*known)) if tell else None)
         everything = r"" if self.hosts is not None and self.hosts.rules else r"(?!)"
         object.__setattr__(self, "suspect", re.compile("|".join([*patterns, everything])))
 
@@ -106,12 +114,16 @@ def _rewrite(url: str, rules: CanonicalRules) -> str:
         name, colon, port = host.partition(":")
         host = rules.hosts.known_as(name) + colon + port
     path = _rewrite_path("/" + path, rules)
+    if rules.brackets:
+        query = _escaped(query)
     if rules.empty_query and not query:
         mark = ""
     return f"{scheme}//{host}{path}{mark}{query}"
 
 
 def _rewrite_path(path: str, rules: CanonicalRules) -> str:
+    if rules.brackets:
+        path = _escaped(path)
     if rules.collapse_slashes:
         path = _SLASHES.sub("/", path)
     if rules.drop_index:
@@ -128,6 +140,10 @@ def _normal_escape(escape: re.Match[str]) -> str:
     if character in _UNRESERVED and escape[1] is not None:
         return character
     return escape[0].upper()
+
+
+def _escaped(text: str) -> str:
+    return _NOT_OF_URIS.sub(lambda found: _ESCAPED[found[0]], text)
 
 
 def _without_final_dot(authority: str) -> str:

@@ -147,7 +147,7 @@ def test_the_logs_of_several_workers_are_read(explain: Command, tmp_path: Path) 
     assert told["scope"]["depth"] == 2
 
 
-EVERY_SWITCH = "escapes,empty_query,collapse_slashes,drop_index,lower_case_path,drop_host_dot"
+EVERY_SWITCH = "escapes,empty_query,collapse_slashes,drop_index,lower_case_path,drop_host_dot,brackets"
 
 
 @pytest.mark.parametrize(
@@ -165,6 +165,7 @@ EVERY_SWITCH = "escapes,empty_query,collapse_slashes,drop_index,lower_case_path,
         ("http://h.test/default.htm", "drop_index", "http://h.test/default.htm", "http://h.test/"),
         ("http://h.test/A", "lower_case_path", "http://h.test/A", "http://h.test/a"),
         ("http://h.test./", "drop_host_dot", "http://h.test./", "http://h.test/"),
+        ("http://h.test/?a[b]", "brackets", "http://h.test/?a[b]", "http://h.test/?a%5Bb%5D"),
     ],
 )
 def test_each_step_of_a_url_is_told_by_its_name(

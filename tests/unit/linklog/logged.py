@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from webcrawl.archive.capture import LinkRow
 
 SETTINGS = {
-    "CANONICAL_RULES": ("escapes", "empty_query"),
+    "CANONICAL_RULES": ("escapes", "empty_query", "brackets"),
     "HOST_RULES_FILE": None,
     "LINK_LOG_ROLL_BYTES": 1_000_000,
 }

@@ -16,10 +16,32 @@ DATA = Path(__file__).parents[2] / "data"
 GROUPS = json.loads((DATA / "urls_canonical.json").read_text("utf-8"))
 CASES = [pytest.param(group["rules"], *case, id=case[0]) for group in GROUPS for case in group["cases"]]
 
-rules = st.builds(CanonicalRules, *[st.booleans()] * 6)
+rules = st.builds(CanonicalRules, *[st.booleans()] * 7)
 escapes = st.lists(
     st.sampled_from(
-        ["%", "4", "a", "C", "%41", "%2e", "%2F", "%c3", "%7e", "/", "//", "?", ".", "index.", "A"]
+        [
+            "%",
+            "4",
+            "[",
+            "%5b",
+            "%5D",
+            "|",
+            "{",
+            "^",
+            "a",
+            "C",
+            "%41",
+            "%2e",
+            "%2F",
+            "%c3",
+            "%7e",
+            "/",
+            "//",
+            "?",
+            ".",
+            "index.",
+            "A",
+        ]
     ),
     max_size=9,
 ).map("".join)

@@ -10,8 +10,8 @@ from webcrawl.urls.canonical_steps import SWITCHES, Step, canonical_steps
 from webcrawl.urls.host_rules import HostRule, HostRules
 from webcrawl.urls.resolve import resolve
 
-SIX = len(SWITCHES) - 1
-ALL = CanonicalRules(*[True] * SIX)
+SWITCHED = len(SWITCHES) - 1
+ALL = CanonicalRules(*[True] * SWITCHED)
 
 
 def test_each_switch_that_is_on_tells_what_it_changed() -> None:
@@ -23,6 +23,7 @@ def test_each_switch_that_is_on_tells_what_it_changed() -> None:
         Step("drop_index", "http://h.test./a/~b/INDEX.html", "http://h.test./a/~b/"),
         Step("lower_case_path", "http://h.test./a/~b/", "http://h.test./a/~b/"),
         Step("drop_host_dot", "http://h.test./a/~b/", "http://h.test/a/~b/"),
+        Step("brackets", "http://h.test/a/~b/", "http://h.test/a/~b/"),
     ]
 
 
@@ -34,8 +35,12 @@ def test_the_name_under_which_a_host_is_known_is_the_last_step() -> None:
 
 
 def test_a_switch_that_is_off_is_no_step() -> None:
-    assert [step.switch for step in canonical_steps("http://h.test/%7e")] == ["escapes", "empty_query"]
-    assert canonical_steps("http://h.test/%7e", CanonicalRules(*[False] * SIX)) == []
+    assert [step.switch for step in canonical_steps("http://h.test/%7e")] == [
+        "escapes",
+        "empty_query",
+        "brackets",
+    ]
+    assert canonical_steps("http://h.test/%7e", CanonicalRules(*[False] * SWITCHED)) == []
 
 
 @given(st.one_of(link_like, escapes.map("http://h.test/".__add__)), rules)
