@@ -31,6 +31,7 @@ from webcrawl.meta import KEY, FetchMeta, fetch_meta
 from webcrawl.ordinary import OrdinaryRequests
 from webcrawl.reports import units
 from webcrawl.wiring.seeded import remember_addresses
+from webcrawl.wiring.storing import leave_out
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -347,6 +348,7 @@ class Scheduler:
                 self.requests.done(flight.lease.entry)
             if self._machine.focusing is not None:
                 self._machine.focusing.settled(flight.lease.entry, flight.outcome, self.frontier.tally)
+            leave_out(flight.outcome, self._configuration.warc_pages)
             if self._machine.visiting is not None:
                 self._machine.visiting.landed(flight)
             if self._machine.segment is not None:

@@ -221,6 +221,9 @@ CHECKPOINT_INTERVAL = 0  # hours between checkpoints that are taken by themselve
 CHECKPOINT_FOLDER = None  # where they are; None: checkpoints in the JOBDIR
 CHECKPOINTS_KEPT = 2  # of these; older ones are deleted
 WARC_ENABLED = True
+WARC_PAGES = (
+    "all"  # of pages that come: all, relevant (to a FOCUS), none; of the others there is the line of the log
+)
 WARC_ROLL_BYTES = 1_000_000_000
 WARC_COMPRESSION_LEVEL = 2  # isal's, 0 to 3
 WARC_METADATA = True

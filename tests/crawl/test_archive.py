@@ -136,3 +136,14 @@ def test_every_response_is_kept_as_it_was_received(web, crawled, log):
         if url in responses:
             assert len(responses[url].content) == answered[url]["bytes"]
             assert responses[url].status == answered[url]["status"]
+
+
+def test_where_a_page_would_be_had_without_negotiation_is_recorded(serve, crawl):
+    web = serve(hosts=1, pages=1)
+    url = f"{web.seeds[0]}x/header-content-location"
+    crawled = crawl([url]).assert_ended_well()
+
+    assert crawled.line(url)["content_location"] == "/page.de.html"
+    assert "content_location" not in crawled.line(web.seeds[0])
+    [said] = [record for record in crawled.records() if record.type == "metadata" and record.url == url]
+    assert b"content-location: /page.de.html\r\n" in said.content

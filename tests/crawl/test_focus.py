@@ -84,6 +84,30 @@ def test_the_summary_and_the_report_have_the_harvest(crawled):
     assert ">Harvest</h2>" in (crawled.path / "report.html").read_text()
 
 
+@pytest.mark.parametrize("pages", ["relevant", "none"])
+def test_what_is_not_wanted_in_the_archive_has_its_line_in_the_log_alone(origin, crawl, pages):
+    given = {"arguments": {"focus": "telescope"}, "WARC_PAGES": pages, "CONCURRENT_REQUESTS": 1}
+    given |= {"EXTENSIONS_REFUSED": "zip", "FOCUS_RELEVANT": 0.3}
+    crawled = crawl([f"{origin}/"], **given).assert_ended_well()
+
+    lines = {line["url"]: line for line in crawled.lines()}
+    relevant = {url for url, line in lines.items() if line.get("relevant")}
+    wanted = relevant if pages == "relevant" else set()
+    archived = {record.url for record in crawled.records() if record.type in ("response", "revisit")}
+    came = {url for url, line in lines.items() if line["status"] == 200}
+    assert relevant
+    assert archived & came == wanted
+    assert archived >= {f"{origin}/robots.txt", f"{origin}/missing.html", f"{origin}/moved"}
+    assert {url for url, line in lines.items() if line.get("archived") is False} == came - wanted
+    assert own_process(crawled.path, "archive", "check", crawled.path).status == 0
+
+
+def test_pages_can_be_relevant_only_to_something(origin, crawl):
+    refused = crawl([f"{origin}/"], WARC_PAGES="relevant")
+    assert refused.status == 2
+    assert "WARC_PAGES: relevant needs something to look for" in refused.stderr
+
+
 def test_explain_says_what_a_link_is_guessed_to_be_worth_and_by_what(origin, crawled):
     told = own_process(crawled.path, "explain", f"{origin}/a.html", "--json", JOBDIR=crawled.path).told[
         "focus"

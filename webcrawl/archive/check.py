@@ -95,8 +95,9 @@ class Check:
                         str(folder / fetchlog.NAME), f"a line is not as it must be: {str(line)[:200]}"
                     )
                     continue
-                # What is said to a hub is not archived: it holds what only the hub may know.
-                if has_warcs and "status" in line and line.get("kind") != "websub":
+                # Only the hub may know what it was told; and WARC_PAGES leaves pages out.
+                left_out = line.get("kind") == "websub" or line.get("archived") is False
+                if has_warcs and "status" in line and not left_out:
                     met.line(warc_date(start), uri(url), line["status"])
                 for each in self._beside:
                     each.logged(folder, line)

@@ -22,6 +22,8 @@ def facts_of(record: FetchRecord) -> dict[str, object]:
         "depth": record.depth,
     }
     extra = record.extra
+    if elsewhere := extra.get("content_location"):
+        facts["content-location"] = elsewhere
     if (links := extra.get("links")) is not None:
         facts["links"] = links
     if record.kind in UNDER_ROBOTS and record.url.startswith("http"):

@@ -49,6 +49,9 @@ def check_arguments(
             yield from (Problem("EXCLUSION_FILE", line) for line in str(error).splitlines())
     for name, line in wrong_files(configuration):
         yield Problem(name, line)
+    sought = given.get("focus") or configuration.focus or callable(getattr(spider, "relevance", None))
+    if configuration.warc_pages == "relevant" and not sought:
+        yield Problem("WARC_PAGES", "relevant needs something to look for: -a focus=WHAT or FOCUS")
     if spider.name != BROAD:
         yield from _contact(_hosts_of_spider(spider), configuration)
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from webcrawl.configuration.readers import folder, real, switch, whole
+from webcrawl.configuration.readers import choice, folder, real, switch, whole
 from webcrawl.configuration.setting import setting
 from webcrawl.configuration.stores import store_paths, upload_url
 
@@ -33,6 +33,12 @@ class KeepingSettings:
         whole(1, 10_000), 2, "checkpoints", "of those taken by themselves; older ones are deleted"
     )
     warc_enabled: bool = setting(switch(), True, "", "whether requests and responses are kept")
+    warc_pages: str = setting(
+        choice("all", "relevant", "none"),
+        "all",
+        "",
+        "which pages are kept there: all, those found relevant, or none; of the others there is the line of the log",
+    )
     warc_roll_bytes: int = setting(
         whole(1024, 1 << 50), 1_000_000_000, "bytes", "a WARC file is closed at this size"
     )

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
     from webcrawl.scheduler import Flight
 
+CONTENT_LOCATION_MAX = 2083
+"""Bytes of a Content-Location that the log has; all of it is in the archive."""
+
 _NO_RESOURCE = ("http:", "https:", "data:")
 """An exchange without a capture failed, and what is in the URL itself needs no keeping."""
 
@@ -78,6 +81,8 @@ class OutcomeMiddleware:
         record = self._record(request, flight, ending, capture)
         location = header_fields.last(response.headers, b"Location")
         record.location = location.decode("utf-8", "replace") if location else None
+        if elsewhere := header_fields.last(response.headers, b"Content-Location"):
+            record.extra["content_location"] = elsewhere[:CONTENT_LOCATION_MAX].decode("utf-8", "replace")
         if asked:
             record.extra |= tags.facts()
         flight.outcome.entry = Entry(record, capture)

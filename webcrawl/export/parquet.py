@@ -37,6 +37,8 @@ COLUMNS = {
     "worker": "category",
     "truncated": "category",
     "cut": "int64",
+    "content_location": "string",
+    "archived": "bool",
     "attempt": "int32",
     "noindex": "bool",
     "nofollow": "bool",

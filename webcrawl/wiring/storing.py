@@ -9,15 +9,19 @@ from webcrawl import __version__
 from webcrawl.archive import stores
 from webcrawl.archive.remote import RemoteArchive
 from webcrawl.configuration import SETTINGS, Configuration
+from webcrawl.frontier.records import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scrapy.settings import BaseSettings
 
+    from webcrawl.frontier.lease import Outcome
     from webcrawl.jobdir import Jobdir
 
 LINK_LOG = "webcrawl.linklog.log.LinkLog"
+
+NOT_MODIFIED = 304
 
 _OURS = {item.name: item.field_name for item in SETTINGS}
 
@@ -71,3 +75,19 @@ def store_settings(path: str, configuration: Configuration, settings: BaseSettin
 
 def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
+
+
+def leave_out(outcome: Outcome, pages: str) -> None:
+    """Keep a page that came out of the archive unless WARC_PAGES wants it; its line of the log says so.
+
+    robots.txt, sitemaps, redirects and errors are kept: they are small, and say why the crawl did what it did. What
+    was left out is no record for a later one to refer to, and refers to none.
+    """
+    entry = outcome.entry
+    if pages == "all" or entry is None or entry.capture is None or entry.record.kind != Kind.PAGE:
+        return
+    status = entry.record.status or 0
+    came = 200 <= status < 300 or status == NOT_MODIFIED
+    if came and not (pages == "relevant" and entry.record.extra.get("relevant")):
+        entry.capture = entry.revisit = entry.kept = None
+        entry.record.extra["archived"] = False

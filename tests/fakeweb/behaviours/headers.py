@@ -53,6 +53,12 @@ def many(stage: Stage) -> Answer:
     return _with_lines(stage, b"".join(b"X-Many-%d: value\r\n" % number for number in range(count)))
 
 
+@behaviour(HEADERS, "header-content-location")
+def content_location(stage: Stage) -> Answer:
+    """A Content-Location: the URL at which what was sent would be had without negotiation (RFC 9110, section 8.7)."""
+    return _with_lines(stage, b"Content-Location: /page.de.html\r\n")
+
+
 @behaviour(HEADERS, "header-cookies")
 def cookies(stage: Stage) -> Answer:
     """Fifty cookies."""
