@@ -10,7 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from webcrawl.errors import JobdirLocked, JobdirUnusable
+from webcrawl.errors import JobdirDamaged, JobdirLocked, JobdirUnusable
+
+FRONTIER = "frontier.db"
+_FETCHED = ("fetch.jsonl", "warc")
 
 AFTERMATH_SECONDS = 20.0
 """How long a folder is waited for whose crawl is gone, while it is still locked."""
@@ -48,6 +51,26 @@ class Jobdir:
         with suppress(OSError):
             os.ftruncate(lock.fileno(), 0)
             os.write(lock.fileno(), b"process %d\n" % os.getpid())
+
+    def refuse_remains(self) -> None:
+        """For a crawl whose frontier is kept here.
+
+        :raises JobdirDamaged: what was fetched is here, and what was known of URLs is gone
+        """
+        frontier = self.path / FRONTIER
+        try:
+            gone = (
+                "is missing" if not frontier.exists() else "is empty" if not frontier.stat().st_size else None
+            )
+            remains = [name for name in _FETCHED if gone and _has_content(self.path / name)]
+        except OSError as error:
+            raise JobdirUnusable(f"JOBDIR {self.path} cannot be read: {error.strerror or error}") from error
+        if remains:
+            raise JobdirDamaged(
+                f"{frontier} {gone}, and beside it lies what a crawl has fetched ({', '.join(remains)}): all of it "
+                f"would be fetched again. Put {FRONTIER} of a checkpoint there, or begin anew with another JOBDIR, "
+                "or move these away"
+            )
 
     def holder(self) -> str | None:
         """Who works on it at this moment, in words; None for nobody, or where that cannot be told."""
@@ -99,6 +122,13 @@ def _lock(file: IO[str]) -> None:
         else:
             return
     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _has_content(path: Path) -> bool:
+    """Whether a file has a byte, or a folder a file that has one."""
+    if path.is_dir():
+        return any(_has_content(below) for below in path.iterdir())
+    return path.exists() and path.stat().st_size > 0
 
 
 def _holder_lives(file: IO[str]) -> bool:

@@ -127,6 +127,9 @@ class Machine:
     ranking: Ranking | None = None
     """Of a crawl whose order goes by the links to URLs."""
 
+    trouble: BaseException | None = None
+    """What the crawl could no longer be kept for; it is over then."""
+
     async def open_beside(self, counts: Counts) -> None:
         """Make ready what is kept beside the frontier, which is open with these figures. Raises CrawlError."""
         if self.contents is not None:
@@ -147,6 +150,12 @@ def machine_of(crawler: Crawler) -> Machine:
     if machine is None:
         machine = _machines[crawler] = _build(crawler)
     return machine
+
+
+def trouble_of(crawler: Crawler) -> BaseException | None:
+    """What a crawl could no longer be kept for; None where all is well, or there was no machine."""
+    machine = _machines.get(crawler)
+    return None if machine is None else machine.trouble
 
 
 def _build(crawler: Crawler) -> Machine:

@@ -9,11 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from webcrawl.errors import JobdirDamaged, StorageFull, StorageLost
+from webcrawl.errors import JobdirDamaged, StorageAway, StorageFull, StorageLost
 
 _T = TypeVar("_T")
 
 _FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
+_LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+"""Another program works on it."""
 
 
 class OwnFile:
@@ -78,7 +80,10 @@ class OwnFile:
                     connection.execute("ROLLBACK")
                 raise
         except sqlite3.DatabaseError as error:
-            if (getattr(error, "sqlite_errorcode", 0) & 0xFF) in _FULL:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code in _FULL:
                 raise StorageFull(f"{self._path}: {error}") from error
+            if code in _LOCKED:
+                raise StorageAway(f"{self._path}: {error}") from error
             raise StorageLost(f"{self._path} cannot be used: {error}") from error
         return done

@@ -14,14 +14,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from scrapy import signals
 from scrapy.http import Request
 from scrapy.utils.defer import deferred_from_coro
 
-from webcrawl import essentials
 from webcrawl.core.waking import Waking
-from webcrawl.errors import JobdirUnusable, StorageFull, StorageLost
+from webcrawl.errors import CrawlError, JobdirUnusable, StorageFull, StorageLost
 from webcrawl.extensions.heartbeat import Heartbeat
 from webcrawl.frontier.backend import SharedBackend
+from webcrawl.frontier.backends.sqlite import SqliteBackend
 from webcrawl.frontier.backlog import BACKLOG_FULL
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
@@ -29,18 +30,19 @@ from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.machine import limits_of, machine_of
 from webcrawl.meta import KEY, FetchMeta, fetch_meta
 from webcrawl.ordinary import OrdinaryRequests
-from webcrawl.reports import units
+from webcrawl.wiring.beginning import tell_of_beginning
 from webcrawl.wiring.seeded import remember_addresses
 from webcrawl.wiring.storing import leave_out
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
     from twisted.internet.defer import Deferred
+    from twisted.python.failure import Failure
 
-    from webcrawl.frontier.backend import Counts
     from webcrawl.frontier.robots_desk import RobotsReply
     from webcrawl.machine import Machine
     from webcrawl.visits.page import Came
@@ -63,6 +65,8 @@ class Flight:
     outcome: Outcome = field(default_factory=lambda: Outcome(Result.ABANDONED))
     over: bool = False
     """The network part has ended and the key's clock runs again."""
+    is_unkept: bool = False
+    """A storage failed on its way: what came of it does not count, and its URL stays queued."""
     came: Came | None = None
     """What came of a page, where visits are remembered."""
 
@@ -74,24 +78,6 @@ def flight_of(crawler: Crawler, request: Request | None) -> Flight | None:
     # Scrapy's own type says of every scheduler that it is an instance of every other, and takes its time for it.
     find: Callable[[Request], Flight | None] | None = getattr(crawler.engine.scheduler, "flight_of", None)
     return None if find is None else find(request)
-
-
-def _welcome(machine: Machine, counts: Counts) -> str | None:
-    """What a person wants to know of a crawl that is taken up or joined; None for one of our own that is new."""
-    backend, begun = machine.backend, bool(counts.done or counts.queued)
-    figures = (
-        f": {units.things(counts.done, 'URL')} done, {units.count(counts.queued)} queued on "
-        f"{units.things(counts.hosts, 'host')}"
-    )
-    folder = machine.jobdir.path if machine.jobdir else "memory"
-    if not isinstance(backend, SharedBackend):
-        return f"Going on with the crawl in {folder}{figures}" if begun else None
-    others = backend.workers - 1
-    verb = "Joining the" if others else "Going on with the" if begun else "Beginning a"
-    beside = f" beside {units.things(others, 'other')}" if others else ""
-    said = f"{verb} crawl on {backend.place} as worker {machine.configuration.worker_name}{beside}"
-    kept = "" if machine.jobdir is None else f". What this worker fetches is kept in {folder}"
-    return f"{said}{figures if others or begun else ''}{kept}"
 
 
 class Scheduler:
@@ -141,6 +127,8 @@ class Scheduler:
         try:
             if machine.jobdir is not None:
                 machine.jobdir.hold()
+                if isinstance(machine.backend, SqliteBackend):
+                    machine.jobdir.refuse_remains()
             if heartbeat is not None:
                 # Repairs and a Redis that starts may take minutes.
                 heartbeat.begin()
@@ -158,16 +146,9 @@ class Scheduler:
                 # A crawl that runs would wait for room; one that has not begun says so.
                 raise JobdirUnusable(f"the crawl cannot be kept: {error}") from error
             raise
-        if welcome := _welcome(machine, counts):
-            logger.info("%s", welcome)
-        for scheme, handler in essentials.foreign_handlers(self._crawler.settings):
-            logger.warning(
-                "%s is fetched by %s: what it fetches is not kept in WARC files, and names that lead to private "
-                "addresses are not refused",
-                scheme,
-                handler,
-            )
+        tell_of_beginning(machine, counts, self._crawler.settings)
         self._waking.watch(self._processed)
+        self._crawler.signals.connect(self._callback_failed, signal=signals.spider_error)
 
     def before_close(self, step: Callable[[], Awaitable[None]]) -> None:
         """Have ``step`` done when the crawl is closed, while URLs can still be queued."""
@@ -175,19 +156,14 @@ class Scheduler:
 
     async def _close(self) -> None:
         self._waking.stop()
-        for step in self._before_close:
-            await step()
         machine = self._machine
         try:
-            if machine.contents is not None:
-                # What is archived until then is told to it, and on Redis the frontier closes its connection.
-                await self.frontier.drain()
-                await machine.contents.close()
-            await self.frontier.close()
-            if machine.hinting is not None:
-                await machine.hinting.close()
-            if machine.visiting is not None:
-                await machine.visiting.close()
+            for step in (*self._before_close, *self._endings()):
+                try:
+                    await step()
+                except CrawlError as error:
+                    # The others have something to keep, too.
+                    self.broken(error)
         finally:
             if machine.focusing is not None:
                 machine.focusing.close()
@@ -195,6 +171,18 @@ class Scheduler:
                 await machine.archive.close()
             if machine.jobdir is not None:
                 machine.jobdir.leave()
+
+    def _endings(self) -> Iterator[Callable[[], Awaitable[object]]]:
+        machine = self._machine
+        if machine.contents is not None:
+            # What is archived until then is told to it, and on Redis the frontier closes its connection.
+            yield self.frontier.drain
+            yield machine.contents.close
+        yield self.frontier.close
+        if machine.hinting is not None:
+            yield machine.hinting.close
+        if machine.visiting is not None:
+            yield machine.visiting.close
 
     # -- requests out ----------------------------------------------------------------------------------------
 
@@ -344,6 +332,8 @@ class Scheduler:
         try:
             if not flight.over:
                 self._unreported(flight)
+            if flight.is_unkept:
+                flight.outcome = Outcome(Result.ABANDONED, entry=flight.outcome.entry)
             if flight.outcome.result not in (Result.RETRY, Result.ABANDONED):
                 self.requests.done(flight.lease.entry)
             if self._machine.focusing is not None:
@@ -354,6 +344,9 @@ class Scheduler:
             if self._machine.segment is not None:
                 self._machine.segment.keep(flight.outcome)
             self.frontier.settle(flight.lease, flight.outcome)
+        except (StorageFull, StorageLost) as error:
+            self.storage_failed(request, error)
+            self.frontier.settle(flight.lease, Outcome(Result.ABANDONED))
         except Exception:
             # A fault of ours must cost this URL, not the slot it came through.
             logger.exception("Could not settle %s", request)
@@ -379,8 +372,23 @@ class Scheduler:
         """Let the engine ask again in the next turn of the loop."""
         self._waking.wake()
 
+    def storage_failed(self, request: Request, error: StorageFull | StorageLost) -> None:
+        """A step on the way of a request found no storage: its URL stays queued, and the crawl ends where waiting is
+        no cure."""
+        if (flight := self.flight_of(request)) is not None:
+            flight.is_unkept = True
+        if isinstance(error, StorageLost):
+            self.broken(error)
+
+    def _callback_failed(self, failure: Failure, response: Response) -> None:
+        if isinstance(failure.value, StorageFull | StorageLost) and response.request is not None:
+            self.storage_failed(response.request, failure.value)
+
     def broken(self, error: BaseException) -> None:
         """What a crawl cannot do without is lost: it ends."""
+        if self._machine.trouble is not None:
+            return
+        self._machine.trouble = error
         logger.error("The crawl's state can no longer be kept: %s", error, exc_info=error)
         deferred_from_coro(self._crawler.engine.close_spider_async(reason="storage_lost"))
 

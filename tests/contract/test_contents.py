@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,7 +29,7 @@ from webcrawl.contents.seen import (
     payload_digest,
 )
 from webcrawl.contents.sqlite import SqliteContents
-from webcrawl.errors import JobdirDamaged, StorageFull
+from webcrawl.errors import JobdirDamaged, StorageAway, StorageFull, StorageLost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -282,3 +285,58 @@ def test_links_are_followed_where_they_may_lead_elsewhere(url: str, original: st
 @pytest.mark.parametrize("choice", ["elsewhere", "never", "always"])
 def test_pages_that_say_the_same_may_link_to_anything(choice: str) -> None:
     assert follows(choice, "http://a.test/p?s=2", "http://a.test/p?s=1", by_text=True) is (choice != "never")
+
+
+def test_who_asks_a_lost_store_hears_of_it_each_time() -> None:
+    class Lost(MemoryContents):
+        async def keep(self, bodies: Sequence[Body]) -> None:
+            raise StorageLost("lost")
+
+        async def meet(self, bodies: Sequence[Body]) -> list[Met]:
+            raise StorageLost("lost")
+
+    async def ask() -> None:
+        seen = ContentSeen(Lost())
+        for number in range(3):
+            seen.keep(body("kept", f"http://a.test/{number}"))
+            await asyncio.sleep(0)
+            with pytest.raises(StorageLost):
+                await asyncio.wait_for(seen.meet(body("x", f"http://a.test/{number}")), 10)
+        await asyncio.wait_for(seen.close(), 10)
+
+    asyncio.run(ask())
+
+
+def _hurry(store: SqliteContents) -> None:
+    assert store._file._connection is not None
+    store._file._connection.execute("PRAGMA busy_timeout = 0")
+
+
+def test_a_file_that_another_program_has_locked_is_waited_for(tmp_path: Path) -> None:
+    async def ask() -> None:
+        store = SqliteContents(tmp_path)
+        await store.open()
+        with closing(sqlite3.connect(tmp_path / "contents.db", isolation_level=None)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            await store._file._do(partial(_hurry, store))
+            with pytest.raises(StorageAway):
+                await store.meet([body("x", "http://a.test/")])
+            other.execute("ROLLBACK")
+        assert await store.meet([body("x", "http://a.test/")]) == [NEW]
+        await store.close()
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize("value", ["", "short", b"x" * 17 + b"\xff\xff"])
+def test_what_is_no_record_in_redis_is_an_error_of_the_storage(
+    runner: asyncio.Runner, redis_server: RedisServer, value: bytes | str
+) -> None:
+    driven = DrivenRedis(runner, redis_server.url, next(_names), redis_server.client(), shards=1)
+    driven.open()
+    known = body("x", A)
+    [name] = [shard.contents for shard in driven.backend.contents._shards()]
+    redis_server.call("HSET", name, known.digest, value)
+    with pytest.raises(StorageLost):
+        runner.run(driven.backend.contents.meet([known]))
+    driven.dispose()

@@ -81,10 +81,25 @@ def test_a_second_signal_forces_the_end_and_nothing_is_lost(serve, start, crawl)
     first.wait(10)
 
     assert first.status == 1
-    assert "stopped by force" in first.stderr
+    assert "stopped by force; what was in flight" in first.stderr
+    assert "broad was stopped by force after" in first.stderr
+    assert f"to go on: scrapy crawl broad -a seeds={silent}" in first.stderr
     assert "Traceback" not in first.stderr
     assert silent in {url for (url,) in first.query("SELECT url FROM queue")}
     second = crawl(web.seeds, of=first, DOWNLOAD_TIMEOUT=1, RETRY_TIMES=0).assert_ended_well()
     assert set(expectation.depths(web)) <= set(second.fetched())
     assert second.line(silent)["error"] == "timeout"
     assert second.assert_sound().queued == 0
+
+
+def test_signals_in_the_last_moment_of_a_stop_do_not_change_its_status(serve, start):
+    web = serve(hosts=6, pages=60)
+    crawl = start(web.seeds, afresh=True, POLITENESS_MIN_DELAY=0.3)
+    crawl.until_logged(12)
+    crawl.signal(signal.SIGTERM)
+    crawl.until(lambda: "broad was stopped after" in crawl.stderr)
+    while crawl.process.poll() is None:
+        crawl.signal(signal.SIGTERM)
+
+    assert crawl.wait().status == 0
+    assert "was stopped by force" not in crawl.stderr

@@ -56,7 +56,19 @@ def of_something_else(path):
     change(path, "CREATE TABLE recipes (name TEXT)")
 
 
+def gone(path):
+    for file in path.glob("frontier.db*"):
+        file.unlink()
+
+
+def emptied(path):
+    gone(path)
+    (path / "frontier.db").touch()
+
+
 CASES = {
+    gone: ["is missing", "fetch.jsonl, warc", "checkpoint"],
+    emptied: ["is empty", "fetch.jsonl, warc", "checkpoint"],
     another_version: ["999", "version"],
     other_key: ["POLITENESS_KEY=host"],
     no_database: ["damaged", "checkpoint"],

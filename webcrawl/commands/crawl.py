@@ -11,19 +11,23 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.commands import BaseRunSpiderCommand
+from scrapy.utils.ossignal import install_shutdown_handlers
 from scrapy.utils.reactor import is_reactor_installed
 
 from webcrawl.commands import preparation
 from webcrawl.commands.starting import REFUSALS, RefusableCrawler, reasons
 from webcrawl.errors import Problem
 from webcrawl.extensions.errors import REASON as UNANTICIPATED
+from webcrawl.extensions.summary import Summary
 from webcrawl.logs import hush_inventory, log_level
+from webcrawl.machine import trouble_of
 from webcrawl.wiring.page_processing import BROKEN
 
 if TYPE_CHECKING:
@@ -96,6 +100,10 @@ class Command(BaseRunSpiderCommand):
         else:
             started.addErrback(self._failed)
         self.crawler_process.start()
+        # The crawl is over, and a further signal changes nothing of how.
+        install_shutdown_handlers(signal.SIG_IGN)
+        if self._is_open and (summary := crawler.get_extension(Summary)) is not None:
+            summary.forced()
         self.exitcode = self._status(crawler)
 
     def _opened(self) -> None:
@@ -127,4 +135,4 @@ class Command(BaseRunSpiderCommand):
         if self._reason is None:
             sys.stderr.write("scrapy crawl: stopped by force; what was in flight will be fetched again\n")
             return 1
-        return 1 if self._reason in WRONG else 0
+        return 1 if self._reason in WRONG or trouble_of(crawler) is not None else 0

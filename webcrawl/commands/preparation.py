@@ -22,6 +22,7 @@ from webcrawl.configuration.vocabulary import nearest
 from webcrawl.errors import Problem
 from webcrawl.extensions.summary import RESUME_COMMAND
 from webcrawl.feeds import going_on, lost_feeds, wrong_feeds
+from webcrawl.jobdir import FRONTIER
 
 if TYPE_CHECKING:
     import argparse
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 CRAWLS = Path("crawls")
 """Where crawls without a JOBDIR go, in the folder in which the command is given."""
-FRONTIER = "frontier.db"
 FETCH_LOG = "fetch.jsonl"
 
 

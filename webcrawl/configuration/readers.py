@@ -14,7 +14,7 @@ from importlib import import_module
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from webcrawl.urls.canonical import SWITCHES
 
@@ -106,12 +106,16 @@ def redis_url() -> Reader:
         if value in EMPTY:
             return None
         url = _string(value)
-        if (
-            not url.startswith(("redis://", "rediss://", "unix://"))
-            or not urlsplit(url).netloc + urlsplit(url).path
-        ):
+        parts = urlsplit(url)
+        if parts.scheme not in ("redis", "rediss", "unix") or not parts.netloc + parts.path:
             raise ValueError
-        _ = urlsplit(url).port
+        _ = parts.port
+        numbers = [number for name, number in parse_qsl(parts.query, keep_blank_values=True) if name == "db"]
+        if parts.scheme != "unix":
+            numbers.append(parts.path.removeprefix("/") or "0")
+        if not all(number.isascii() and number.isdigit() for number in numbers):
+            # redis-py would take the first database.
+            raise ValueError
         return url
 
     return Reader("a URL such as redis://HOST:PORT/DB, rediss://HOST:PORT or unix:///PATH", read)

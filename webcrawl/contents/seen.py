@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from xxhash import xxh3_64_digest, xxh3_128_digest
 
-from webcrawl.errors import StorageFull
+from webcrawl.errors import StorageFull, StorageLost
 
 AT_ONCE = 256
 """Bodies that are asked about together, at most."""
@@ -133,8 +133,8 @@ class ContentSeen:
         while self._waiting or self._kept:
             kept, self._kept = self._kept, []
             if kept:
-                # What is not known to be archived is archived once more.
-                with suppress(StorageFull):
+                # What is not known to be archived is archived once more; who asks next hears of a store that is lost.
+                with suppress(StorageFull, StorageLost):
                     await self._store.keep(kept)
             await self._ask()
         self._task = None

@@ -17,6 +17,7 @@ from scrapy.utils.defer import deferred_from_coro
 from webcrawl import essentials
 from webcrawl.core import middleware_chain
 from webcrawl.core.listening import tell
+from webcrawl.errors import StorageFull, StorageLost
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -47,8 +48,17 @@ class DirectDownloader(Downloader):
             if type(chain) is DownloaderMiddlewareManager:
                 return await middleware_chain.carry(chain, self._download_now, request)
             return await chain.download_async(self._download_now, request)
+        except (StorageFull, StorageLost) as error:
+            self._tell_scheduler(request, error)
+            raise
         finally:
             self.active.remove(request)
+
+    def _tell_scheduler(self, request: Request, error: StorageFull | StorageLost) -> None:
+        """A middleware could not reach what the crawl keeps: that is no failure of the page."""
+        scheduler: object = self.crawler.engine.scheduler
+        if (failed := getattr(scheduler, "storage_failed", None)) is not None:
+            failed(request, error)
 
     async def _download_now(self, request: Request) -> Response:
         spider = self.crawler.spider

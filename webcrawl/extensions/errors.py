@@ -101,6 +101,8 @@ class Errors:
         self._crawler = crawler
         self._brake = brake
         self._stopping = False
+        self.count = 0
+        """Of unanticipated errors since the spider was opened."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._anticipated: ErrorFile | None = None
         self._handlers: list[logging.Handler] = []
@@ -136,6 +138,7 @@ class Errors:
         self._handlers.clear()
 
     def _count(self) -> None:
+        self.count += 1
         if self._brake.event(time.monotonic()) and not self._stopping and self._loop is not None:
             self._stopping = True
             self._loop.call_soon_threadsafe(self._stop)

@@ -13,11 +13,12 @@ from scrapy import signals
 
 from webcrawl.archive.errors import ArchiveError
 from webcrawl.configuration import Configuration
+from webcrawl.extensions.errors import Errors
 from webcrawl.extensions.gauge import Countable, directory_of, frontier_of
 from webcrawl.frontier.backend import SharedBackend
-from webcrawl.machine import machine_of
+from webcrawl.machine import machine_of, trouble_of
 from webcrawl.reports import page
-from webcrawl.reports.summary import Ending, Shared, summary
+from webcrawl.reports.summary import FORCED, Ending, Shared, summary
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,6 +48,7 @@ class Summary:
         self._frontier: Countable | None = None
         self._opened_at = 0.0
         self._ended: tuple[str, str, float] | None = None
+        self._is_told = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -65,12 +67,24 @@ class Summary:
         self._ended = (spider.name, reason, time.monotonic() - self._opened_at)
 
     async def engine_stopped(self) -> None:
-        if self._frontier is None or self._ended is None:
+        if self._ended is None or self._ended[1] == START_REFUSED:
             return
-        spider, reason, elapsed = self._ended
-        if reason == START_REFUSED:
+        report = await self._report(self._ended[0]) if self._directory is not None else None
+        self._tell(*self._ended, report)
+
+    def forced(self) -> None:
+        """The process ends without the crawl having been closed, or before this was told: tell what is known."""
+        refused = self._ended is not None and self._ended[1] == START_REFUSED
+        if self._is_told or refused or self._crawler.spider is None:
             return
-        report = await self._report(spider) if self._directory is not None else None
+        elapsed = time.monotonic() - self._opened_at
+        self._tell(*(self._ended or (self._crawler.spider.name, FORCED, elapsed)), None)
+
+    def _tell(self, spider: str, reason: str, elapsed: float, report: Path | None) -> None:
+        if self._frontier is None:
+            return
+        self._is_told = True
+        errors, trouble = self._crawler.get_extension(Errors), trouble_of(self._crawler)
         ending = Ending(
             spider=spider,
             reason=reason,
@@ -81,6 +95,8 @@ class Summary:
             report=report,
             resume=self._resume(),
             shared=self._shared(),
+            unanticipated=0 if errors is None else errors.count,
+            trouble=None if trouble is None else " ".join(str(trouble).split()),
         )
         sys.stderr.write("\n" + summary(ending))
         sys.stderr.flush()

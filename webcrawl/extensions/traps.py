@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -50,12 +51,13 @@ class Traps:
         if isinstance(scheduler, Scheduler):
             scheduler.before_close(self._end)
             self._task = asyncio.get_running_loop().create_task(self._watch(scheduler))
-            self._task.add_done_callback(self._stopped)
+            self._task.add_done_callback(partial(self._stopped, scheduler))
 
     @staticmethod
-    def _stopped(task: asyncio.Task[None]) -> None:
+    def _stopped(scheduler: Scheduler, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            logger.error("The quarantine of traps is kept no more: %s", error, exc_info=error)
+            # What is withheld would be known to nobody.
+            scheduler.broken(error)
 
     async def _watch(self, scheduler: Scheduler) -> None:
         machine = machine_of(self._crawler)

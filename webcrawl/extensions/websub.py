@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -61,12 +62,13 @@ class Websub:
             self._subscribing.on_push(self._soon.set)
             asking = Asking(scheduler, self._machine, spider)
             self._task = asyncio.get_running_loop().create_task(self._keep_on(scheduler, asking))
-            self._task.add_done_callback(self._stopped)
+            self._task.add_done_callback(partial(self._stopped, scheduler))
 
     @staticmethod
-    def _stopped(task: asyncio.Task[None]) -> None:
+    def _stopped(scheduler: Scheduler, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            logger.error("Subscriptions are kept no more: %s", error, exc_info=error)
+            # Pushes would be taken, and their pages never visited.
+            scheduler.broken(error)
 
     async def _keep_on(self, scheduler: Scheduler, asking: Asking) -> None:
         while True:

@@ -20,6 +20,8 @@ _SHOWN = 8
 _NAMED = 4
 """So many hosts are named on a line."""
 
+FORCED = "forced"
+"""The close reason of a crawl that was not closed."""
 _REASONS = {
     "finished": "finished",
     "shutdown": "was stopped",
@@ -27,9 +29,11 @@ _REASONS = {
     "start_error": "could not read all its seeds and ended",
     "storage_lost": "could no longer keep its state and ended",
     "unanticipated_errors": "met too many unanticipated errors and ended",
+    FORCED: "was stopped by force",
 }
 
 
+_BY_ERRORS = frozenset({"start_error", "storage_lost", "unanticipated_errors", "processing_broken"})
 _FOR_ALL = ("finished", "stopped")
 """Close reasons that are those of all workers of a crawl."""
 
@@ -60,6 +64,10 @@ class Ending:
     """The command that goes on with it; None when nothing can be gone on with."""
     shared: Shared | None = None
     """Of a crawl of several workers; all figures but what is left are then this worker's."""
+    unanticipated: int = 0
+    """Exceptions that nobody caught where they arose."""
+    trouble: str | None = None
+    """Why the crawl could not be kept any longer, where that is so."""
 
     @property
     def left(self) -> int:
@@ -84,8 +92,7 @@ def summary(ending: Ending) -> str:
         _row(
             "failed", tally.failures, f"and {units.count(tally.retries)} tried again" if tally.retries else ""
         ),
-        _row("errors met", tally.errors.total(), "with all tries and robots.txt" if tally.errors else ""),
-        *_breakdown(tally.errors),
+        *_errors(ending),
         _row("refused", tally.refusals),
         *_breakdown(tally.refused_by_rule),
         *_skipped(tally),
@@ -100,6 +107,18 @@ def summary(ending: Ending) -> str:
         lines.append(f"  stalled at the end: {ending.frontier.stalled}")
     lines += _whereabouts(ending)
     return "\n".join(lines) + "\n"
+
+
+def _errors(ending: Ending) -> Iterator[str]:
+    """Failed requests, and what went wrong beside them: that a crawl met no errors is said of one that met none."""
+    errors, unanticipated = ending.tally.errors, ending.unanticipated
+    if errors or not (unanticipated or ending.trouble or ending.reason in _BY_ERRORS):
+        yield _row("errors met", errors.total(), "with all tries and robots.txt" if errors else "")
+        yield from _breakdown(errors)
+    if unanticipated:
+        yield _row("unanticipated errors", unanticipated, "see unanticipated.log" if ending.directory else "")
+    if ending.trouble:
+        yield f"  could not be kept: {ending.trouble}"
 
 
 def _harvest(tally: Tally) -> str:

@@ -126,3 +126,20 @@ def test_the_reason_is_told_in_words(reason: str, words: str) -> None:
 
 def test_a_crawl_that_never_ran_has_a_summary_too() -> None:
     assert summary(ending(elapsed_seconds=0.0, directory=None, report=None)).endswith("0 hosts known\n")
+
+
+def test_that_no_errors_were_met_is_said_only_of_a_crawl_that_ended_well() -> None:
+    assert "errors met 0" in " ".join(summary(ending()).split())
+    for changed in (
+        {"reason": "storage_lost", "trouble": "Redis answers with an error: WRONGTYPE"},
+        {"reason": "finished", "trouble": "Redis answers with an error: WRONGTYPE"},
+        {"reason": "unanticipated_errors", "unanticipated": 21},
+        {"unanticipated": 1},
+        {"reason": "start_error"},
+    ):
+        told = " ".join(summary(ending(**changed)).split())
+        assert "errors met" not in told
+        assert ("unanticipated errors" in told) is ("unanticipated" in changed)
+        assert ("could not be kept: Redis answers with an error: WRONGTYPE" in told) is ("trouble" in changed)
+    told = summary(ending(reason="storage_lost", tally=Tally(errors=Counter({"dns": 1}))))
+    assert "errors met 1" in " ".join(told.split())

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from webcrawl.contents.seen import Body, Met, Original
+from webcrawl.errors import StorageLost
 from webcrawl.frontier.backends.redis.names import ShardNames
 from webcrawl.frontier.backends.redis.server import Server
 
@@ -71,8 +72,11 @@ def _met(body: Body, answers: Iterator[Any]) -> Met:
     if value is None:
         # The server was emptied in between.
         return Met(None, changed)
-    at, payload, kept = _HEAD.unpack_from(value)
-    url = value[_HEAD.size :].decode("utf-8", "surrogatepass")
+    try:
+        at, payload, kept = _HEAD.unpack_from(value)
+        url = value[_HEAD.size :].decode("utf-8", "surrogatepass")
+    except (struct.error, UnicodeDecodeError) as error:
+        raise StorageLost(f"Redis holds of a page what no worker of a crawl writes: {error}") from error
     if url == body.url and not kept:
         return Met(changed=changed, first=True)
     place = Original(url, at)

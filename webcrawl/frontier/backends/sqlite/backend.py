@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, ParamSpec, TypeVar
 
-from webcrawl.errors import StorageFull, StorageLost
+from webcrawl.errors import StorageAway, StorageFull, StorageLost
 from webcrawl.frontier.backend import (
     HEAD,
     Activated,
@@ -260,6 +260,8 @@ class SqliteBackend:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             return StorageFull(f"{self._path}: {error}")
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return StorageAway(f"{self._path}: {error}; another program works on it")
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             return StorageLost(
                 f"{self._path} was found damaged while the crawl ran ({error}); go on from a checkpoint"
