@@ -208,6 +208,25 @@ def test_a_seed_does_not_lift_the_rule_for_the_addresses_of_names_below_it(serve
     assert "s1.h0000.test" in refused
 
 
+def test_what_a_seed_resolved_to_at_first_is_kept_where_the_crawl_is(serve, crawl, redis_server):
+    """In Redis for all workers, in the JOBDIR for the next start; h0000.test is at 127.1.0.1 by its name server."""
+    web = serve(hosts=2, pages=6, suffix="test", dns=True, own_addresses=True)
+    given = {"DNS_NAMESERVERS": web.nameserver, "FETCH_PRIVATE_ADDRESSES": 0, "FRONTIER_PATIENCE_SECONDS": 0}
+    crawl(web.seeds, REDIS_URL=redis_server.url, **given).assert_ended_well()
+    assert redis_server.call("HGETALL", "broad:seed_addresses") == {b"h0000.test": b"127.1.0.1"}
+
+    # What another process wrote first counts.
+    redis_server.fresh()
+    redis_server.call("HSET", "broad:seed_addresses", "h0000.test", "8.8.8.8")
+    before = len(web.hits())
+    refused = crawl(web.seeds, REDIS_URL=redis_server.url, **given)
+    assert {line["error"] for line in refused.log()} == {"private"}
+    alone = crawl(web.seeds, **given).assert_ended_well()
+    kept = alone.path / "seed_addresses.jsonl"
+    assert kept.read_text() == '["h0000.test", ["127.1.0.1"]]\n'
+    assert {hit.host for hit in web.hits()[before:]} == {"h0000.test"}
+
+
 def test_pages_do_not_lead_to_ports_of_other_services(serve, crawl):
     """Neither links nor redirects do, unless a seed or PORTS_ALLOWED names the port."""
     web = serve(hosts=1, pages=1)
