@@ -394,6 +394,7 @@ def limits_of(configuration: Configuration) -> Limits:
     return Limits(
         open_max=configuration.concurrent_requests,
         active_max=configuration.frontier_active_max,
+        session_budget=configuration.frontier_session_budget,
         patience_seconds=configuration.frontier_patience_seconds,
         commit_interval_seconds=configuration.commit_interval_seconds,
         reordering_share=configuration.frontier_reordering,

@@ -83,6 +83,7 @@ FRONTIER_EXPLORATION = 0.05  # best first: share of turns of any ready host
 FRONTIER_REORDERING = 0.1  # share of time for scoring again what is queued; 0: not at all
 FRONTIER_RESTART = 0.15  # random_walk: probability of a jump
 FRONTIER_ACTIVE_MAX = 20_000  # politeness keys in memory
+FRONTIER_SESSION_BUDGET = 8  # URLs of a host in a row, before hosts that wait longer come first
 FRONTIER_PATIENCE_SECONDS = 120.0  # how long a crawl with nothing else left waits for a parked host
 FRONTIER_QUEUE_MAX = 0  # URLs per politeness key; 0: no limit
 FRONTIER_SEEN = "exact"  # exact, bloom

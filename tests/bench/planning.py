@@ -79,7 +79,7 @@ async def active_host_bytes(server: RedisServer, web: Web) -> float:
     try:
         active: list[ActiveKey] = []
         while more := await backend.activate(200, server_time(server), Draw(2.0)):
-            active += [ActiveKey(one) for one in more]
+            active += [ActiveKey(one, session_budget=16) for one in more]
         gc.collect()
         return tracemalloc.get_traced_memory()[0] / len(active)
     finally:

@@ -72,6 +72,40 @@ def test_within_a_level_those_come_first_whose_time_came_first(backend: Driven) 
     assert backend.active_keys(2, now=NOW + 100) == ["first", "second"]
 
 
+def test_keys_without_a_visit_come_in_the_order_in_which_their_urls_were_found(backend: Driven) -> None:
+    if isinstance(backend, DrivenRedis) and backend.shards > 1:
+        pytest.skip("that is so within a shard; all that are ready give their part")
+    for at, key in enumerate(("z", "a", "m"), start=1):
+        backend.commit(Batch([entry(f"http://{key}/")], at=NOW + at))
+    assert backend.active_keys(2, now=NOW + 100) == ["z", "a"]
+    assert backend.active_keys(2, now=NOW + 100) == ["m"]
+
+
+def test_a_key_that_rested_longer_comes_before_one_that_was_found_later(backend: Driven) -> None:
+    if isinstance(backend, DrivenRedis) and backend.shards > 1:
+        pytest.skip("that is so within a shard; all that are ready give their part")
+    idle_key(backend, "visited", NOW + 5)
+    backend.commit(Batch([entry("http://earlier/")], at=NOW + 4))
+    backend.commit(Batch([entry("http://later/")], at=NOW + 6))
+    assert backend.active_keys(3, now=NOW + 100) == ["earlier", "visited", "later"]
+
+
+def test_a_key_that_ran_dry_waits_from_the_moment_at_which_it_has_a_url_again(backend: Driven) -> None:
+    if isinstance(backend, DrivenRedis) and backend.shards > 1:
+        pytest.skip("that is so within a shard; all that are ready give their part")
+    first = entry("http://dry/1")
+    backend.commit(Batch([first], at=NOW))
+    [active] = backend.activate(now=NOW)
+    backend.commit(settled(first))
+    backend.release(active.record)
+    backend.commit(Batch([entry("http://other/")], at=NOW + 2))
+    backend.commit(Batch([entry("http://dry/2")], at=NOW + 3))
+    backend.commit(Batch([entry("http://dry/3")], at=NOW + 9))
+    [other, dry] = backend.activate(now=NOW + 100)
+    assert (other.record.key, dry.record.key) == ("other", "dry")
+    assert dry.record.next_fetch_at == NOW + 3
+
+
 def test_the_draw_prefers_high_levels_and_starves_none(make_backend: MakeBackend) -> None:
     drawn: Counter[str] = Counter()
     backend = make_backend()

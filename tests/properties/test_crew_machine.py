@@ -94,6 +94,7 @@ class Crawl(RuleBasedStateMachine):
         open_max=st.integers(1, 4),
         active_max=st.integers(1, 4),
         dry_max=st.integers(0, 2),
+        session_budget=st.sampled_from([1, 2, 16]),
         queue_max=st.sampled_from([0, 0, 0, 4]),
         scored=st.booleans(),
         best_first=st.sampled_from([None, 0.3]),
@@ -109,6 +110,7 @@ class Crawl(RuleBasedStateMachine):
         open_max: int,
         active_max: int,
         dry_max: int,
+        session_budget: int,
         queue_max: int,
         scored: bool,
         best_first: float | None,
@@ -120,7 +122,10 @@ class Crawl(RuleBasedStateMachine):
         self.time, self.model, self.names = TIME, model, itertools.count(1)
         self.time.now = NOW
         self.limits = Limits(
-            open_max, active_max, dry_max, 100, 40.0, commit_interval_seconds=0.0, reordering_share=1.0
+            *(open_max, active_max, dry_max, 100, 40.0),
+            commit_interval_seconds=0.0,
+            reordering_share=1.0,
+            session_budget=session_budget,
         )
         self.scorer, self.best_first = Whim() if scored else None, best_first
         self.spider = f"crawl{next(self.spiders)}"

@@ -78,6 +78,7 @@ class Play(RuleBasedStateMachine):
         active_max=st.integers(1, 4),
         dry_max=st.integers(0, 2),
         blocked_max=st.sampled_from([2, 100]),
+        session_budget=st.sampled_from([1, 2, 16]),
         queue_max=st.sampled_from([0, 0, 0, 5]),
         scored=st.booleans(),
         best_first=st.sampled_from([None, None, 0.0, 0.3]),
@@ -91,6 +92,7 @@ class Play(RuleBasedStateMachine):
         active_max: int,
         dry_max: int,
         blocked_max: int,
+        session_budget: int,
         queue_max: int,
         scored: bool,
         best_first: float | None,
@@ -101,7 +103,11 @@ class Play(RuleBasedStateMachine):
         self.driven = make(self.kind, self.loop, self.folder, queue_max=queue_max, delay_seconds=5.0)
         self.order, self.model, self.lives = order, model, 0
         self.scorer, self.best_first = Whim() if scored else None, best_first
-        self.limits = Limits(open_max, active_max, dry_max, blocked_max, 40.0, commit_interval_seconds=0.0)
+        self.limits = Limits(
+            *(open_max, active_max, dry_max, blocked_max, 40.0),
+            commit_interval_seconds=0.0,
+            session_budget=session_budget,
+        )
         self.ledger = Ledger(queue_max, lambda entry, rule: self.world.refused(entry, rule))
         self.world = World(self.policies(), self.ledger, open_max)
         self.promised: list[UrlEntry] = []

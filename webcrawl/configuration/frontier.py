@@ -80,6 +80,12 @@ class FrontierSettings:
         real(0, 1), 0.15, "", "how likely a random walk jumps to any known URL instead of following a link"
     )
     frontier_active_max: int = setting(whole(1, 1_000_000), 20_000, "hosts", "most hosts active at a time")
+    frontier_session_budget: int = setting(
+        whole(1, 1_000_000),
+        8,
+        "URLs",
+        "URLs that a host gives in a row before hosts that wait longer come first",
+    )
     frontier_patience_seconds: float = setting(
         real(0, YEAR), 120.0, "seconds", "how long a crawl with nothing else left waits for a parked host"
     )

@@ -61,14 +61,17 @@ class ActiveKey:
         "head",
         "hold",
         "hops",
+        "leaving",
         "open",
         "record",
         "robots",
         "unprocessed",
+        "session",
         "unsettled",
     )
 
-    def __init__(self, activated: Activated) -> None:
+    def __init__(self, activated: Activated, session_budget: int) -> None:
+        """``session_budget``: URLs that the key may give before hosts that wait come first."""
         self.record = activated.record
         self.hold = activated.hold
         self.head = QueueHead(activated.queue.entries, activated.queue.more, HEAD)
@@ -86,6 +89,11 @@ class ActiveKey:
         """Leases of its URLs that are open or whose outcome is not durable yet."""
         self.unprocessed = 0
         """Of these, responses that have ended and are still being read: parsed, or waiting for it."""
+        self.session = session_budget if activated.queue.more else min(session_budget, len(self.head))
+        """How many more URLs it gives in this session, robots.txt not counted. What is found while the session lasts
+        has to wait for the next one, behind the hosts that waited longer."""
+        self.leaving = False
+        """Another process is to have it: it goes back to the backend once its URLs are settled."""
         self._blocked: dict[str, list[UrlEntry]] = {}
         self._know(activated.queue.robots)
 
@@ -109,8 +117,11 @@ class ActiveKey:
         self.record.crawl_delay_seconds = max(delays) or None
 
     def owe(self, politeness: Politeness) -> None:
-        """A Crawl-delay became known after the key's clock had restarted: it holds from that moment on."""
+        """A Crawl-delay became known after the key's clock had restarted: it holds from that moment on. A key that was
+        never asked for anything owes nothing."""
         record = self.record
+        if not record.fetches:
+            return
         owed = politeness.delay(record)
         if owed > record.delay_seconds:
             record.next_fetch_at += owed - record.delay_seconds

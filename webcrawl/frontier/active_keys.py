@@ -22,13 +22,22 @@ from webcrawl.frontier.tasks import Tasks
 from webcrawl.frontier.turns import Turns
 from webcrawl.hosts.record import RobotsRecord
 
+ACTIVATED_LEAST = 16
+"""Keys that are made active at a time, if there are so many."""
+
+READY_LEAST = 32
+"""With fewer ready keys others become active at the end of a session."""
+
 LONG_SECONDS = 30.0
 """A key that waits longer than this, and not because of its delay, is parked."""
 
 
 BETTER_SECONDS = 1.0
 EXCHANGED = 100
-"""Best first: how often keys are looked for that are better than active ones, and how many become so at most."""
+"""Best first: how often keys are looked for that are better than active ones, and how many become so at least."""
+
+LOOK_SECONDS = 0.25
+"""How old the answer may be to the question whether idle keys could be contacted."""
 
 _KEY = attrgetter("key")
 
@@ -41,6 +50,10 @@ class ActiveKeys:
     from the backend), waiting for what it gave to become durable, or dry (nothing is queued; it is kept a
     while, since the next page often brings more). A key that is none of these is idle, in the backend, where it
     costs no memory.
+
+    Keys take turns: one that has given the URLs of its session goes back to the backend if idle keys could be
+    contacted. The backend gives those first that could have been contacted for the longest time, so it comes again
+    when each of them had its session. As long as nobody waits, a session goes on.
     """
 
     def __init__(
@@ -86,6 +99,16 @@ class ActiveKeys:
         """What was queued while keys are being activated, theirs perhaps: the first place of each key."""
         self._idle: Idle | None = None
         """What is known of idle keys; None when it may have changed."""
+        self._waiting_at: float | None = None
+        """When the first idle key can be contacted, as it was when that was last asked; None: no key is idle."""
+        self._look_at = 0.0
+        """When that is asked again, if somebody wants to know."""
+        self._looking = False
+        self._resting: list[ActiveKey] = []
+        """Keys at the end of their session that are to be given back together."""
+        self._giving_back = False
+        self._sessions_ended = 0
+        """Best first: sessions that ended since keys were last made active. The keys stay."""
         self._share: int | None = None
         """How many keys we may have while other processes wait for some."""
         self.counts = Counts()
@@ -191,11 +214,16 @@ class ActiveKeys:
         self._share = share
         if share is None:
             return
-        surplus = len(self._keys) - len(self._dry) - share
+        staying = [
+            active for active in self._keys.values() if not active.leaving and active.key not in self._dry
+        ]
+        surplus = len(staying) - share
         if surplus > max(share // 10, 1):
-            waiting = (active for active in self._keys.values() if active.key in self._heap)
-            settled = (active for active in waiting if not active.unsettled)
-            self._release(list(itertools.islice(settled, surplus)))
+            # Those that wait for their time and are settled can go at once, others as soon as they are.
+            staying.sort(key=lambda active: active.unsettled > 0 or active.key not in self._heap)
+            for active in staying[:surplus]:
+                active.leaving = True
+            self._release([active for active in staying[:surplus] if active.key in self._heap])
 
     # -- where a key goes ------------------------------------------------------------------------------------
 
@@ -207,14 +235,20 @@ class ActiveKeys:
         if active.unprocessed >= self._limits.unprocessed_max:
             # What it gave takes long to be read: until that is done others have the slots.
             return
+        if self._best is not None and active.session == 0:
+            active.session = -1
+            self._sessions_ended += 1
         if key in self._heap or self._keys.get(key) is not active:
             if self._best is not None:
                 self._best.raised(key)
             return
-        if record.given_up:
+        if record.given_up or (active.leaving and not active.hops):
             self._release([active])
         elif record.next_fetch_at - self._clock() > max(record.delay_seconds, LONG_SECONDS):
             self._park(active, 0.0)
+        elif active.session <= 0 and self._is_over(active):
+            self._dry.pop(key, None)
+            self._end_session(active)
         elif active.has_work():
             self._dry.pop(key, None)
             now = self._clock()
@@ -249,6 +283,53 @@ class ActiveKeys:
         active.loaded(loaded)
         active.owe(self._policies.politeness)
         self.arm(active)
+
+    def _is_over(self, active: ActiveKey) -> bool:
+        """Whether the session of a key, which has given all its URLs, ends here, since other keys wait."""
+        return self._best is None and active.has_work() and not active.hops and self._others_wait()
+
+    def _end_session(self, active: ActiveKey) -> None:
+        """Nothing happens as long as URLs of the key are not settled: it is armed again when they are."""
+        if active.unsettled:
+            return
+        del self._keys[active.key]
+        self._forget(active)
+        self._idle = None
+        self._resting.append(active)
+        if not self._giving_back:
+            self._giving_back = True
+            self._tasks.start(self._give_back_resting())
+        if not self._activating and self._heap.count_ready(self._clock(), READY_LEAST) < READY_LEAST:
+            # Before none is ready: the backend takes a moment to answer.
+            self.activate(2 * READY_LEAST)
+
+    async def _give_back_resting(self) -> None:
+        """A step at a time: keys whose sessions end meanwhile go together in the next one."""
+        try:
+            while self._resting:
+                step, self._resting = self._resting, []
+                await self._give_back(step)
+        finally:
+            self._giving_back = False
+
+    def _others_wait(self) -> bool:
+        """Whether idle keys could be contacted, as far as is known; that is asked anew now and then."""
+        now = self._clock()
+        if now >= self._look_at and not self._looking:
+            self._look_at = now + LOOK_SECONDS
+            self._looking = True
+            self._tasks.start(self._look())
+        return self._waiting_at is not None and self._waiting_at <= now
+
+    async def _look(self) -> None:
+        try:
+            self._heard_of(await self._patience.insist(self._backend.idle))
+        finally:
+            self._looking = False
+
+    def _heard_of(self, idle: Idle) -> None:
+        times = [at for at in (idle.at, idle.parked_at) if at is not None]
+        self._waiting_at = min(times, default=None)
 
     def _dry_up(self, active: ActiveKey) -> None:
         """It has nothing queued. Not too many of these may take the places of keys that have."""
@@ -329,7 +410,8 @@ class ActiveKeys:
         if self._activating or room <= 0 or not self._idle_may_be_ready():
             return
         self._activating = True
-        self._tasks.start(self._activate(min(room, max(16, wanted)), self._policies.draw))
+        self._sessions_ended = 0
+        self._tasks.start(self._activate(min(room, max(ACTIVATED_LEAST, wanted)), self._policies.draw))
 
     def _room(self) -> int:
         """How many more keys we may have."""
@@ -347,23 +429,27 @@ class ActiveKeys:
 
     def _look_for_better(self, now: float) -> None:
         """Best first: keys with better URLs become active although others are ready, in the place of the worst if
-        there is no room."""
+        there is no room. Keys that have given the URLs of their session make room for others that are as good."""
         self._better_at = now + BETTER_SECONDS
+        wanted = max(EXCHANGED, self._sessions_ended)
         if self._room() > 0:
-            self.activate(EXCHANGED)
+            self.activate(wanted)
         elif not self._activating and self._idle_may_be_ready():
+            self._sessions_ended = 0
             waiting = (
                 active for key, active in self._keys.items() if key in self._heap and not active.unsettled
             )
-            number = min(EXCHANGED, max(len(self._keys) // 2, 1))
-            worst = heapq.nsmallest(number, waiting, key=attrgetter("level"))
+            number = min(wanted, max(len(self._keys) // 2, 1))
+            worst = heapq.nsmallest(number, waiting, key=lambda active: (active.level, active.session > 0))
+            had_turn = [active for active in worst if active.session <= 0 and active.level == worst[0].level]
             if worst:
                 self._activating = True
-                self._tasks.start(self._exchange(worst))
+                above = had_turn[0].level - 1 if had_turn else worst[-1].level
+                self._tasks.start(self._exchange(had_turn or worst, self._policies.draw.above(above)))
 
-    async def _exchange(self, worst: list[ActiveKey]) -> None:
+    async def _exchange(self, worst: list[ActiveKey], draw: Draw) -> None:
         before = len(self._keys)
-        await self._activate(len(worst), self._policies.draw.above(worst[-1].level))
+        await self._activate(len(worst), draw)
         gained = max(len(self._keys) - before, 0)
         self._release([active for active in worst[:gained] if active.key in self._heap])
 
@@ -374,7 +460,7 @@ class ActiveKeys:
                 lambda: self._backend.activate(count, self._clock(), draw)
             )
             for one in activated:
-                active = ActiveKey(one)
+                active = ActiveKey(one, self._limits.session_budget)
                 active.owe(self._policies.politeness)
                 self._keys[active.key] = active
                 if (place := self._early.get(active.key)) is not None:
@@ -382,6 +468,11 @@ class ActiveKeys:
                 self.arm(active)
             idle = await self._patience.insist(self._backend.idle) if len(activated) < count else None
             counts = await self._patience.insist(self._backend.counts)
+            if idle is None:
+                # All that were asked for came: perhaps there are more.
+                self._waiting_at = self._clock()
+            else:
+                self._heard_of(idle)
             # Queued or released meanwhile: what was just learned may be out of date.
             self._idle = None if self._idle is None else idle
             self.counts = counts

@@ -84,6 +84,8 @@ class Batch:
     hosts: list[HostRecord] = field(default_factory=list)
     """Records of active keys that changed."""
     robots: list[RobotsRecord] = field(default_factory=list)
+    at: float = 0.0
+    """The time of the commit (epoch seconds): an idle key whose queue was empty waits for its turn from then on."""
 
     def __bool__(self) -> bool:
         return bool(self.discovered or self.settled or self.hosts or self.robots)
@@ -228,8 +230,10 @@ class Backend(Protocol):
     async def activate(self, count: int, now: float, draw: Draw) -> list[Activated]:
         """Make up to ``count`` idle keys active whose ``next_fetch_at`` and ``blocked_until`` have come.
 
-        ``draw`` says how many of each level; within a level those come first whose time came first. A key's
-        level is the highest in its queue. Keys that are given up are passed over.
+        ``draw`` says how many of each level; within a level those come first that could have been contacted for the
+        longest time: since ``next_fetch_at`` and ``blocked_until``, but not before the commit (``Batch.at``) that
+        queued a URL for a key whose queue was empty. A key's level is the highest in its queue. Keys that are given
+        up are passed over.
         """
         ...
 

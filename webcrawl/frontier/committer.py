@@ -58,6 +58,7 @@ class Committer:
         failed: Callable[[BaseException], None],
         limits: Limits,
         patience: Patience,
+        clock: Callable[[], float],
         drained: Callable[[], None] = lambda: None,
     ) -> None:
         """``committed`` is called when a group is durable, with None where it changed nothing of the state;
@@ -75,6 +76,7 @@ class Committer:
         self.busy = False
         """Whether anything is not yet durable."""
         self._patience = patience
+        self._clock = clock
         self._drained = drained
 
     def add(self, change: Change) -> None:
@@ -148,7 +150,7 @@ class Committer:
 
     async def _commit(self, group: list[Change]) -> None:
         """The group's pages are durable: now their URLs are settled. The next group is archived meanwhile."""
-        batch = Batch()
+        batch = Batch(at=self._clock())
         hosts: dict[str, HostRecord] = {}
         for change in group:
             batch.discovered += change.discovered

@@ -83,7 +83,7 @@ class Frontier:
         self._stopped = stopped
         self._patience = Patience()
         self._committer = Committer(
-            backend, store, self._on_committed, broken, limits, self._patience, changed
+            backend, store, self._on_committed, broken, limits, self._patience, clock, changed
         )
         kept = clocks or OwnClocks(clock)
         self._turns = Turns(policies, kept, clock, self._patience, changed, broken)
@@ -239,6 +239,7 @@ class Frontier:
         active.open = True
         active.unsettled += 1
         active.asking = pick.entry.kind == Kind.ROBOTS
+        active.session -= not active.asking
         fence, hold = active.record.fence, active.hold
         lease = Lease(next(self._lease_ids), pick.entry, now, fence=fence, hold=hold, claim=claim)
         self._unsettled[lease.id] = lease

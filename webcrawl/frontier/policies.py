@@ -102,7 +102,8 @@ class Limits:
     """When nothing is left but parked keys, the crawl waits for the first of them at most so long."""
     commit_interval_seconds: float = 0.02
     """How long what has ended waits for more to become durable with it."""
-
+    session_budget: int = 8
+    """URLs that a key gives in one session, while other keys wait."""
     reordering_share: float = 0.0
     """Of the time that re-ordering may take in the background, at most 1; 0 for none, but what is asked for."""
 

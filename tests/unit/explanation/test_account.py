@@ -180,7 +180,7 @@ def test_the_frontier_refuses_what_is_said_to_be_refused_and_nothing_else(
         page_budget=budget,
     )
     records = [] if known is None else [known]
-    key = ActiveKey(Activated(replace(record), Loaded([entry()], False, records)))
+    key = ActiveKey(Activated(replace(record), Loaded([entry()], False, records)), session_budget=16)
     pick = key.pick(NOW, policies, 10)
     if pick.entry is not None and pick.entry.kind == Kind.ROBOTS:
         # It takes the turn of the URL, and forbids nothing here.

@@ -43,7 +43,7 @@ def active(
     host = HostRecord("a", delay_seconds=5.0)
     for name, value in record.items():
         setattr(host, name, value)
-    return ActiveKey(Activated(host, Loaded(entries, more, known or [])))
+    return ActiveKey(Activated(host, Loaded(entries, more, known or [])), session_budget=16)
 
 
 def pick(key: ActiveKey, now: float = NOW, **words: Any) -> Pick:
@@ -198,7 +198,7 @@ def test_hops_of_robots_redirects_go_before_everything() -> None:
 
 def test_a_hop_that_was_queued_by_another_key_needs_no_robots_txt_itself() -> None:
     hop = entry("http://a/moved.txt", level=1 << 40, kind=Kind.ROBOTS, key="a")
-    key = ActiveKey(Activated(HostRecord("a"), Loaded([hop], False, [])))
+    key = ActiveKey(Activated(HostRecord("a"), Loaded([hop], False, [])), session_budget=16)
     assert picked(key) == "http://a/moved.txt"
 
 
@@ -237,10 +237,18 @@ def test_the_longest_crawl_delay_of_all_origins_holds() -> None:
 def test_a_crawl_delay_is_owed_from_the_last_request_on_and_once() -> None:
     slow = robots("http://a")
     slow.crawl_delay_seconds = 30.0
-    key = active(known=[slow], next_fetch_at=NOW + 5)
+    key = active(known=[slow], next_fetch_at=NOW + 5, fetches=1)
     for _ in range(3):
         key.owe(policies().politeness)
     assert (key.record.next_fetch_at, key.record.delay_seconds) == (NOW + 30, 30.0)
+
+
+def test_a_key_that_was_never_asked_for_anything_owes_nothing() -> None:
+    slow = robots("http://a")
+    slow.crawl_delay_seconds = 30.0
+    key = active(known=[slow], next_fetch_at=NOW)
+    key.owe(policies().politeness)
+    assert key.record.next_fetch_at == NOW
 
 
 def test_a_long_queue_is_given_in_its_order() -> None:

@@ -69,6 +69,7 @@ class Bench:
             self.failures.append,
             Limits(open_max, commit_interval_seconds=0.0),
             self.patience,
+            lambda: 0.0,
         )
 
     def add(self, name: str, **fields: Any) -> None:

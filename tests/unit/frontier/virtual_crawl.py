@@ -44,9 +44,12 @@ class VirtualCrawl:
         order: Order | None = None,
         open_max: int = 256,
         active_max: int = 1000,
+        session_budget: int = 16,
+        rate: float | None = None,
         **rules: Any,
     ) -> None:
-        """``answer``: status and outcome of a fetch of anything but a robots.txt. ``rules``: of ``Policies``."""
+        """``answer``: status and outcome of a fetch of anything but a robots.txt. ``rate``: requests a second that the
+        machine can do, None for any number. ``rules``: of ``Policies``."""
         self.now = NOW
         self.held_most = 0
         """Of keys, at a time."""
@@ -54,6 +57,7 @@ class VirtualCrawl:
         """How often that of each key was asked for."""
         self._answer = answer
         self._open_max = open_max
+        self._rate = rate
         policies = Policies(
             order=order or Order("breadth_first", None, NOW),
             draw=Draw(2.0, seed=1),
@@ -63,7 +67,12 @@ class VirtualCrawl:
             key_of=host_of,
             **rules,
         )
-        limits = Limits(open_max=open_max, active_max=active_max, commit_interval_seconds=0.0)
+        limits = Limits(
+            open_max=open_max,
+            active_max=active_max,
+            commit_interval_seconds=0.0,
+            session_budget=session_budget,
+        )
         self.frontier = Frontier(backend, None, policies, limits, lambda: self.now)
 
     def run(self, seeds: list[UrlEntry], pages: int | None = None) -> None:
@@ -80,6 +89,8 @@ class VirtualCrawl:
             self.held_most = max(self.held_most, frontier.snapshot().active_hosts)
             for lease in leases:
                 self._fetch(lease)
+            if self._rate is not None:
+                self.now += len(leases) / self._rate
             if not await self._rested() and not leases:
                 at = frontier.next_at()
                 self.now = self.now + 0.1 if at is None else max(self.now, at)

@@ -119,7 +119,7 @@ class MemoryBackend:
     async def commit(self, batch: Batch) -> Committed:
         for settled in batch.settled:
             self._settle(settled)
-        queued = [copy.copy(entry) for entry in batch.discovered if self._discover(entry)]
+        queued = [copy.copy(entry) for entry in batch.discovered if self._discover(entry, batch.at)]
         queued += [copy.copy(settled.again) for settled in batch.settled if settled.again]
         for record in batch.hosts:
             self._host(record.key).record = copy.deepcopy(record)
@@ -199,10 +199,12 @@ class MemoryBackend:
             host = self._hosts[key] = _Host(HostRecord(key, delay_seconds=self._delay_seconds))
         return host
 
-    def _discover(self, entry: UrlEntry) -> bool:
+    def _discover(self, entry: UrlEntry, at: float) -> bool:
         host = self._host(entry.key)
         if not self._admit(host, entry):
             return False
+        if not (host.queue or host.active or host.record.given_up):
+            host.record.next_fetch_at = max(host.record.next_fetch_at, at)
         insort(host.queue, copy.copy(entry), key=place_of)
         self._counts.queued += 1
         return True

@@ -62,9 +62,10 @@ def portions(
     return made
 
 
-def push_call(portion: Portion, member: str, delay_seconds: float, long: int) -> Call:
-    """Queue the entries of ``portion``; the lengths of queues are told that have ``long`` URLs or more."""
-    args: list[Any] = [member, repr(delay_seconds), long]
+def push_call(portion: Portion, member: str, delay_seconds: float, long: int, at: float) -> Call:
+    """Queue the entries of ``portion`` at the time ``at``. The answer has the lengths of queues with ``long`` URLs or
+    more."""
+    args: list[Any] = [member, repr(delay_seconds), long, repr(at)]
     for key, entries in portion.keys.items():
         if len(entries) > 1:
             entries.sort(key=place_of)

@@ -88,7 +88,7 @@ class Writer:
         """Queue again what may have been forgotten; what is still known is not."""
         if self._doubtful:
             told, again = self._starts, list(self._doubtful)
-            await self._push(again, {})
+            await self._push(again, {}, 0.0)
             if told == self._starts:
                 # What was still there may not be on the disk yet either: the server may be killed once more.
                 self._recent.append((uptime(), again))
@@ -122,7 +122,7 @@ class Writer:
         # Before it is asked what is known: by an epoch that is over nothing is settled.
         epochs = [shard.epoch for shard in self._shards]
         await self._put_in_place()
-        queued, turned_away = await self._take_in(self._unknown(batch.discovered), lengths)
+        queued, turned_away = await self._take_in(self._unknown(batch.discovered), lengths, batch.at)
         if batch.robots:
             most = max(self._options.robots_max // len(self._shards), 1)
             calls = robots_calls(batch.robots, self._owner_of, self._shard_of, self._member, most)
@@ -149,7 +149,7 @@ class Writer:
                 return
 
     async def _take_in(
-        self, found: Sequence[UrlEntry], lengths: dict[str, int]
+        self, found: Sequence[UrlEntry], lengths: dict[str, int], at: float
     ) -> tuple[list[UrlEntry], int]:
         """Queue that of ``found`` for which there is room: what was queued, and how many were turned away."""
         queued: list[UrlEntry] = []
@@ -159,7 +159,7 @@ class Writer:
         for first in range(0, len(found), step):
             part = found[first : first + step]
             taken = await self._budget.taken(part)
-            queued += await self._push(taken, lengths)
+            queued += await self._push(taken, lengths, at)
             turned_away += len(part) - len(taken)
         return queued, turned_away
 
@@ -178,12 +178,12 @@ class Writer:
             news.append(entry)
         return news
 
-    async def _push(self, news: Sequence[UrlEntry], lengths: dict[str, int]) -> list[UrlEntry]:
+    async def _push(self, news: Sequence[UrlEntry], lengths: dict[str, int], at: float) -> list[UrlEntry]:
         """Queue what is new; what was really queued, in the order it came."""
         known_before: set[int] = set()
         made = portions(news, lambda entry: entry.key, self._shard_of)
         delay, long = self._options.delay_seconds, self._long
-        calls = [push_call(portion, self._member, delay, long) for portion in made]
+        calls = [push_call(portion, self._member, delay, long, at) for portion in made]
         for portion, answer in zip(made, await self._server.call("push", calls), strict=True):
             portion.shard.queued, portion.shard.hosts, fates, moves, told = answer
             members: list[UrlEntry] = list(portion.in_order())

@@ -44,7 +44,7 @@ class Commits:
         rows += self._admitted(batch.discovered, ids)
         self._queues.push(rows)
         totals["queued"] += len(rows) - sum(left.values())
-        self._keys.queued(*_gains(rows, left))
+        self._keys.queued(*_gains(rows, left), batch.at)
         self._keys.left(left)
         self._keys.store(batch.hosts)
         totals["robots"] += self._queues.store_robots(batch.robots, totals["robots"])
@@ -117,7 +117,7 @@ class Commits:
                 if not repeat:
                     self._end(ends, (host_id, fingerprint), State.REFUSED, "queue-full")
         self._seen.settle(ends)
-        self._keys.queued(gains, {})
+        self._keys.queued(gains, {}, 0.0)
         self._totals["queued"] -= len(pruned)
         return pruned
 

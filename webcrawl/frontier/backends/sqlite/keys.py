@@ -25,8 +25,9 @@ _GAIN = (
     "WHERE id = gain.host"
 )
 _ENTER = (
-    "WITH new (host, level) AS (VALUES {rows}) UPDATE hosts "
-    "SET level = CASE idle WHEN 1 THEN max(hosts.level, new.level) ELSE new.level END, idle = 1 FROM new "
+    "WITH new (host, level, at) AS (VALUES {rows}) UPDATE hosts "
+    "SET level = CASE idle WHEN 1 THEN max(hosts.level, new.level) ELSE new.level END, "
+    "next_fetch_at = CASE idle WHEN 1 THEN next_fetch_at ELSE max(next_fetch_at, new.at) END, idle = 1 FROM new "
     "WHERE id = new.host AND active = 0 AND given_up = 0 AND queued > 0 AND (idle = 0 OR hosts.level < new.level)"
 )
 _STORE = (
@@ -56,7 +57,7 @@ class Keys:
     def __init__(self, connection: sqlite3.Connection, delay_seconds: float) -> None:
         self._cursor = cursor = connection.cursor()
         self._gain = Rows(cursor, _GAIN, "(?, ?)")
-        self._enter = Rows(cursor, _ENTER, "(?, ?)")
+        self._enter = Rows(cursor, _ENTER, "(?, ?, ?)")
         self._store = Rows(cursor, _STORE, "(?, ?, ?, ?, ?, ?)")
         self._left = Rows(
             cursor,
@@ -103,10 +104,11 @@ class Keys:
         self._ids.clear()
         self.added = 0
 
-    def queued(self, gains: Mapping[int, int], levels: Mapping[int, int]) -> None:
-        """``gains``: host id -> URLs more in its queue; ``levels``: -> the highest level of those that came."""
+    def queued(self, gains: Mapping[int, int], levels: Mapping[int, int], at: float) -> None:
+        """``gains``: host id -> URLs more in its queue; ``levels``: -> the highest level of those that came, ``at``
+        that time."""
         self._gain.run([value for gain in gains.items() for value in gain])
-        self._enter.run([value for host_id, level in levels.items() for value in (host_id, level)])
+        self._enter.run([value for host_id, level in levels.items() for value in (host_id, level, at)])
 
     def left(self, host_ids: Iterable[int]) -> None:
         """URLs left the queues of these keys; what is known of those that are idle may have changed with it."""

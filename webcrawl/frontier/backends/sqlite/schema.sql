@@ -12,7 +12,7 @@ CREATE TABLE hosts (
     id            INTEGER PRIMARY KEY,
     key           TEXT    NOT NULL UNIQUE,
     level         INTEGER NOT NULL DEFAULT 0,   -- the highest level in its queue, kept while idle
-    next_fetch_at REAL    NOT NULL DEFAULT 0,
+    next_fetch_at REAL    NOT NULL DEFAULT 0,   -- by it idle hosts take turns: not before its queue had a URL
     delay_seconds REAL    NOT NULL DEFAULT 0,
     queued        INTEGER NOT NULL DEFAULT 0,
     idle          INTEGER NOT NULL DEFAULT 0,   -- has URLs, is neither active nor given up

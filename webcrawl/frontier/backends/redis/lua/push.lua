@@ -5,7 +5,8 @@
 -- ARGV[1]      the caller's name as a member of the crew
 -- ARGV[2]      delay_seconds of a key that is met for the first time
 -- ARGV[3]      how long a queue has to be for its length to be told
--- ARGV[4..]    for each key three: the key; what is asked of the seen test: 'p' if all of its entries are plain and no mark
+-- ARGV[4]      epoch seconds: a key whose queue was empty waits for its turn from then on
+-- ARGV[5..]    for each key three: the key; what is asked of the seen test: 'p' if all of its entries are plain and no mark
 --              comes twice, else 'm', where the last entry begins (4 bytes, big-endian, from 1), and for each entry its mark
 --              and a byte: 0 for a plain one, 1 for one that may be repeated, 2 for one that is never seen; its entries as in
 --              queue.lua, in the order of their places, no two at the same
@@ -13,9 +14,9 @@
 --              fates: a digit for each entry, 0 known already, 1 queued, 2 queued beside another of the same fingerprint;
 --              places: pairs of number of an entry and its place
 
-local ending, delay, long = ' ' .. ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local ending, delay, long, now = ' ' .. ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local keys, number = {}, 0
-for arg = 4, #ARGV, 3 do
+for arg = 5, #ARGV, 3 do
     number = number + 1
     keys[number] = ARGV[arg]
 end
@@ -28,7 +29,7 @@ for number = 1, #keys do
     only[number] = seen.ask_only(keys[number], known)
     if not only[number] then
         firsts[number] = #segments
-        seen.ask_all(keys[number], known, ARGV[3 * number + 2], 6, segments)
+        seen.ask_all(keys[number], known, ARGV[3 * number + 3], 6, segments)
     end
 end
 seen.fetch()
@@ -98,7 +99,7 @@ local function judge_each(number, marks)
 end
 
 for number = 1, #keys do
-    local marks = ARGV[3 * number + 2]
+    local marks = ARGV[3 * number + 3]
     fates[number] = (byte(marks) == 112 and judge or judge_each)(number, marks)
     if find(fates[number], '[12]') then
         open[#open + 1] = number
@@ -107,7 +108,7 @@ end
 
 -- Those entries that are new, of entries that are all plain: their text, how many, and the place of the last.
 local function text_of(number, marks)
-    local entries, digits = ARGV[3 * number + 3], fates[number]
+    local entries, digits = ARGV[3 * number + 4], fates[number]
     if news[number] == #digits then
         local last = #digits == 1 and 1 or unpacked('>I4', marks, 2)
         return entries, sub(entries, last, last + 13)
@@ -156,7 +157,7 @@ end
 
 -- Queue the new entries of a key one by one. Returns how many that were, and the first place of them.
 local function enqueue_each(rows, number, earlier)
-    local entries, digits = ARGV[3 * number + 3], fates[number]
+    local entries, digits = ARGV[3 * number + 4], fates[number]
     local queued, first, at = 0, nil, 1
     for entry = 1, #digits do
         local after, fate = entry_end(entries, at), byte(digits, entry)
@@ -170,14 +171,17 @@ local function enqueue_each(rows, number, earlier)
     return queued, first
 end
 
--- Make a key that nobody holds be found by the rank of its first URL.
+-- Make a key that nobody holds be found by the rank of its first URL. Returns the record part of its value.
 local function reindex(key, value, rank)
     local host = opened(value)
     if host.queued > 0 then
         unindex(key, host)
+    else
+        host.next_at = math.max(host.next_at, now)
     end
     host.rank = rank
     index(key, host)
+    return sub(closed(host), RECORD_AT)
 end
 
 local names, lengths, written, stored, stirred, places = {}, {}, {}, {}, {}, {}
@@ -204,7 +208,7 @@ end
 
 -- Queue what is new of a key. Returns how many more there are, the first place of them, chunks and the last place.
 local function enqueue_all(number, key, chunks, last, tail)
-    local marks = ARGV[3 * number + 2]
+    local marks = ARGV[3 * number + 3]
     if byte(marks) ~= 112 then
         return enqueue_apart(number, key, chunks, last, tail)
     end
@@ -236,7 +240,7 @@ for at = 1, #open do
     local queued, known, chunks, last, rank = unpacked(COUNTS, value)
     local more, first, chunks_now, last_now = enqueue_all(number, key, chunks, last, tails[at])
     if more > 0 then
-        local highest = sub(first, 1, 6)
+        local highest, record = sub(first, 1, 6), sub(value, RECORD_AT)
         if queued > 0 and rank < highest then
             highest = rank
         end
@@ -249,7 +253,7 @@ for at = 1, #open do
         elseif byte(value, GIVEN_UP_AT) == 1 then
             count('given_up_urls', more)
         elseif queued == 0 or highest ~= rank then
-            reindex(key, value, highest)
+            record = reindex(key, value, highest)
         end
         if not hosts[number] then
             count('hosts', 1)
@@ -260,7 +264,7 @@ for at = 1, #open do
         queued_more, known_more = queued_more + more, known_more + new
         written[#written + 1] = key
         written[#written + 1] = pack(COUNTS, queued + more, known + new, chunks_now, last_now, highest)
-            .. sub(value, RECORD_AT)
+            .. record
         if queued + more >= long then
             lengths[#lengths + 1] = key
             lengths[#lengths + 1] = queued + more
