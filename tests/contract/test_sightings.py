@@ -220,3 +220,24 @@ def test_a_repeat_is_no_second_state_and_a_robots_txt_in_the_queue_no_url(backen
 def test_what_is_no_crawl_is_refused(make_backend: MakeBackend, tmp_path: Path) -> None:
     with pytest.raises(JobdirUnusable, match="is no crawl"):
         in_sqlite.sighting_of(tmp_path / "frontier.db", lambda settings: "a.test", 1, "http://a.test", NOW)
+
+
+def test_how_many_hosts_have_waited_longer_is_counted(backend: Driven) -> None:
+    for at, name in enumerate(("first", "second", "third")):
+        backend.commit(Batch([entry(f"http://{name}/")], at=NOW + at))
+    backend.commit(Batch([entry("http://better/", level=3)], at=NOW + 10))
+    for before, name in enumerate(("first", "second", "third")):
+        key = look(backend, entry(f"http://{name}/")).key
+        assert key is not None
+        assert key.hosts_before == before
+    better = look(backend, entry("http://better/")).key
+    assert better is not None
+    assert better.hosts_before == 0
+
+
+def test_an_active_host_waits_behind_none(backend: Driven) -> None:
+    backend.commit(Batch([entry("http://a/")], at=NOW))
+    assert backend.active_keys() == ["a"]
+    key = look(backend, entry("http://a/")).key
+    assert key is not None
+    assert key.hosts_before is None

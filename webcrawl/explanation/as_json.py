@@ -146,6 +146,7 @@ def _key(key: KeySighting | None) -> dict[str, Any] | None:
         "activity": str(key.activity),
         "holder": key.holder,
         "held_until": key.held_until,
+        "hosts_before": key.hosts_before,
         "queued": key.queued,
         **{name: value for name, value in record.items() if name != "fence"},
     }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.explanation import remembered, worth
 from webcrawl.explanation.account import Conclusion, Fate
 from webcrawl.frontier.backend import Command
-from webcrawl.frontier.backends.sighting import Activity
+from webcrawl.frontier.backends.sighting import HOSTS_COUNTED, Activity
 from webcrawl.hosts.robots import RobotsState
 from webcrawl.reports import units
 
@@ -231,6 +231,8 @@ def _key(key: KeySighting | None, now: float) -> Iterator[Row]:
     if record.parked:
         activity += ", parked"
     yield "key is", f"{activity}; {units.things(key.queued, 'URL')} queued"
+    if key.hosts_before is not None:
+        yield "turn", _turn(key.hosts_before)
     if key.held_until is not None:
         yield "lease ends", f"{moment(key.held_until, now)}, unless it is renewed"
     yield "delay", f"{record.delay_seconds:g} s"
@@ -243,6 +245,13 @@ def _key(key: KeySighting | None, now: float) -> Iterator[Row]:
             "failures",
             f"{record.failures} in a row, parked {_times(record.parks)}, last: {record.last_error}",
         )
+
+
+def _turn(hosts_before: int) -> str:
+    if not hosts_before:
+        return "next: no other host of its level has waited longer"
+    more = "at least " if hosts_before >= HOSTS_COUNTED else ""
+    return f"behind {more}{units.things(hosts_before, 'host')} of its level that waited longer"
 
 
 def _clocks(explanation: Explanation) -> Iterator[Row]:

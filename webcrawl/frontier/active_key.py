@@ -117,8 +117,8 @@ class ActiveKey:
         self.record.crawl_delay_seconds = max(delays) or None
 
     def owe(self, politeness: Politeness) -> None:
-        """A Crawl-delay became known after the key's clock had restarted: it holds from that moment on. A key that was
-        never asked for anything owes nothing."""
+        """A Crawl-delay became known after the key's clock had restarted: it holds from that moment on. A key
+        that was never asked for anything owes nothing."""
         record = self.record
         if not record.fetches:
             return

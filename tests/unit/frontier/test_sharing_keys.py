@@ -73,6 +73,19 @@ def test_a_key_whose_page_is_not_settled_stays(crawl):
     crawl.fetch(lease)
 
 
+def test_a_host_that_is_never_at_rest_is_given_back_once_its_page_is_settled(crawl):
+    crawl.clock.now += DELAY
+    leases = [crawl.lease() for _ in HOSTS]
+    hear(crawl, Pulse(share=3))
+    assert active(crawl) == len(HOSTS)
+    for lease in leases:
+        assert lease is not None
+        crawl.fetch(lease)
+    assert active(crawl) == 3
+    hear(crawl, Pulse(share=3))
+    assert active(crawl) == 3
+
+
 def test_a_lost_key_is_not_asked_again_and_what_comes_of_it_is_no_fault(crawl):
     crawl.clock.now += DELAY
     lease = crawl.lease()

@@ -48,8 +48,8 @@ class VirtualCrawl:
         rate: float | None = None,
         **rules: Any,
     ) -> None:
-        """``answer``: status and outcome of a fetch of anything but a robots.txt. ``rate``: requests a second that the
-        machine can do, None for any number. ``rules``: of ``Policies``."""
+        """``answer``: status and outcome of a fetch of anything but a robots.txt. ``rate``: requests a second
+        that the machine can do, None for any number. ``rules``: of ``Policies``."""
         self.now = NOW
         self.held_most = 0
         """Of keys, at a time."""

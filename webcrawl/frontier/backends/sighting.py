@@ -11,6 +11,10 @@ from webcrawl.frontier.records import State, UrlEntry
 from webcrawl.hosts.record import HostRecord, RobotsRecord
 
 
+HOSTS_COUNTED = 100_000
+"""So many idle keys are counted at most."""
+
+
 class Activity(StrEnum):
     """Where a key stands."""
 
@@ -35,6 +39,8 @@ class KeySighting:
     """Who has it, where it is active and that is known."""
     held_until: float | None = None
     """When its holder's lease ends unless it is renewed (epoch seconds); None where there are no leases."""
+    hosts_before: int | None = None
+    """Idle keys of its level whose turn comes before it, counted up to ``HOSTS_COUNTED``; None unless it is idle."""
 
 
 @dataclass(frozen=True, slots=True)

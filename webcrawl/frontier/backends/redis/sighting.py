@@ -16,7 +16,7 @@ from webcrawl.frontier.backends.redis.packing import (
     unpack_robots,
 )
 from webcrawl.frontier.backends.redis.segments import segment_of, segments_of, unpack_marks
-from webcrawl.frontier.backends.sighting import Activity, KeySighting, Sighting
+from webcrawl.frontier.backends.sighting import HOSTS_COUNTED, Activity, KeySighting, Sighting
 from webcrawl.frontier.records import Kind, State, UrlEntry
 from webcrawl.hosts.record import RobotsRecord
 
@@ -126,7 +126,21 @@ async def _of_key(control: Control, reader: Reader, found: _Found) -> KeySightin
         return KeySighting(host.record, host.queued, Activity.ACTIVE, name, float(until))
     if view.given_up:
         return KeySighting(host.record, host.queued, Activity.GIVEN_UP)
-    return KeySighting(host.record, host.queued, Activity.IDLE if host.queued else Activity.EMPTY)
+    if not host.queued:
+        return KeySighting(host.record, host.queued, Activity.EMPTY)
+    before = await _hosts_before(control, view.idle_member)
+    return KeySighting(host.record, host.queued, Activity.IDLE, hosts_before=before)
+
+
+async def _hosts_before(control: Control, member: bytes) -> int:
+    """How many idle keys of the same level are due before the one with ``member`` in ``idle`` (see lua/shard.lua)."""
+    rank, place = member[1:7], member[1:15]
+    asked = [
+        ("ZLEXCOUNT", names.idle, b"[" + kind + rank, b"(" + kind + place)
+        for names in control.shards
+        for kind in (b"r", b"p")
+    ]
+    return min(sum(map(int, await control.server.commands(asked))), HOSTS_COUNTED)
 
 
 async def _robots(reader: Reader, origin: str) -> RobotsRecord | None:

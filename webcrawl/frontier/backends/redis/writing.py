@@ -178,12 +178,12 @@ class Writer:
             news.append(entry)
         return news
 
-    async def _push(self, news: Sequence[UrlEntry], lengths: dict[str, int], at: float) -> list[UrlEntry]:
+    async def _push(self, news: Sequence[UrlEntry], lengths: dict[str, int], now: float) -> list[UrlEntry]:
         """Queue what is new; what was really queued, in the order it came."""
         known_before: set[int] = set()
         made = portions(news, lambda entry: entry.key, self._shard_of)
         delay, long = self._options.delay_seconds, self._long
-        calls = [push_call(portion, self._member, delay, long, at) for portion in made]
+        calls = [push_call(portion, self._member, delay, long, now) for portion in made]
         for portion, answer in zip(made, await self._server.call("push", calls), strict=True):
             portion.shard.queued, portion.shard.hosts, fates, moves, told = answer
             members: list[UrlEntry] = list(portion.in_order())

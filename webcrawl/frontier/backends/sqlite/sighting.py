@@ -7,14 +7,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from webcrawl.errors import JobdirDamaged
-from webcrawl.frontier.backends.sighting import Activity, KeySighting, Sighting
+from webcrawl.frontier.backends.sighting import HOSTS_COUNTED, Activity, KeySighting, Sighting
 from webcrawl.frontier.backends.sqlite.keys import parse
 from webcrawl.frontier.backends.sqlite.standing import looking_at
 from webcrawl.frontier.records import State, UrlEntry
 from webcrawl.frontier.seen import Seen
 from webcrawl.hosts.record import HostRecord, RobotsRecord
 
-_HOST = "SELECT id, next_fetch_at, delay_seconds, queued, active, parked, given_up, record FROM hosts WHERE key = ?"
+_HOST = "SELECT id, next_fetch_at, delay_seconds, queued, active, parked, given_up, record, level FROM hosts WHERE key = ?"
+_HOSTS_BEFORE = (
+    "SELECT count(*) FROM (SELECT 1 FROM hosts WHERE idle = 1 AND level = ? AND next_fetch_at < ? LIMIT ?)"
+)
 _ENTRY = (
     "SELECT url, rank, position, depth, via, kind, redirects, attempts, repeat, payload, listed, traits FROM queue "
     "WHERE host_id = ? AND fingerprint = ? AND kind != 'robots' ORDER BY repeat, rank, position LIMIT 1"
@@ -74,8 +77,8 @@ class _Look:
             settings=self._meta,
         )
 
-    def _of_key(self, host: tuple[int, float, float, int, int, int, int, str | None]) -> KeySighting:
-        _, next_fetch_at, delay_seconds, queued, active, parked, given_up, text = host
+    def _of_key(self, host: tuple[int, float, float, int, int, int, int, str | None, int]) -> KeySighting:
+        _, next_fetch_at, delay_seconds, queued, active, parked, given_up, text, level = host
         record = parse(text) if text else HostRecord(self._key)
         # The columns are the truth: a restart may have moved them. The time of a blocked key is not its own.
         if next_fetch_at != record.blocked_until:
@@ -88,7 +91,10 @@ class _Look:
             activity = Activity.GIVEN_UP
         else:
             activity = Activity.IDLE if queued else Activity.EMPTY
-        return KeySighting(record, queued, activity)
+        before = None
+        if activity is Activity.IDLE:
+            [before] = self._ask(_HOSTS_BEFORE, (level, next_fetch_at, HOSTS_COUNTED)).fetchone()
+        return KeySighting(record, queued, activity, hosts_before=before)
 
     def _entry(self, host_id: int) -> UrlEntry | None:
         row = self._ask(_ENTRY, (host_id, self._fingerprint)).fetchone()
