@@ -10,7 +10,6 @@ from webcrawl.frontier.backend import Command
 from webcrawl.frontier.records import State, UrlEntry
 from webcrawl.hosts.record import HostRecord, RobotsRecord
 
-
 HOSTS_COUNTED = 100_000
 """So many idle keys are counted at most."""
 
