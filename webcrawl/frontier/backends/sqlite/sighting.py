@@ -14,7 +14,10 @@ from webcrawl.frontier.records import State, UrlEntry
 from webcrawl.frontier.seen import Seen
 from webcrawl.hosts.record import HostRecord, RobotsRecord
 
-_HOST = "SELECT id, next_fetch_at, delay_seconds, queued, active, parked, given_up, record, level FROM hosts WHERE key = ?"
+_HOST = (
+    "SELECT id, next_fetch_at, delay_seconds, queued, active, parked, given_up, record, level FROM hosts "
+    "WHERE key = ?"
+)
 _HOSTS_BEFORE = (
     "SELECT count(*) FROM (SELECT 1 FROM hosts WHERE idle = 1 AND level = ? AND next_fetch_at < ? LIMIT ?)"
 )
