@@ -65,8 +65,8 @@ class ActiveKey:
         "open",
         "record",
         "robots",
-        "unprocessed",
         "session",
+        "unprocessed",
         "unsettled",
     )
 
