@@ -102,7 +102,7 @@ BACKENDS_KNOW = (
 )
 """A backend stores and decides nothing: it knows the contract and the values, no policy."""
 
-LONGEST_MODULE = 400
+LONGEST_MODULE = 800
 LONGEST_FUNCTION = 60
 NO_NAMES = ("utils", "util", "helpers", "helper", "common", "manager", "managers", "misc", "base")
 
