@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import shutil
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -47,6 +48,7 @@ class Jobdir:
             lock.close()
             raise JobdirUnusable(f"JOBDIR {self.path} cannot be locked: {error.strerror or error}") from error
         self._lock = lock
+        shutil.rmtree(self.spool, ignore_errors=True)
         # The name of the holder is a kindness to whoever is refused: a full disk may keep it from them.
         with suppress(OSError):
             os.ftruncate(lock.fileno(), 0)
@@ -98,6 +100,11 @@ class Jobdir:
         """
         if self._lock is not None:
             os.utime(self.path / "lock")
+
+    @property
+    def spool(self) -> Path:
+        """The folder of what is read from files while it is needed; a crawl that begins finds it empty."""
+        return self.path / "spool"
 
     def descriptors(self) -> tuple[int, ...]:
         """The file whose lock this is, to be handed to processes that work here too; nothing when it is not held."""

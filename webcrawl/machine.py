@@ -6,6 +6,7 @@ find the same parts here.
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -129,6 +130,11 @@ class Machine:
 
     trouble: BaseException | None = None
     """What the crawl could no longer be kept for; it is over then."""
+
+    @property
+    def spool(self) -> str:
+        """The folder for payloads that are read from files."""
+        return tempfile.gettempdir() if self.jobdir is None else str(self.jobdir.spool)
 
     async def open_beside(self, counts: Counts) -> None:
         """Make ready what is kept beside the frontier, which is open with these figures. Raises CrawlError."""

@@ -65,10 +65,19 @@ class FetchMeta:
     """Asked once more when the connection stands and the request is about to be sent; None when there is no list."""
     sent_under: str | None = None
     """The version of that list when it was asked, and had no objection; set by the download handler."""
+    spool: str | None = None
+    """The folder for its payload if that is long, and is to be read from a file; None to hold it in memory."""
     account: BodyAccount | None = None
     """What its body takes of the memory for bodies; set by the download handler."""
     held_seconds: float = 0.0
     """How long its body was not read for lack of that memory, which is no fault of the host."""
+
+    def let_go(self) -> None:
+        """Its body is needed no more."""
+        if self.account is not None:
+            self.account.release()
+        if self.capture is not None and self.capture.spooled is not None:
+            self.capture.spooled.remove()
 
 
 def fetch_meta(request: Request) -> FetchMeta:
@@ -101,6 +110,6 @@ def detach(request: Request) -> FetchMeta:
 def _own(request: Request, lease_id: int | None) -> FetchMeta:
     old = fetch_meta(request)
     own = FetchMeta(lease_id, old.kind, old.key, old.depth, old.via, old.wanted, old.maxsize, hold=old.hold)
-    own.exclusions, own.place = old.exclusions, old.place
+    own.exclusions, own.place, own.spool = old.exclusions, old.place, old.spool
     request.meta[KEY] = own
     return own

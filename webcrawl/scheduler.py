@@ -231,6 +231,7 @@ class Scheduler:
             hold=lease.both,
             place=lease.claim.address,
             exclusions=self._machine.exclusions,
+            spool=self._machine.spool if entry.kind == Kind.SITEMAP else None,
         )
         return request
 
@@ -327,8 +328,7 @@ class Scheduler:
         if flight is None or flight.request is not request:
             return
         del self._flights[flight.lease.id]
-        if (account := fetch_meta(request).account) is not None:
-            flight.outcome.archived = account.release
+        flight.outcome.archived = fetch_meta(request).let_go
         try:
             if not flight.over:
                 self._unreported(flight)

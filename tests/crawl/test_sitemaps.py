@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections import Counter
 from urllib.parse import urlencode
 
@@ -162,3 +163,26 @@ def test_indexes_of_indexes_are_followed_as_far_as_the_setting_says(serve, crawl
     assert {page("one-deep"), inner} <= set(asked)
     assert page("two-deep") not in asked
     assert len([path for path in asked if "/x/sitemap" in path]) == 3
+
+
+def test_a_long_sitemap_lies_in_a_file_until_it_is_read_and_archived(serve, crawl):
+    """More of them than there is memory for bodies."""
+    forms = ("long", "long-gz", "long", "long-gz")
+    pages = [page(f"{number}-of-{form}") for number, form in enumerate(forms)]
+    named = [sitemap(form, listed) for form, listed in zip(forms, pages, strict=True)]
+    part = Placement("robots-sitemap", options={"sitemaps": "|".join(named)}, hosts=("h0000.localhost",))
+    web = serve(hosts=1, pages=3, placements=(part,))
+    crawled = crawl(web.seeds, BODY_MEMORY_BYTES=1 << 20, CONCURRENT_REQUESTS=8)
+    crawled.assert_ended_well().assert_sound()
+
+    asked = Counter(hit.path for hit in web.hits())
+    assert {asked[path] for path in (*pages, *named)} == {1}
+    archived = {record.url: record for record in crawled.records() if record.type == "response"}
+    for path, listed in zip(named, pages, strict=True):
+        url = web.web.origin(0) + path
+        line, body = crawled.line(url), archived[url].content
+        assert line["bytes"] == len(body) > 300_000
+        assert line["urls"] == 1
+        text = gzip.decompress(body) if "long-gz" in path else body
+        assert listed.encode() in text
+    assert list((crawled.path / "spool").iterdir()) == []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 Truncated = Literal["length", "time", "disconnect", "unspecified"]
@@ -15,6 +16,29 @@ Fact = str | int | float | bool | None | Mapping[str, float]
 
 LinkRow = tuple[str, str, str, str]
 """A link of a page as ``documents.links.Link`` has it: url, type, text, rel."""
+
+
+BLOCK_BYTES = 1 << 18
+"""What is read of a spooled payload at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spooled:
+    """A payload that lies in a file, since it is too long to be held in memory. Iterate over it for its bytes."""
+
+    path: str
+    length: int
+    digest: bytes
+    """Sixteen bytes that stand for it."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        with Path(self.path).open("rb") as file:
+            while block := file.read(BLOCK_BYTES):
+                yield block
+
+    def remove(self) -> None:
+        """Nobody needs it any more."""
+        Path(self.path).unlink(missing_ok=True)
 
 
 @dataclass(slots=True)
@@ -42,6 +66,14 @@ class Capture:
     truncated: Truncated | None = None
     resource_type: str | None = None
     """Set for what came by another protocol than HTTP, with a payload and no heads: its MIME type."""
+    spooled: Spooled | None = None
+    """Where the payload is in place of ``payload``, which is empty then: that of a long sitemap. The file is there
+    until the group is kept."""
+
+    @property
+    def length(self) -> int:
+        """Bytes of the payload, wherever it is."""
+        return len(self.payload) if self.spooled is None else self.spooled.length
 
 
 @dataclass(slots=True)

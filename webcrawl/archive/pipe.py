@@ -20,7 +20,7 @@ import marshal
 import struct
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.archive.capture import Capture, Entry, FetchRecord, Revisit
+from webcrawl.archive.capture import Capture, Entry, FetchRecord, Revisit, Spooled
 from webcrawl.documents.linkcolumns import LinkColumns
 
 if TYPE_CHECKING:
@@ -91,6 +91,7 @@ def row_of(entry: Entry, *, links: bool = True, fields: bool = True) -> tuple[An
             len(capture.payload),
             capture.truncated,
             capture.resource_type,
+            capture.spooled and (capture.spooled.path, capture.spooled.length, capture.spooled.digest),
         ),
     )
     return said, kept, earlier, rows, found, tuple(entry.found)
@@ -113,8 +114,10 @@ def entry_of(row: tuple[Any, ...], payload: bytes) -> Entry:
     said, kept, earlier, links, fields, found = row
     capture = None
     if kept is not None:
-        capture = Capture(*kept)
+        *of_capture, spooled = kept
+        capture = Capture(*of_capture)
         capture.payload = payload
+        capture.spooled = None if spooled is None else Spooled(*spooled)
     rows = () if links is None else LinkColumns(*links)
     return Entry(
         FetchRecord(*said), capture, None if earlier is None else Revisit(*earlier), rows, fields, found

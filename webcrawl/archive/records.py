@@ -10,12 +10,13 @@ import uuid
 from base64 import b32encode
 from datetime import UTC, datetime
 from hashlib import sha1
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-    from webcrawl.archive.capture import Capture, Revisit
+    from webcrawl.archive.capture import Capture, Revisit, Spooled
 
 CONFORMS_TO = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 PROFILES = "http://netpreserve.org/warc/1.1/revisit/"
@@ -35,6 +36,8 @@ class Answer(NamedTuple):
     """Those by which it is found, their names in lower case."""
     message_head: bytes
     """As ``reading.Record`` has it."""
+    payload: Spooled | None = None
+    """Comes behind ``record``, and behind it RECORD_END, where it is in a file."""
 
 
 class Exchange(NamedTuple):
@@ -117,6 +120,14 @@ def digest(*parts: bytes) -> str:
     return labelled(state.digest())
 
 
+def digest_of(parts: Iterable[bytes]) -> str:
+    """The same of parts that come one after the other."""
+    state = sha1(usedforsecurity=False)
+    for part in parts:
+        state.update(part)
+    return labelled(state.digest())
+
+
 def labelled(sha1_digest: bytes) -> str:
     """A digest as records have it, in Base32 (RFC 4648, section 6)."""
     return "sha1:" + b32encode(sha1_digest).decode()
@@ -137,16 +148,23 @@ def new_record_id() -> str:
 
 
 def _answer(capture: Capture, identity: str, revisit: Revisit | None) -> Answer:
-    head, payload = archived_head(capture.response_head), capture.payload
+    head, payload, spooled = archived_head(capture.response_head), capture.payload, capture.spooled
     if revisit is not None:
-        return _revisit(payload, identity, head, revisit)
+        return _revisit(spooled or (payload,), identity, head, revisit)
     fields = f"WARC-Type: response\r\n{identity}"
     found = {"warc-type": "response"}
     if capture.truncated is not None:
         fields += f"WARC-Truncated: {capture.truncated}\r\n"
     if _is_plain(head):
-        found["warc-payload-digest"] = of_payload = digest(payload) if payload else NO_PAYLOAD
+        of_payload = digest_of(spooled) if spooled else digest(payload) if payload else NO_PAYLOAD
+        found["warc-payload-digest"] = of_payload
         fields += f"WARC-Payload-Digest: {of_payload}\r\n"
+    if spooled is not None:
+        of_block = digest_of(chain((head,), spooled))
+        start = _http_head(fields, "response", of_block, len(head) + spooled.length) + head
+        seen = head if _is_plain(head) else _message_head(head + next(iter(spooled)))
+        return Answer(start, found, seen, spooled)
+    if _is_plain(head):
         return Answer(_http_record(fields, "response", head, payload), found, head)
     return Answer(_http_record(fields, "response", head, payload), found, _message_head(head + payload))
 
@@ -159,12 +177,16 @@ def _request(capture: Capture, fields: str) -> bytes:
 
 
 def _http_record(fields: str, message: str, head: bytes, payload: bytes) -> bytes:
-    warc_head = (
-        f"WARC/1.1\r\n{fields}WARC-Block-Digest: {digest(head, payload)}\r\n"
+    warc_head = _http_head(fields, message, digest(head, payload), len(head) + len(payload))
+    return b"".join((warc_head, head, payload, RECORD_END))
+
+
+def _http_head(fields: str, message: str, of_block: str, length: int) -> bytes:
+    return (
+        f"WARC/1.1\r\n{fields}WARC-Block-Digest: {of_block}\r\n"
         f"Content-Type: application/http;msgtype={message}\r\n"
-        f"Content-Length: {len(head) + len(payload)}\r\n\r\n"
-    )
-    return b"".join((warc_head.encode(), head, payload, RECORD_END))
+        f"Content-Length: {length}\r\n\r\n"
+    ).encode()
 
 
 def _message_head(message: bytes) -> bytes:
@@ -200,7 +222,7 @@ def _as_fields(facts: Mapping[str, object]) -> bytes:
     return text.encode(errors="replace")
 
 
-def _revisit(payload: bytes, identity: str, head: bytes, revisit: Revisit) -> Answer:
+def _revisit(payload: Iterable[bytes], identity: str, head: bytes, revisit: Revisit) -> Answer:
     """The head alone; for an identical payload its digest too, so that it is found where it was stored."""
     found = {"warc-type": "revisit"}
     fields = (
@@ -211,7 +233,7 @@ def _revisit(payload: bytes, identity: str, head: bytes, revisit: Revisit) -> An
     if revisit.record_id is not None:
         fields += f"WARC-Refers-To: {revisit.record_id}\r\n"
     if revisit.profile == "identical-payload-digest":
-        found["warc-payload-digest"] = of_payload = digest(payload)
+        found["warc-payload-digest"] = of_payload = digest_of(payload)
         fields += f"WARC-Truncated: length\r\nWARC-Payload-Digest: {of_payload}\r\n"
     fields += (
         f"WARC-Block-Digest: {digest(head)}\r\n"

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 import time
 from datetime import UTC, datetime
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from isal import isal_zlib
 
 from webcrawl.archive.disk import AppendFile, Disk, OneFile
-from webcrawl.archive.errors import translated
+from webcrawl.archive.errors import ArchiveError, translated
 from webcrawl.archive.members import GZIP_MEMBER, Place
 from webcrawl.archive.metadata import facts_of
 from webcrawl.archive.part import Part
-from webcrawl.archive.records import exchange, warcinfo_record
+from webcrawl.archive.records import RECORD_END, exchange, warcinfo_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from webcrawl.archive.capture import Capture, Entry, Revisit
     from webcrawl.archive.index import Index
+    from webcrawl.archive.records import Answer
 
 OPEN = ".open"
 """What the name of a file ends in while it is written."""
@@ -97,11 +99,14 @@ class WarcWriter(OneFile, Part):
             return None
         file = self._ready_file()
         place_at = file.size
-        written = exchange(capture, revisit, facts)
-        members = [isal_zlib.compress(record, self._level, GZIP_MEMBER) for record in written.records]
-        for member in members:
-            file.write(member)
-        place = Place(file.path.name.removesuffix(OPEN), place_at, len(members[0]))
+        try:
+            written = exchange(capture, revisit, facts)
+            self._write_answer(file, written.answer)
+        except FileNotFoundError as error:
+            raise ArchiveError(file.path, f"a payload that lay in a file is gone: {error}") from error
+        place = Place(file.path.name.removesuffix(OPEN), place_at, file.size - place_at)
+        for record in written.others:
+            file.write(isal_zlib.compress(record, self._level, GZIP_MEMBER))
         if self._index is not None and capture.method == "GET":
             self._index.add(written.answer, place)
         return place
@@ -124,6 +129,16 @@ class WarcWriter(OneFile, Part):
             if self._file is not None:
                 file, self._file = self._file, None
                 file.release()
+
+    def _write_answer(self, file: AppendFile, answer: Answer) -> None:
+        """One gzip member, made a block at a time where the payload is in a file."""
+        if answer.payload is None:
+            file.write(isal_zlib.compress(answer.record, self._level, GZIP_MEMBER))
+            return
+        packer = isal_zlib.compressobj(self._level, isal_zlib.DEFLATED, GZIP_MEMBER)
+        for block in chain((answer.record,), answer.payload, (RECORD_END,)):
+            file.write(packer.compress(block))
+        file.write(packer.flush())
 
     def _ready_file(self) -> AppendFile:
         """The file to write to; it has its warcinfo even after a rollback took that back."""

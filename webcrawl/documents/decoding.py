@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import mmap
 import sys
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 import brotli
@@ -79,6 +81,42 @@ def decode(payload: bytes, content_encoding: str | None, limit: int) -> Decoded:
     return Decoded(whole.body, truncated or whole.truncated, error)
 
 
+def decoded_chunks(path: str, content_encoding: str, limit: int) -> Generator[bytes, None, None]:
+    """The payload in a file without its content coding, a piece at a time: at most ``limit`` bytes, and what the last
+    piece has beyond them. What is damaged gives what is before the damage.
+
+    gzip is left on: who reads such payloads knows it by its first bytes, as most are packed without saying so.
+    """
+    names = [name.strip().lower() for name in content_encoding.split(",")]
+    codings = [name for name in names if name not in {"", "identity", "gzip", "x-gzip"}]
+    with Path(path).open("rb") as file:
+        if len(codings) != 1 or codings[0] not in _DECODERS:
+            while chunk := file.read(_FED_BYTES):
+                yield chunk
+            return
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped, memoryview(mapped) as view:
+            # A few bytes of a bomb are much: a decoder gives all that it can make of what it is fed.
+            yield from _joined(_DECODERS[codings[0]](view, _CAREFUL_BYTES, limit + 1), limit)
+
+
+def _joined(pieces: Iterator[bytes], limit: int) -> Iterator[bytes]:
+    """The pieces, none too small to be handed on by itself."""
+    joined = bytearray()
+    try:
+        for piece in pieces:
+            joined += piece
+            limit -= len(piece)
+            if len(joined) >= _FED_BYTES or limit < 0:
+                yield bytes(joined)
+                joined.clear()
+            if limit < 0:
+                break
+    except _ERRORS:
+        pass
+    if joined:
+        yield bytes(joined)
+
+
 def _cut(body: bytes, limit: int, error: str | None) -> Decoded:
     return Decoded(body[:limit], len(body) > limit, error)
 
@@ -145,8 +183,12 @@ def _unbrotli(payload: memoryview, fed: int, enough: int) -> Iterator[bytes]:
             yield stream.process(b"", output_buffer_limit=asked)
         if stream.is_finished():
             return
-    if payload:
-        raise EOFError("ends early")
+    # It takes more input although not all that it has read was given.
+    while payload and not stream.is_finished():
+        piece = stream.process(b"", output_buffer_limit=asked)
+        if not piece:
+            raise EOFError("ends early")
+        yield piece
 
 
 def _unzstd_one(payload: memoryview, fed: int, enough: int) -> Generator[bytes, None, int]:

@@ -75,7 +75,7 @@ class OutcomeMiddleware:
             ended,
             status=response.status,
             retry_after_seconds=retry_after_seconds(header, ended) if header else None,
-            payload_bytes=len(response.body),
+            payload_bytes=len(response.body) or (0 if capture is None else capture.length),
             mime=_mime_type(mime) if mime else None,
         )
         record = self._record(request, flight, ending, capture)

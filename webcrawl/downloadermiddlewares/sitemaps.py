@@ -11,17 +11,20 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from webcrawl.core import header_fields
+from webcrawl.documents.decoding import decoded_chunks
 from webcrawl.documents.offload import TURN_SECONDS
 from webcrawl.documents.sitemap import SitemapReading
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.machine import machine_of
+from webcrawl.meta import fetch_meta
 from webcrawl.refusal import Refused
 from webcrawl.scheduler import GIVEN_AT_ONCE, flight_of
 from webcrawl.urls.resolve import resolve, resolve_all
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable
+    from collections.abc import Coroutine, Iterable, Iterator
     from typing import Any
 
     from scrapy.crawler import Crawler
@@ -76,6 +79,7 @@ class SitemapMiddleware:
         self._max_bytes = machine.configuration.sitemap_max_bytes
         self._redirects_max = machine.configuration.redirect_max_times
         self._hinting = machine.hinting
+        self._turn = asyncio.Lock()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> SitemapMiddleware:
@@ -87,15 +91,15 @@ class SitemapMiddleware:
         flight = flight_of(self._crawler, request)
         if flight is None or flight.lease.entry.kind != Kind.SITEMAP:
             return response
-        return self._take(flight, response)
+        return self._take(flight, request, response)
 
-    async def _take(self, flight: Flight, response: Response) -> Response:
+    async def _take(self, flight: Flight, request: Request, response: Response) -> Response:
         flight.scheduler.frontier.tally.sitemaps += 1
         location = response.headers.get("Location")
         if 300 <= response.status < 400 and location:
             self._redirected(flight, location.decode("utf-8", "replace"))
         elif 200 <= response.status < 300:
-            await self._read(flight, response)
+            await self._read(flight, request, response)
         raise Refused("sitemap", "a list for the frontier, not for the spider")
 
     def _redirected(self, flight: Flight, location: str) -> None:
@@ -109,18 +113,38 @@ class SitemapMiddleware:
         outcome.result = Result.REDIRECTED
         self._add_sitemap(flight, target, entry.level, entry.depth, times)
 
-    async def _read(self, flight: Flight, response: Response) -> None:
-        """In turns of the event loop, as pages are."""
+    async def _read(self, flight: Flight, request: Request, response: Response) -> None:
+        """In turns of the event loop, one sitemap at a turn; what lies in a file is read on a thread."""
         reading = SitemapReading(response.url, urls_max=self._urls_max, bytes_max=self._max_bytes)
         visit = _Visit(flight, reading, response.url)
-        ends_at = perf_counter() + TURN_SECONDS
-        for _ in reading.steps([response.body]):
-            await self._enter(visit)
-            if perf_counter() >= ends_at:
-                await asyncio.sleep(0)
-                ends_at = perf_counter() + TURN_SECONDS
-        await self._enter(visit)
+        facts = fetch_meta(request)
+        spooled = None if facts.capture is None else facts.capture.spooled
+        if spooled is None:
+            await self._work(visit, reading.feed(response.body))
+        else:
+            coding = header_fields.last(response.headers, b"Content-Encoding") or b""
+            chunks = decoded_chunks(spooled.path, coding.decode("latin-1"), self._max_bytes)
+            try:
+                while not reading.is_over and (chunk := await asyncio.to_thread(next, chunks, b"")):
+                    await self._work(visit, reading.feed(chunk))
+            finally:
+                chunks.close()
+        await self._work(visit, reading.finish())
         self._tell(flight, visit)
+
+    async def _work(self, visit: _Visit, steps: Iterator[None]) -> None:
+        is_done = False
+        while not is_done:
+            async with self._turn:
+                ends_at = perf_counter() + TURN_SECONDS
+                is_done = True
+                for _ in steps:
+                    if perf_counter() >= ends_at:
+                        is_done = False
+                        break
+                # So that whoever has the next turn has it in another turn of the loop.
+                await asyncio.sleep(0)
+            await self._enter(visit)
 
     def _tell(self, flight: Flight, visit: _Visit) -> None:
         reading = visit.reading

@@ -10,6 +10,7 @@ from webcrawl.archive.capture import Revisit
 from webcrawl.contents.seen import digest
 from webcrawl.frontier.records import Kind
 from webcrawl.machine import machine_of
+from webcrawl.meta import fetch_meta
 from webcrawl.refusal import Refused
 from webcrawl.scheduler import flight_of
 from webcrawl.visits.page import Came
@@ -59,7 +60,7 @@ class VisitsMiddleware:
             return response
         if self._texts is not None and flight.lease.entry.kind == Kind.PAGE:
             return self._digest_text(self._texts, flight, request, response)
-        flight.came = _came(digest(response.body), response)
+        flight.came = _came(_digest(request, response), response)
         return response
 
     @staticmethod
@@ -83,6 +84,13 @@ class VisitsMiddleware:
         # The spider would hear of the refusal by its errback.
         request.errback = None
         raise Refused("not-modified", f"{request.url} is the same as before")
+
+
+def _digest(request: Request, response: Response) -> bytes:
+    """Of the body, or as it was received where it lies in a file."""
+    capture = fetch_meta(request).capture
+    spooled = None if capture is None else capture.spooled
+    return digest(response.body) if spooled is None else spooled.digest
 
 
 def _is_whole(flight: Flight) -> bool:

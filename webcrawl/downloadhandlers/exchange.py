@@ -38,7 +38,7 @@ class Exchange:
     ``gate`` is called with the head and answers None to go on, or a word for why the body is not to be read.
     ``listener``, where given, sees each piece of payload and answers whether to go on. ``limit`` is asked with the
     head after how many bytes the payload is cut, 0 for never. ``grown`` is called with the head and the size of the
-    payload so far when there is more to come.
+    payload so far when there is more to come. ``sink``, where given, takes the payload, none of which is held then.
 
     ``refusal`` is the gate's word, or ``stopped`` by the listener; ``silent`` until a byte has come;
     ``reusable`` when the connection may carry another request; ``head_at`` monotonic and ``ended_at`` epoch
@@ -53,6 +53,7 @@ class Exchange:
         gate: Callable[[ResponseHead], str | None],
         listener: Callable[[bytes], bool] | None = None,
         grown: Callable[[ResponseHead, int], None] | None = None,
+        sink: Callable[[bytes], None] | None = None,
     ) -> None:
         self.done = done
         self.head: ResponseHead | None = None
@@ -69,6 +70,7 @@ class Exchange:
         self._gate = gate
         self._listener = listener
         self._grown = grown
+        self._sink = sink
         self._buffer = b""
         """The head as far as it has come."""
         self._interim_bytes = 0
@@ -183,6 +185,9 @@ class Exchange:
             self._grown(self.head, self._size)
 
     def _keep(self, payload: bytes) -> None:
+        if self._sink is not None:
+            self._sink(payload)
+            return
         if not self._payload:
             self._payload = payload
             return

@@ -196,6 +196,7 @@ class HttpDownloadHandler:
             gate.on_head,
             gate.on_payload if listens else None,
             reading.grown,
+            None if reading.spool is None else reading.spool.feed,
         )
         reading.begin(exchange)
         watch = _Watch(errand.fetch.hold, exchange)
@@ -215,6 +216,7 @@ class HttpDownloadHandler:
             watch.end()
             connection.release(exchange, keep=not _asks_to_close(request))
         if exchange.head is not None:
+            await reading.keep(capture)
             request.meta["download_latency"] = exchange.head_at - sent_at
         return exchange
 
@@ -224,10 +226,12 @@ class HttpDownloadHandler:
         assert head is not None
         capture.ended_at = exchange.ended_at
         capture.response_head = head.raw
-        payload = capture.payload = exchange.payload
+        payload = capture.payload
         capture.truncated = exchange.truncated
         if 0 < errand.limit < len(payload):
             capture.payload, capture.truncated = payload[: errand.limit], "length"
+            if (account := errand.fetch.account) is not None:
+                account.resize(account.size + errand.limit)
         if exchange.refusal is not None:
             capture.truncated = "length" if exchange.refusal == ANNOUNCED_OVERSIZE else "unspecified"
         response = scrapy_response(

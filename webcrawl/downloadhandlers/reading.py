@@ -7,10 +7,12 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from webcrawl.downloadhandlers.body import announced_lengths
+from webcrawl.downloadhandlers.spool import Spool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from webcrawl.archive.capture import Capture
     from webcrawl.downloadhandlers.connection import PageConnection
     from webcrawl.downloadhandlers.exchange import Exchange
     from webcrawl.downloadhandlers.response_head import ResponseHead
@@ -38,6 +40,10 @@ class Reading:
         self._limit = limit
         self._deadline = deadline
         self._connection = connection
+        self.spool: Spool | None = None
+        """Takes the payload of a response that may be longer than what is held in memory."""
+        if fetch.spool is not None:
+            self.spool = Spool(fetch.spool, connection.pause, connection.resume)
         self._held_at: float | None = None
         self._timer: asyncio.TimerHandle | None = None
 
@@ -49,6 +55,9 @@ class Reading:
     def grown(self, head: ResponseHead, size: int) -> None:
         """There are so many bytes of payload now, and more will come."""
         account = self._account
+        if self.spool is not None:
+            account.resize(self.spool.size)
+            return
         account.resize(size)
         if account.room or account.asked:
             return
@@ -65,8 +74,21 @@ class Reading:
         if self._held_at is not None:
             self._go_on()
         account, exchange = self._account, self._exchange
-        account.resize(len(exchange.payload))
+        account.resize(len(exchange.payload) if self.spool is None else self.spool.size)
         account.trim(0 if exchange.head is None else self._unfolded(exchange.head))
+        if self.spool is not None:
+            self.spool.go_on()
+            if exchange.head is None:
+                self.spool.discard()
+
+    async def keep(self, capture: Capture) -> None:
+        """Leave the payload in the capture. Raises OSError: there is no room for it."""
+        if self.spool is None:
+            capture.payload = self._exchange.payload
+            return
+        capture.spooled = await self.spool.finish()
+        capture.payload = self.spool.held
+        self._account.resize(len(capture.payload))
 
     def _most(self, head: ResponseHead) -> int | None:
         """What the body may come to, together with what it unfolds to; None where there is no limit."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 from collections.abc import Callable
 from html import escape
 
@@ -41,9 +42,20 @@ def _bomb(urls: list[str]) -> str:
     return f"<!DOCTYPE urlset [{entities}]><urlset><url><loc>&e11;</loc></url></urlset>"
 
 
+def _long(urls: list[str]) -> str:
+    """A megabyte that cannot be packed to less than half of that, with the URLs at its end."""
+    filling = random.Random(urls[0]).randbytes(500_000).hex()
+    comments = "".join(
+        f"<!-- {filling[start : start + 1000]} -->\n" for start in range(0, len(filling), 1000)
+    )
+    return _set(urls).replace("<url>", comments + "<url>", 1)
+
+
 _FORMS: dict[str, tuple[str, Callable[[list[str]], str]]] = {
     "xml": ("application/xml", _set),
     "gz": ("application/gzip", _set),
+    "long": ("application/xml", _long),
+    "long-gz": ("application/gzip", _long),
     "index": ("text/xml", _index),
     "text": ("text/plain", lambda urls: "\r\n".join([*urls, "# no URL"])),
     "rss": ("application/rss+xml", _rss),

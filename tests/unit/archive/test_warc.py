@@ -9,7 +9,8 @@ import pytest
 from tests.unit.archive import strictwarc
 from tests.unit.archive.faultydisk import FaultyDisk
 from tests.unit.archive.samples import INFO, NOW, capture, noise, ticking
-from webcrawl.archive.capture import Revisit
+from webcrawl.archive.capture import Revisit, Spooled
+from webcrawl.archive.errors import ArchiveError
 from webcrawl.archive.warc import WarcWriter
 
 if TYPE_CHECKING:
@@ -69,6 +70,35 @@ def written(folder: Path, **changes: Any) -> list[strictwarc.StrictRecord]:
     warc.close()
     (path,) = folder.iterdir()
     return strictwarc.strict_records(path)
+
+
+@pytest.mark.parametrize("head", [LONGER, b"HTTP/1.1 200 OK\n\n"], ids=["plain", "not plain"])
+@pytest.mark.parametrize("truncated", [None, "length"])
+def test_a_payload_in_a_file_is_archived_as_one_in_memory_is(
+    tmp_path: Path, head: bytes, truncated: Any
+) -> None:
+    payload = noise(1_500_000)
+    (tmp_path / "payload").write_bytes(payload)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    changes = {"response_head": head, "truncated": truncated}
+    in_memory = written(tmp_path / "a", payload=payload, **changes)
+    spooled = Spooled(str(tmp_path / "payload"), len(payload), b"")
+    from_file = written(tmp_path / "b", payload=b"", spooled=spooled, **changes)
+
+    differ = {"WARC-Record-ID", "WARC-Concurrent-To", "WARC-Refers-To"}
+    for one, other in zip(in_memory, from_file, strict=True):
+        assert one.block == other.block
+        assert {name: value for name, value in one.fields.items() if name not in differ} == {
+            name: value for name, value in other.fields.items() if name not in differ
+        }
+
+
+def test_a_payload_whose_file_is_gone_is_an_error_of_the_archive(tmp_path: Path) -> None:
+    warc = writer(tmp_path)
+    with pytest.raises(ArchiveError, match="is gone"):
+        warc.add(capture(payload=b"", spooled=Spooled(str(tmp_path / "payload"), 1000, b"")))
+    warc.rollback()
 
 
 @pytest.mark.parametrize("changes", EXCHANGES.values(), ids=EXCHANGES)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.documents.decoding import CODINGS_MAX, MEMBERS_MAX, Decoded, decode, zstd
+from webcrawl.documents.decoding import CODINGS_MAX, MEMBERS_MAX, Decoded, decode, decoded_chunks, zstd
 
 TEXT = b"".join(b"A line of text, number %d, which repeats itself like most text.\n" % n for n in range(3000))
 
@@ -157,3 +157,42 @@ for name, bomb in bombs.items():
 
 def test_bombs_take_little_more_memory_than_the_limit() -> None:
     subprocess.run([sys.executable, "-c", BOMB], check=True, cwd=Path(__file__).parents[3])
+
+
+def chunks(tmp_path: Path, payload: bytes, coding: str, limit: int = 10**9) -> list[bytes]:
+    path = tmp_path / "payload"
+    path.write_bytes(payload)
+    return list(decoded_chunks(str(path), coding, limit))
+
+
+@every_coding
+def test_a_file_is_decoded_a_piece_at_a_time(name: str, encode: Coder, tmp_path: Path) -> None:
+    found = chunks(tmp_path, encode(TEXT * 20), name)
+    # gzip is left to who reads it.
+    whole = encode(TEXT * 20) if name.endswith("gzip") else TEXT * 20
+    assert b"".join(found) == whole
+    assert max(map(len, found)) < 4_000_000
+
+
+@pytest.mark.parametrize("name", ["deflate", "br", "zstd"])
+def test_of_a_file_that_unfolds_to_more_than_the_limit_no_more_is_decoded(name: str, tmp_path: Path) -> None:
+    encode = dict(CODERS)[name]
+    bomb = encode(b"\0" * 200_000_000)
+    found = chunks(tmp_path, bomb, name, 1_000_000)
+    assert 1_000_000 <= sum(map(len, found)) < 12_000_000
+
+
+def test_a_damaged_file_gives_what_is_before_the_damage(tmp_path: Path) -> None:
+    packed = zlib.compress(TEXT * 20)
+    found = b"".join(chunks(tmp_path, packed[:-2000] + b"x" * 2000, "deflate"))
+    assert found.startswith(TEXT * 10)
+
+
+@pytest.mark.parametrize("coding", ["", "identity", "br, deflate", "none of these"])
+def test_a_file_whose_coding_cannot_be_undone_is_given_as_it_is(coding: str, tmp_path: Path) -> None:
+    assert b"".join(chunks(tmp_path, TEXT, coding)) == TEXT
+
+
+@every_coding
+def test_what_unfolds_to_very_much_is_decoded_to_its_end(name: str, encode: Coder) -> None:
+    assert decode(encode(TEXT * 20), name, 10**9) == Decoded(TEXT * 20)
