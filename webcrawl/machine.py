@@ -138,6 +138,7 @@ class Machine:
 
     async def open_beside(self, counts: Counts) -> None:
         """Make ready what is kept beside the frontier, which is open with these figures. Raises CrawlError."""
+        await self.seeded.recall()
         if self.contents is not None:
             await self.contents.open()
         if self.visiting is not None:

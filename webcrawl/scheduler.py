@@ -21,7 +21,6 @@ from scrapy.utils.defer import deferred_from_coro
 from webcrawl.core.waking import Waking
 from webcrawl.errors import CrawlError, JobdirUnusable, StorageFull, StorageLost
 from webcrawl.extensions.heartbeat import Heartbeat
-from webcrawl.frontier.backend import SharedBackend
 from webcrawl.frontier.backends.sqlite import SqliteBackend
 from webcrawl.frontier.backlog import BACKLOG_FULL
 from webcrawl.frontier.frontier import Frontier
@@ -31,7 +30,7 @@ from webcrawl.machine import limits_of, machine_of
 from webcrawl.meta import KEY, FetchMeta, fetch_meta
 from webcrawl.ordinary import OrdinaryRequests
 from webcrawl.wiring.beginning import tell_of_beginning
-from webcrawl.wiring.seeded import remember_addresses
+from webcrawl.wiring.seeded import remember_seeds
 from webcrawl.wiring.storing import leave_out
 
 if TYPE_CHECKING:
@@ -107,7 +106,7 @@ class Scheduler:
             stopped=self._stopped,
             clocks=machine.clocks,
         )
-        remember_addresses(machine, self.frontier.insist)
+        remember_seeds(machine, self.frontier.insist)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Scheduler:
@@ -278,9 +277,7 @@ class Scheduler:
         The other processes of the crawl know the hosts that were named before they know the URLs. A storage that has
         no room for new URLs is waited for: unlike a link, what an operator gives is not found again.
         """
-        backend = self._machine.backend
-        if isinstance(backend, SharedBackend) and (hosts := self._machine.seeded.take_news()):
-            await self.frontier.insist(lambda: backend.allow_hosts(hosts))
+        await self._machine.seeded.tell()
         told = self.frontier.tally.refused_by_rule
         while entries and not self.frontier.is_closing():
             before = told[BACKLOG_FULL]

@@ -223,8 +223,21 @@ def test_what_a_seed_resolved_to_at_first_is_kept_where_the_crawl_is(serve, craw
     assert {line["error"] for line in refused.log()} == {"private"}
     alone = crawl(web.seeds, **given).assert_ended_well()
     kept = alone.path / "seed_addresses.jsonl"
-    assert kept.read_text() == '["h0000.test", ["127.1.0.1"]]\n'
+    assert kept.read_text() == '["h0000.test"]\n["h0000.test", ["127.1.0.1"]]\n'
     assert {hit.host for hit in web.hits()[before:]} == {"h0000.test"}
+
+
+def test_a_crawl_that_goes_on_without_its_seeds_knows_what_they_allow(serve, crawl):
+    """Seeds from standard input are read once."""
+    web = serve(hosts=2, pages=20, zipf=0.1)
+    first = crawl(web.seeds, FETCH_PRIVATE_ADDRESSES=0, CLOSESPIDER_PAGECOUNT=2, CONCURRENT_REQUESTS=1)
+    assert first.figures().queued > 0
+    second = crawl(of=first, FETCH_PRIVATE_ADDRESSES=0).assert_ended_well()
+
+    assert not second.figures().rules["private-address"]
+    assert {url for url in expectation.asked(web) if "robots" not in url} == {
+        web.web.url(page) for page in web.web.pages() if page.host == 0
+    }
 
 
 def test_pages_do_not_lead_to_ports_of_other_services(serve, crawl):

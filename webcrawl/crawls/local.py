@@ -80,7 +80,7 @@ class LocalCrawl:
         return looked_up(self._jobdir.path, (key, fingerprint))
 
     def named(self, host: str) -> bool:
-        """Whether ``host`` is known to be one that the operator named, or below one: of those that were contacted."""
+        """Whether ``host`` is known to be one that the operator named, or below one."""
         return not read_kept(self._jobdir.path / SEED_ADDRESSES).keys().isdisjoint(names_that_allow(host))
 
     def uses(self, pauses: Pauses) -> dict[str, Use]:

@@ -6,10 +6,12 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from webcrawl.downloadhandlers.addresses import FirstAddresses
+from webcrawl.errors import JobdirUnusable
 from webcrawl.frontier.backend import SharedBackend
 from webcrawl.scope.candidate import Candidate
 from webcrawl.urls.politeness_key import host_of, port_of
@@ -28,7 +30,13 @@ NAME = "seed_addresses.jsonl"
 
 _WITH_PORT = re.compile(r"(?P<host>.+):(?P<port>\d+)").fullmatch
 
-Insist = Callable[[Callable[[], Awaitable[Sequence[str]]]], Awaitable[Sequence[str]]]
+_T = TypeVar("_T")
+
+
+class Insist(Protocol):
+    """Repeats a step that finds its storage away."""
+
+    async def __call__(self, step: Callable[[], Awaitable[_T]], /) -> _T: ...
 
 
 class SeededHosts:
@@ -42,6 +50,7 @@ class SeededHosts:
         self.ports = ports
         self._names: set[str] = set()
         self._news: list[str] = []
+        self._memory: SeedMemory | None = None
 
     def __len__(self) -> int:
         return len(self._names)
@@ -65,26 +74,51 @@ class SeededHosts:
             else:
                 self.addresses.rule.allow_seed(name)
 
-    def take_news(self) -> list[str]:
-        """What was named here since the last call."""
+    def remember_in(self, memory: SeedMemory) -> None:
+        """Without a memory what is named counts in this process alone."""
+        self._memory = memory
+        self.addresses.remember_in(memory)
+
+    async def recall(self) -> None:
+        """Learn what was named before. :raises JobdirUnusable: that cannot be read"""
+        if self._memory is None:
+            return
+        for name, addresses in (await self._memory.recall()).items():
+            self.learn(name)
+            if addresses:
+                self.addresses.rule.seed_resolved(name, addresses)
+
+    async def tell(self) -> None:
+        """Have remembered what was named here since the last call, before its URLs are queued."""
         news, self._news = self._news, []
-        return news
+        if news and self._memory is not None:
+            await self._memory.tell(news)
 
     def _name(self, name: str) -> None:
         self.learn(name)
         self._news.append(name)
 
 
-def remember_addresses(machine: Machine, insist: Insist) -> None:
-    """Have remembered what seeds resolve to at first, where the crawl's state is kept."""
+class SeedMemory(FirstAddresses, Protocol):
+    """Remembers what seeds are allowed, where the crawl's state is kept."""
+
+    async def tell(self, names: Sequence[str]) -> None:
+        """These hosts, or hosts and ports, were named."""
+
+    async def recall(self) -> Mapping[str, Sequence[str]]:
+        """What was named before and nobody else tells, with what it resolved to at first, if that is known."""
+
+
+def remember_seeds(machine: Machine, insist: Insist) -> None:
+    """Have the seeds' hosts remembered where the crawl's state is kept."""
     if isinstance(machine.backend, SharedBackend):
-        machine.seeded.addresses.remember_in(SharedAddresses(machine.backend, insist))
+        machine.seeded.remember_in(SharedSeeds(machine.backend, insist))
     elif machine.jobdir is not None:
-        machine.seeded.addresses.remember_in(KeptAddresses(machine.jobdir.path))
+        machine.seeded.remember_in(KeptSeeds(machine.jobdir.path))
 
 
-class SharedAddresses:
-    """What seeds resolved to at first, for all processes of a crawl."""
+class SharedSeeds:
+    """In the storage that several processes share. What was named the backend tells each of them itself."""
 
     def __init__(self, backend: SharedBackend, insist: Insist) -> None:
         self._backend = backend
@@ -93,34 +127,54 @@ class SharedAddresses:
     async def first(self, name: str, addresses: Sequence[str]) -> Sequence[str]:
         return await self._insist(lambda: self._backend.first_addresses(name, addresses))
 
+    async def tell(self, names: Sequence[str]) -> None:
+        await self._insist(lambda: self._backend.allow_hosts(names))
 
-class KeptAddresses:
-    """What seeds resolved to at first, in the JOBDIR: a line for each name."""
+    async def recall(self) -> Mapping[str, Sequence[str]]:
+        return {}
+
+
+class KeptSeeds:
+    """In the JOBDIR: a line for each name, and another one with what it resolved to at first."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / NAME
-        self._known: dict[str, Sequence[str]] | None = None
+        self._known: dict[str, Sequence[str]] = {}
         self._unwritten = ""
         self._writing = asyncio.Lock()
 
+    async def recall(self) -> Mapping[str, Sequence[str]]:
+        try:
+            self._known = await asyncio.to_thread(read_kept, self._path)
+        except OSError as error:
+            raise JobdirUnusable(f"{self._path} cannot be read: {error.strerror or error}") from error
+        return self._known
+
+    async def tell(self, names: Sequence[str]) -> None:
+        if new := [name for name in names if name not in self._known]:
+            self._known.update(dict.fromkeys(new, ()))
+            await self._write("".join(f"{json.dumps([name])}\n" for name in new))
+
     async def first(self, name: str, addresses: Sequence[str]) -> Sequence[str]:
+        if addresses and not self._known.get(name):
+            self._known[name] = addresses
+            await self._write(f"{json.dumps([name, list(addresses)])}\n")
+        return self._known.get(name, ())
+
+    async def _write(self, lines: str) -> None:
         async with self._writing:
-            if self._known is None:
-                self._known = await asyncio.to_thread(read_kept, self._path)
-            if name not in self._known and addresses:
-                self._known[name] = addresses
-                self._unwritten += f"{json.dumps([name, list(addresses)])}\n"
-                try:
-                    await asyncio.to_thread(_append, self._path, self._unwritten)
-                    self._unwritten = ""
-                except OSError as error:
-                    # It counts here all the same, and is written with the next one.
-                    logger.warning("%s cannot be written: %s", self._path, error.strerror or error)
-            return self._known.get(name, ())
+            self._unwritten += lines
+            try:
+                await asyncio.to_thread(_append, self._path, self._unwritten)
+            except OSError as error:
+                # It counts here all the same, and is written with the next one.
+                logger.warning("%s cannot be written: %s", self._path, error.strerror or error)
+            else:
+                self._unwritten = ""
 
 
 def read_kept(path: Path) -> dict[str, Sequence[str]]:
-    """What names resolved to at first; of a torn file what is whole."""
+    """The names, with what they resolved to at first, empty where that is not known; of a torn file what is whole."""
     known: dict[str, Sequence[str]] = {}
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -128,10 +182,12 @@ def read_kept(path: Path) -> dict[str, Sequence[str]]:
         return known
     for line in lines:
         try:
-            name, addresses = json.loads(line)
-            known.setdefault(str(name), [str(address) for address in addresses])
+            name, *resolved = json.loads(line)
+            addresses = [str(address) for address in (resolved[0] if resolved else ())]
         except (ValueError, TypeError):
             continue
+        if isinstance(name, str) and not known.get(name):
+            known[name] = addresses
     return known
 
 

@@ -12,7 +12,7 @@ from webcrawl.downloadhandlers import resolver
 from webcrawl.downloadhandlers.addresses import address_rule
 from webcrawl.downloadhandlers.failures import PrivateAddressError
 from webcrawl.downloadhandlers.network import network_of, seed_addresses
-from webcrawl.wiring.seeded import NAME, KeptAddresses
+from webcrawl.wiring.seeded import NAME, KeptSeeds
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -207,7 +207,8 @@ def test_a_seed_lifts_the_rule_for_the_private_addresses_it_resolved_to_at_first
             for begins in (True, False):
                 async with Client(FETCH_PRIVATE_ADDRESSES=0, DNS_NAMESERVERS=f"{HERE}:{dns.port}") as client:
                     client.handler.allow_host(SEED)
-                    seed_addresses(client.crawler).remember_in(KeptAddresses(tmp_path))
+                    seed_addresses(client.crawler).remember_in(kept := KeptSeeds(tmp_path))
+                    await kept.recall()
                     if begins:
                         await network_of(client.crawler).places.locate(SEED)
                         zone[host.rstrip(".")] = now
@@ -220,14 +221,19 @@ def test_a_seed_lifts_the_rule_for_the_private_addresses_it_resolved_to_at_first
 
 
 def test_a_torn_line_costs_itself_alone(tmp_path: Path) -> None:
-    (tmp_path / NAME).write_text('["a.example", ["10.0.0.1"]]\nnull\n[1\n["b.exam')
+    (tmp_path / NAME).write_text('["a.example", ["10.0.0.1"]]\n["c.example"]\nnull\n[1\n["b.exam')
 
     async def test() -> None:
-        kept = KeptAddresses(tmp_path)
+        kept = KeptSeeds(tmp_path)
+        assert await kept.recall() == {"a.example": ["10.0.0.1"], "c.example": []}
         assert await kept.first("a.example", ["10.0.0.2"]) == ["10.0.0.1"]
         assert await kept.first("b.example", []) == ()
         assert await kept.first("b.example", ["10.0.0.3"]) == ["10.0.0.3"]
-        assert await KeptAddresses(tmp_path).first("b.example", ["10.0.0.4"]) == ["10.0.0.3"]
+        await kept.tell(["a.example", "d.example:22"])
+        again = KeptSeeds(tmp_path)
+        assert (await again.recall())["d.example:22"] == []
+        assert await again.first("b.example", ["10.0.0.4"]) == ["10.0.0.3"]
+        assert (tmp_path / NAME).read_text().count("a.example") == 1
 
     run(test())
 
@@ -236,12 +242,13 @@ def test_what_cannot_be_written_down_counts_and_is_written_with_the_next(tmp_pat
     folder = tmp_path / "later"
 
     async def test() -> None:
-        kept = KeptAddresses(folder)
+        kept = KeptSeeds(folder)
         assert await kept.first("a.example", ["10.0.0.1"]) == ["10.0.0.1"]
         assert await kept.first("a.example", ["10.0.0.2"]) == ["10.0.0.1"]
         folder.mkdir()
         await kept.first("b.example", ["10.0.0.3"])
-        again = KeptAddresses(folder)
+        again = KeptSeeds(folder)
+        await again.recall()
         assert [await again.first(name, []) for name in ("a.example", "b.example")] == [
             ["10.0.0.1"],
             ["10.0.0.3"],
