@@ -1,6 +1,7 @@
 """A server on loopback that understands of OpenSearch what a crawl says to it: bulk requests, and searches.
 
-Words are read plainly: lower case, without stems. It answers with errors when a test tells it to.
+Words are read plainly: lower case, without stems, each character for itself in some scripts. It answers with errors
+when a test tells it to.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-WORD = re.compile(r"\w+")
+_UNSPACED = r"\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
+WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 
 
 class SearchServer:
@@ -54,6 +56,9 @@ class SearchServer:
             return self._create(json.loads(body))
         if self.mapping is None:
             return 404, {"error": {"type": "index_not_found_exception"}}
+        if method == "GET":
+            assert not body
+            return 200, {path.split("/")[1]: {"mappings": self.mapping["mappings"]}}
         if "_bulk" in path:
             return 200, {"items": list(self._bulk(body))}
         return 200, self._search(json.loads(body))
@@ -132,7 +137,7 @@ class SearchServer:
 
             def do_POST(self) -> None:
                 server.authorizations.add(self.headers.get("Authorization"))
-                body = self.rfile.read(int(self.headers["Content-Length"]))
+                body = self.rfile.read(int(self.headers["Content-Length"] or 0))
                 status, answer = server.answer(self.command, self.path, body)
                 data = json.dumps(answer).encode()
                 self.send_response(status)
@@ -140,7 +145,7 @@ class SearchServer:
                 self.end_headers()
                 self.wfile.write(data)
 
-            do_PUT = do_POST  # noqa: N815 - as the library calls it
+            do_PUT = do_GET = do_POST  # noqa: N815 - as the library calls it
 
             def log_message(self, *_: object) -> None:
                 pass

@@ -7,7 +7,8 @@ import pytest
 from tests.search_server import SearchServer
 from tests.unit.search.samples import change, gone
 from webcrawl.search import query
-from webcrawl.search.engine import Options
+from webcrawl.search.document import Change, Document
+from webcrawl.search.engine import EngineError, Options
 from webcrawl.search.engines.opensearch import OpenSearch
 from webcrawl.search.engines.tantivy import Tantivy
 
@@ -121,3 +122,64 @@ def test_no_text_of_a_page_harms(engine):
     engine.put([change("http://a.test/?" + "y" * 3000, odd, odd[:50], language=None)])
     assert len(urls(engine, "end")) == 1
     assert urls(engine, "x" * 900) == []
+
+
+def test_titles_count_most_then_headings_then_texts_then_boilerplate(engine):
+    filling = "other words of a page that says something else " * 4
+    engine.put(
+        [
+            Change(f"http://{name}.test/", 2.0, Document(*fields))
+            for name, fields in {
+                "title": ("Vacuum", filling, "en", "Other", ""),
+                "heading": ("Other", f"Vacuum {filling}", "en", "Vacuum", ""),
+                "text": ("Other", f"vacuum {filling}", "en", "Other", ""),
+                "menu": ("Other", filling, "en", "Other", f"Vacuum {filling}"),
+            }.items()
+        ]
+    )
+    assert [url.split("/")[2].split(".")[0] for url in urls(engine, "vacuum")] == [
+        "title",
+        "heading",
+        "text",
+        "menu",
+    ]
+
+
+def test_a_menu_does_not_exclude_a_page(engine):
+    engine.put([Change("http://a.test/", 2.0, Document("One", "some words", "en", "", "Windows"))])
+    assert hosts(engine, "words windows") == ["a"]
+    assert hosts(engine, "words -windows") == ["a"]
+
+
+def test_words_of_scripts_without_spaces_are_found_wherever_they_stand(engine):
+    engine.put([change("http://ko.test/", "한국어를 검색합니다"), change("http://ja.test/", "日本語の検索")])
+    assert hosts(engine, "한국어") == ["ko"]
+    assert hosts(engine, "검색") == ["ko"]
+    assert hosts(engine, "検索") == ["ja"]
+    assert hosts(engine, "어한") == []
+
+
+def test_the_words_of_a_name_are_found_and_the_name_itself(engine):
+    engine.put(
+        [change("http://a.test/", "see pg_stat_activity"), change("http://b.test/", "activity of stat")]
+    )
+    assert hosts(engine, "pg_stat_activity") == ["a"]
+    assert hosts(engine, "activity") == ["a", "b"]
+
+
+def test_the_end_of_a_long_text_is_found(engine):
+    engine.put([change("http://a.test/", "word " * 60_000 + "lastword")])
+    assert hosts(engine, "lastword") == ["a"]
+
+
+def test_a_server_whose_index_lacks_a_field_is_told(tmp_path):
+    with SearchServer() as server:
+        server.mapping = {"mappings": {"properties": {"title": {}, "text": {}}}}
+        one = OpenSearch(tmp_path, Options(server.url, "none"))
+        with pytest.raises(
+            EngineError, match="has no field boilerplate, headings, as an earlier version made it"
+        ):
+            one.begin()
+        server.mapping["mappings"]["properties"] |= {"headings": {}, "boilerplate": {}}
+        one.begin()
+        one.finish()

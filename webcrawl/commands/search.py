@@ -115,6 +115,7 @@ def _engines(folders: Sequence[str], configuration: Configuration) -> Iterator[E
         marking = marking_of(path / FOLDER)
         if marking is None:
             raise CrawlError(f"{path}: holds no search index; a crawl keeps one with {_STORE} in STORES")
+        marking.check(path / FOLDER)
         if marking.engine != configuration.search_engine:
             raise CrawlError(
                 f"{path}: was written with another engine; give -s SEARCH_ENGINE={marking.engine}"

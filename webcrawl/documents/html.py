@@ -99,7 +99,7 @@ class Extraction:
         surroundings: bool = False,
     ) -> None:
         self._body = body
-        self._is_xml = mime_type(content_type) == "application/xhtml+xml"
+        self._mime = mime_type(content_type)
         self._links_max = links_max
         self._types = types
         self._agent = agent.lower()
@@ -112,8 +112,7 @@ class Extraction:
         document = self.document
         url = document.base
         text = _decoded(self._body, document.encoding)
-        if self._is_xml:
-            text = _CLOSES_ITSELF.sub(r"<\1\2></\1>", text)
+        text = readable_as_html(text, self._mime)
         findings = Findings(self._types, self._links_max, self._agent, beside=self._beside)
         if tree.is_harmless(text):
             tree.read(text, findings)
@@ -154,6 +153,11 @@ class Extraction:
             for url, (href, _, _, _) in zip(urls, found, strict=True):
                 if url is not None and (words := self._beside.get(href)):
                     self.document.beside.setdefault(url, words)
+
+
+def readable_as_html(text: str, mime: str | None) -> str:
+    """A page as a parser of HTML may read it; what is no XHTML stays as it is."""
+    return _CLOSES_ITSELF.sub(r"<\1\2></\1>", text) if mime == "application/xhtml+xml" else text
 
 
 def _merged(link: Link, text: str, rel: str) -> Link:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LOOKED_AT = 1 << 18
-"""Characters of a page's markup that are looked at."""
+"""Characters of a page's markup, or of its text, that are looked at."""
 
 _TAG = re.compile(r"<[^<>]*>")
 _UNSEEN = (("<script", "</script"), ("<style", "</style"), ("<!--", "-->"))
@@ -52,7 +52,7 @@ class FetchedPage:
         """What is to be read: the main text where a module gave it as ``text``, or else all that is visible."""
         if self._text is None:
             given = self.fields.get("text")
-            self._text = given if isinstance(given, str) else visible(self.markup)
+            self._text = given[:LOOKED_AT] if isinstance(given, str) else visible(self.markup)
         return self._text
 
 

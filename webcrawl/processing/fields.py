@@ -11,8 +11,8 @@ from webcrawl.documents.text import line, lines
 
 LINE_MAX = 2_000
 """Characters of a line."""
-TEXT_MAX = 1 << 20
-"""Characters of a text."""
+TEXT_MAX = 1 << 24
+"""Characters of a text: more than a body of any usual limit has."""
 ENTRIES_MAX = 1_000
 """Entries of a list or a mapping."""
 _WHOLE_MAX = 2**63 - 1

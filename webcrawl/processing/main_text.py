@@ -1,75 +1,70 @@
-"""The main text of an HTML page: what is left without navigation, headers, footers and advertisements."""
+"""The text of an HTML page: what it says, its headings, and apart from both its boilerplate."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from html import unescape
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from webcrawl.processing.markdown import markdown_of
 
 if TYPE_CHECKING:
     from webcrawl.processing.content import Content
+    from webcrawl.processing.visible_text import VisibleText
 
 HTML = ("text/html", "application/xhtml+xml")
 
-_MARK = "text"
-
-# resiliparse 2.0.1 drops a text of three bytes of which the last is not ASCII, and the space beside it: where a dash
-# stands alone between two elements it makes one word of both, and of some Chinese it loses the verb.
-_ALONE = re.compile(r">[ \t\r\n]*((?:[^<&\s]|&#?\w{2,31};)?(?:[^\x00-\x7f]|&#?\w{2,31};))(?=[ \t\r\n]*<)")
-_JOINER = "\u2060"
-"""Word joiner: no reader sees it, and it makes such a text longer."""
+_SHARED = "visible text"
 
 
 class MainText:
-    """The main text as plain text: a line for each block."""
+    """The text as plain text, a line for each block. All that is visible is in ``text`` or in ``boilerplate``."""
 
     mime_types = HTML
-    fields: ClassVar[dict[str, str]] = {"text": "text"}
+    fields: ClassVar[dict[str, str]] = {"text": "text", "headings": "lines", "boilerplate": "text"}
 
     def __init__(self) -> None:
         # Imported where it is used: by the processes of the pool.
-        import resiliparse.extract.html2text  # noqa: F401
+        import webcrawl.processing.visible_text  # noqa: F401
 
     def process(self, content: Content) -> Mapping[str, Any]:
-        return {"text": main_text(content)}
+        found = _visible(content)
+        return {"text": found.main, "headings": found.headings, "boilerplate": found.boilerplate}
 
 
 class Markdown:
-    """The same as Markdown: headings, lists, links and preformatted text are kept."""
+    """The text without boilerplate as Markdown: headings, lists, links and preformatted text are kept."""
 
     mime_types = HTML
     fields: ClassVar[dict[str, str]] = {"markdown": "text"}
 
     def __init__(self) -> None:
-        import resiliparse.extract.html2text  # noqa: F401
+
+        import webcrawl.processing.visible_text  # noqa: F401
 
     def process(self, content: Content) -> Mapping[str, Any]:
-        reduced = _extracted(content, preserve_formatting="minimal_html", links=True)
+        from resiliparse.extract.html2text import extract_plain_text
+
+        from webcrawl.processing.visible_text import main_markup
+
+        reduced: str = extract_plain_text(
+            main_markup(content),
+            preserve_formatting="minimal_html",
+            main_content=False,
+            alt_texts=False,
+            links=True,
+        )
         return {"markdown": markdown_of(reduced, content.url)}
 
 
 def main_text(content: Content) -> str:
-    """The main text of an HTML page, extracted once for all modules that want it."""
-    if _MARK not in content.shared:
-        content.shared[_MARK] = _extracted(content, preserve_formatting=True)
-    text: str = content.shared[_MARK]
-    return text
+    """What an HTML page says, without boilerplate; extracted once for all modules that want it."""
+    return _visible(content).main
 
 
-def _extracted(content: Content, **how: Any) -> str:
-    from resiliparse.extract.html2text import extract_plain_text
-    from resiliparse.parse.html import HTMLTree
+def _visible(content: Content) -> VisibleText:
+    from webcrawl.processing.visible_text import visible_text
 
-    tree = content.shared.get("tree")
-    if tree is None:
-        tree = content.shared["tree"] = HTMLTree.parse(_ALONE.sub(_held, content.text))
-    text: str = extract_plain_text(tree, main_content=True, alt_texts=False, **how)
-    return text.replace(_JOINER, "")
-
-
-def _held(found: re.Match[str]) -> str:
-    data = unescape(found[1]).encode("utf-8", "replace")
-    return found[0] + _JOINER if len(data) == 3 and data[-1] >= 0x80 else found[0]
+    found: VisibleText | None = content.shared.get(_SHARED)
+    if found is None:
+        found = content.shared[_SHARED] = visible_text(content)
+    return found

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from webcrawl.search.words import plain
+
 if TYPE_CHECKING:
     from webcrawl.archive.capture import Entry
-
-TEXT_MAX = 1 << 18
-"""Characters of a page's text that are indexed; of what is longer the rest is not found."""
 
 LANGUAGE_MAX = 8
 """Characters of a language's code; the longest subtags have as many (RFC 5646)."""
@@ -27,8 +26,13 @@ class Document:
 
     title: str
     text: str
+    """What the page says; all of it."""
     language: str | None
     """An ISO 639 code in lower case, without what may follow it (``en`` for ``en-GB``)."""
+    headings: str = ""
+    """A line for each; they stand in ``text`` too."""
+    boilerplate: str = ""
+    """What is visible besides, such as navigation. It counts little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,9 @@ class Change:
     def line(self) -> bytes:
         """One line of JSON, without its end."""
         page = self.document
-        row = [self.url, self.at, *(() if page is None else (page.title, page.text, page.language))]
+        row: list[Any] = [self.url, self.at]
+        if page is not None:
+            row += [page.title, page.text, page.language, page.headings, page.boilerplate]
         return json.dumps(row, ensure_ascii=False).encode("utf-8", "replace")
 
     @classmethod
@@ -71,16 +77,23 @@ def change_of(entry: Entry) -> Change | None:
 
 
 def _document(fields: Any) -> Document | None:
-    title, text = _text(fields.get("title")), _text(fields.get("text"))
-    if not title and not text:
+    title, text, boilerplate = (_text(fields.get(name)) for name in ("title", "text", "boilerplate"))
+    if not title and not text and not boilerplate:
         return None
+    headings = fields.get("headings")
     language = _text(fields.get("language") or fields.get("language_declared"))
     code = language.strip().lower().replace("_", "-").partition("-")[0]
-    return Document(title, text[:TEXT_MAX], code[:LANGUAGE_MAX] or None)
+    return Document(
+        title,
+        text,
+        code[:LANGUAGE_MAX] or None,
+        "\n".join(map(_text, headings)) if isinstance(headings, list) else "",
+        boilerplate,
+    )
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    return plain(value) if isinstance(value, str) else ""
 
 
 def sites_of(url: str) -> list[str]:

@@ -72,6 +72,12 @@ class Options:
     """One of ``STEMMERS``, or none."""
 
 
+BOOSTS = {"title": 3.0, "headings": 1.5, "text": 1.0, "boilerplate": 0.1}
+"""What a word counts that stands there; a field of an index each."""
+NOT_EXCLUDED_BY = "boilerplate"
+"""A word there does not make a page one that has it, for those who want none that has: menus name everything."""
+
+
 class Engine(ABC):
     """Derive from it. One process writes, any number search meanwhile.
 

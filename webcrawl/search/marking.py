@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from webcrawl.archive.errors import ArchiveError, translated
+from webcrawl.search.words import READING
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +22,8 @@ class Marking:
     engine: str
     """Its import path."""
     stemmer: str
+    reading: int = READING
+    """The ``words.READING`` of that time."""
 
     def claim(self, folder: Path) -> None:
         """Mark a new index. Raises ArchiveError where one is that was written otherwise."""
@@ -30,16 +33,27 @@ class Marking:
                 unfinished = folder / f"{NAME}.part"
                 unfinished.write_text(json.dumps(asdict(self)), encoding="utf-8")
                 unfinished.replace(folder / NAME)
-        elif there != self:
+            return
+        there.check(folder)
+        if there != self:
             was = f"SEARCH_ENGINE={there.engine} and SEARCH_STEMMER={there.stemmer}"
             raise ArchiveError(folder, f"was written with {was}; go on with these, or remove the folder")
+
+    def check(self, folder: Path) -> None:
+        """:raises ArchiveError: an earlier or later version wrote it"""
+        if self.reading != READING:
+            raise ArchiveError(
+                folder,
+                "was written by another version, which reads words otherwise; remove the folder, and pages that are "
+                "fetched from then on are indexed",
+            )
 
 
 def marking_of(folder: Path) -> Marking | None:
     """What the index in a folder says; None where there is none. Raises ArchiveError."""
     try:
         found = json.loads((folder / NAME).read_text(encoding="utf-8"))
-        return Marking(str(found["engine"]), str(found["stemmer"]))
+        return Marking(str(found["engine"]), str(found["stemmer"]), int(found.get("reading", 1)))
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError) as error:

@@ -2,9 +2,9 @@
 
 ::
 
-    two words           both must be there, in title or text
+    two words           both must be there, in title, text or boilerplate
     "two words"         one behind the other
-    -word, -"two words" must not be there
+    -word, -"two words" must not be there, except in boilerplate
     one OR two          one of them is enough; more than two may be joined
 """
 
@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+
+from webcrawl.search.words import plain
 
 LONGEST = 1_000
 """Characters of a query."""
@@ -45,7 +47,7 @@ def read(text: str, *, site: str | None = None, language: str | None = None) -> 
     required: list[tuple[str, ...]] = []
     excluded: list[str] = []
     joining = joinable = False
-    for word, minus, quoted in _pieces(text):
+    for word, minus, quoted in _pieces(plain(text)):
         if word == _OR and not quoted:
             if not joinable:
                 raise QueryError("has an OR that does not stand between two words")

@@ -118,6 +118,14 @@ def test_an_index_of_another_engine_is_told(search, tmp_path):
     assert "was written with another engine; give -s SEARCH_ENGINE=my.Engine" in done.err
 
 
+def test_an_index_of_another_version_is_told(search, tmp_path):
+    (tmp_path / "search").mkdir()
+    (tmp_path / "search/index.json").write_text(json.dumps({"engine": TANTIVY, "stemmer": "none"}))
+    done = search("one", str(tmp_path))
+    assert done.status == 2
+    assert "was written by another version, which reads words otherwise; remove the folder" in done.err
+
+
 def test_a_server_is_asked_once_for_all_workers(search, tmp_path):
     kind = "webcrawl.search.engines.opensearch.OpenSearch"
     with SearchServer() as server:

@@ -7,14 +7,36 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.search.samples import URL, entry
-from webcrawl.search.document import TEXT_MAX, Change, Document, change_of, sites_of
+from webcrawl.search.document import Change, Document, change_of, sites_of
 
 
 def test_a_page_that_was_fetched_can_be_found():
     assert change_of(entry()) == Change(URL, 2.0, Document("A title", "Some words.", "en"))
-    only_text = change_of(entry(title=None, text="x" * (TEXT_MAX + 1)))
+    only_text = change_of(entry(title=None, text="x" * 3_000_000))
     assert only_text is not None
-    assert only_text.document == Document("", "x" * TEXT_MAX, "en")
+    assert only_text.document == Document("", "x" * 3_000_000, "en")
+
+
+def test_headings_and_boilerplate_are_kept_apart():
+    told = entry()
+    told.fields = {"boilerplate": "Prev Up Home", "headings": ["One", "Two"]}
+    assert change_of(told) == Change(URL, 2.0, Document("", "", None, "One\nTwo", "Prev Up Home"))
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [("soft\u00adhyphen zero\u200bwidth", "softhyphen zerowidth"), ("u\u0308ber", "\u00fcber"), ("ｶﾞ", "ガ")],
+)
+def test_words_are_kept_as_they_are_typed(written, read):
+    told = change_of(entry(title=None, text=written))
+    assert told is not None
+    assert told.document is not None
+    assert told.document.text == read
+
+
+def test_a_line_of_an_earlier_version_is_read():
+    line = b'["http://a.test/", 2.0, "A title", "Some words", "en"]'
+    assert Change.of_line(line).document == Document("A title", "Some words", "en")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -160,6 +161,15 @@ def test_an_index_is_not_gone_on_with_in_another_way(tmp_path):
         ArchiveError, match=f"was written with SEARCH_ENGINE={TANTIVY} and SEARCH_STEMMER=english"
     ):
         store(tmp_path, SEARCH_STEMMER="german").open()
+
+
+def test_an_index_of_a_version_that_read_words_otherwise_is_refused(tmp_path):
+    (tmp_path / FOLDER).mkdir()
+    (tmp_path / FOLDER / "index.json").write_text(json.dumps({"engine": TANTIVY, "stemmer": "english"}))
+    with pytest.raises(
+        ArchiveError, match="was written by another version, which reads words otherwise; remove"
+    ):
+        store(tmp_path).open()
 
 
 def test_an_index_that_cannot_be_used_is_told_and_nothing_is_kept_after_it(tmp_path):

@@ -40,7 +40,16 @@ def found(engine, text):
         ("english", "日本語の検索エンジン", ["検索", "日本", '"検索エンジン"', "語の検"]),
         ("english", "全文搜索引擎", ["搜索", "引擎"]),
         ("english", "ภาษาไทยง่าย", ["ไทย"]),
-        ("english", "한국어 검색", ["검색"]),
+        ("english", "한국어를 검색합니다", ["검색", "한국어", "국어"]),
+        ("english", "エラー404とサーバー", ["エラー", "サーバー", "404"]),
+        ("none", "ユーザ２３", ["ユーザ", "23"]),
+        (
+            "english",
+            "pg_stat_activity, fsync() and __init__",
+            ["pg_stat_activity", "activity", "fsync", "__init__"],
+        ),
+        ("none", "C" * 200, ["c" * 200]),
+        ("english", "Deferred don't x\u0301", ["deferred", "DEFERRED", "don't", "don\u2019t", "x\u0301"]),
         ("english", "e-mail: me@a.test, C++ x.509", ["mail", "e-mail", "me@a.test", "x.509", "c++"]),
     ],
 )

@@ -1,8 +1,8 @@
 """OpenSearch and Elasticsearch: a server with one index for all workers, reached over HTTP.
 
 Changes go in by the bulk API, each under the time at which the page was fetched, so that of several workers the last
-one counts; the server makes them findable about once a second. It reads the words: Unicode segmentation, lower case,
-without accents, stems.
+one counts; the server makes them findable about once a second. It reads the words: letters and digits, in scripts
+without spaces each character for itself, lower case, without accents, stems.
 """
 
 from __future__ import annotations
@@ -16,7 +16,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
 from webcrawl.search.document import sites_of
-from webcrawl.search.engine import NO_STEMMER, Engine, EngineAway, EngineError, Found, Hit, Options
+from webcrawl.search.engine import (
+    BOOSTS,
+    NO_STEMMER,
+    NOT_EXCLUDED_BY,
+    Engine,
+    EngineAway,
+    EngineError,
+    Found,
+    Hit,
+    Options,
+)
+from webcrawl.search.words import UNSPACED, UNSPACED_MARKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,7 +41,8 @@ TIMEOUT_SECONDS = 30.0
 BULK_BYTES = 8_000_000
 """About as much goes in one request; servers take 100 MB at most unless told otherwise."""
 SNIPPET_CHARACTERS = 200
-TITLE_BOOST = 2
+LONGEST_TEXT = 1 << 24
+"""Characters of a text in which the server may look for a snippet: as many as a text has at most."""
 
 _BEGIN, _END = "\x02", "\x03"
 """Marks of what was searched for, which no text of ours holds."""
@@ -58,10 +70,24 @@ class OpenSearch(Engine):
 
     def begin(self) -> None:
         status, answer = self._ask("PUT", self._index, _mapping(self._stemmer))
-        there = "already_exists" in json.dumps(answer)
-        if status not in (200, 201) and not there:
+        if "already_exists" in json.dumps(answer):
+            self._check_fields()
+        elif status not in (200, 201):
             raise self._error(status, answer)
         self._ready = True
+
+    def _check_fields(self) -> None:
+        """:raises EngineError: the index that is there would not have all of a page"""
+        status, answer = self._ask("GET", f"{self._index}/_mapping")
+        if status != 200:
+            raise self._error(status, answer)
+        for mapping in answer.values():
+            missing = BOOSTS.keys() - mapping["mappings"].get("properties", {}).keys()
+            if missing:
+                raise EngineError(
+                    f"{self._host}{self._index} has no field {', '.join(sorted(missing))}, as an earlier version "
+                    "made it; name another index in SEARCH_URL, or delete this one"
+                )
 
     def put(self, changes: Sequence[Change]) -> None:
         if not self._ready:
@@ -87,10 +113,10 @@ class OpenSearch(Engine):
         found = answer["hits"]
         return Found([_hit(hit) for hit in found["hits"]], found["total"]["value"])
 
-    def _ask(self, method: str, path: str, body: dict[str, Any] | bytes) -> tuple[int, Any]:
+    def _ask(self, method: str, path: str, body: dict[str, Any] | bytes | None = None) -> tuple[int, Any]:
         """Status and answer. Raises EngineAway when there is no answer."""
         several = isinstance(body, bytes)
-        sent = body if isinstance(body, bytes) else json.dumps(body).encode()
+        sent = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         kind = "application/x-ndjson" if several else "application/json"
         try:
             connection = self._connected()
@@ -125,11 +151,14 @@ def _why(error: Exception) -> str:
 
 def _mapping(stemmer: str) -> dict[str, Any]:
     filters: list[Any] = ["lowercase", "cjk_width"]
+    unspaced = "".join(rf"\p{{Is{script}}}" for script in UNSPACED) + UNSPACED_MARKS
+    word = rf"[{unspaced}]|[\p{{L}}\p{{M}}\p{{N}}&&[^{unspaced}]]+"
     stem = [] if stemmer == NO_STEMMER else ["stem"]
     # The stemmers of other languages need their accents.
     filters += ["asciifolding", *stem] if stemmer == "english" else [*stem, "asciifolding"]
     analysis: dict[str, Any] = {
-        "analyzer": {"words": {"type": "custom", "tokenizer": "standard", "filter": filters}},
+        "tokenizer": {"words": {"type": "pattern", "pattern": word, "group": 0}},
+        "analyzer": {"words": {"type": "custom", "tokenizer": "words", "filter": filters}},
     }
     if stem:
         analysis["filter"] = {"stem": {"type": "stemmer", "language": stemmer}}
@@ -137,14 +166,13 @@ def _mapping(stemmer: str) -> dict[str, Any]:
     name = {"type": "keyword"}
     properties = {
         "url": {"type": "keyword", "index": False, "doc_values": False},
-        "title": words,
-        "text": words,
+        **dict.fromkeys(BOOSTS, words),
         "language": name,
         "site": name,
         "fetched": {"type": "date", "format": "epoch_millis"},
     }
     return {
-        "settings": {"analysis": analysis},
+        "settings": {"analysis": analysis, "index": {"highlight": {"max_analyzed_offset": LONGEST_TEXT}}},
         "mappings": {"dynamic": False, "properties": properties},
     }
 
@@ -176,7 +204,9 @@ def _rows(change: Change) -> list[dict[str, Any]]:
     source = {
         "url": change.url,
         "title": page.title,
+        "headings": page.headings,
         "text": page.text,
+        "boilerplate": page.boilerplate,
         "language": page.language,
         "site": sites_of(change.url),
         "fetched": millis,
@@ -192,7 +222,7 @@ def _asked(query: Query, limit: int) -> dict[str, Any]:
     ]
     clauses = {
         "must": [_any(choice) for choice in query.required],
-        "must_not": [_any((text,)) for text in query.excluded],
+        "must_not": [_any((text,), without=NOT_EXCLUDED_BY) for text in query.excluded],
         "filter": filters,
     }
     highlight = {
@@ -215,9 +245,9 @@ def _asked(query: Query, limit: int) -> dict[str, Any]:
     }
 
 
-def _any(choice: Sequence[str]) -> dict[str, Any]:
-    """One of several words or phrases, in title or text."""
-    fields = [f"title^{TITLE_BOOST}", "text"]
+def _any(choice: Sequence[str], without: str = "") -> dict[str, Any]:
+    """One of several words or phrases, in any field but one."""
+    fields = [f"{field}^{boost:g}" for field, boost in BOOSTS.items() if field != without]
     each = [{"multi_match": {"query": text, "type": "phrase", "fields": fields}} for text in choice]
     return each[0] if len(each) == 1 else {"bool": {"should": each, "minimum_should_match": 1}}
 

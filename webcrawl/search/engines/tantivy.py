@@ -9,7 +9,18 @@ import tantivy
 from tantivy import Filter, Occur, Tokenizer
 
 from webcrawl.search.document import sites_of
-from webcrawl.search.engine import NO_STEMMER, Engine, EngineAway, EngineError, Found, Hit, Options
+from webcrawl.search.engine import (
+    BOOSTS,
+    NO_STEMMER,
+    NOT_EXCLUDED_BY,
+    Engine,
+    EngineAway,
+    EngineError,
+    Found,
+    Hit,
+    Options,
+)
+from webcrawl.search.words import JOINING, UNSPACED, UNSPACED_MARKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,15 +33,13 @@ if TYPE_CHECKING:
 WRITER_BYTES = 64_000_000
 """Memory in which changes are sorted before they become a segment."""
 SNIPPET_CHARACTERS = 200
-TITLE_BOOST = 2.0
-LONGEST_WORD = 64
+LONGEST_WORD = 250
 """Bytes of a word; longer ones are not indexed."""
 
 _WORDS = "words"
 _RAW = "raw"
-# Scripts without spaces between words: each character is a word there, and a word of several a phrase.
-_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_WORD = rf"[{_UNSPACED}]|[\w--[{_UNSPACED}]]+"
+_UNSPACED = "".join(rf"\p{{{script}}}" for script in UNSPACED) + UNSPACED_MARKS
+_WORD = rf"[{_UNSPACED}]|[\w--[{_UNSPACED}{JOINING}]]+"
 _NO_ROOM = ("os error 28", "os error 122", "no space left", "quota exceeded")
 
 
@@ -92,7 +101,7 @@ class Tantivy(Engine):
 
     def _asked(self, query: Query) -> tantivy.Query:
         required = [[one for text in choice for one in self._in_fields(text)] for choice in query.required]
-        excluded = [self._in_fields(text) for text in query.excluded]
+        excluded = [self._in_fields(text, without=NOT_EXCLUDED_BY) for text in query.excluded]
         # What is longer than a word may be is in no page.
         parts = [(Occur.Must, _any(any_of)) for any_of in required]
         parts += [(Occur.MustNot, _any(any_of)) for any_of in excluded if any_of]
@@ -102,13 +111,16 @@ class Tantivy(Engine):
                 parts.append((Occur.Must, tantivy.Query.const_score_query(term, 0.0)))
         return tantivy.Query.boolean_query(parts)
 
-    def _in_fields(self, text: str) -> list[tantivy.Query]:
-        """A word or phrase in title or text; nothing where no word is left of it."""
+    def _in_fields(self, text: str, without: str = "") -> list[tantivy.Query]:
+        """A word or phrase in any field but one; nothing where no word is left of it."""
         words = self._analyzer.analyze(text)
         if not words:
             return []
-        title, body = (self._in_field(field, words) for field in ("title", "text"))
-        return [tantivy.Query.boost_query(title, TITLE_BOOST), body]
+        return [
+            tantivy.Query.boost_query(self._in_field(field, words), boost)
+            for field, boost in BOOSTS.items()
+            if field != without
+        ]
 
     def _in_field(self, field: str, words: list[str]) -> tantivy.Query:
         if len(words) == 1:
@@ -130,7 +142,9 @@ def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("url", stored=True, tokenizer_name=_RAW, index_option="basic")
     builder.add_text_field("title", stored=True, tokenizer_name=_WORDS)
+    builder.add_text_field("headings", tokenizer_name=_WORDS)
     builder.add_text_field("text", stored=True, tokenizer_name=_WORDS)
+    builder.add_text_field("boilerplate", tokenizer_name=_WORDS)
     builder.add_text_field("language", stored=True, tokenizer_name=_RAW, index_option="basic")
     builder.add_text_field("site", tokenizer_name=_RAW, index_option="basic")
     builder.add_float_field("at", stored=True)
@@ -153,7 +167,14 @@ def _analyzer(stemmer: str) -> tantivy.TextAnalyzer:
 def _document(change: Change) -> tantivy.Document:
     page = change.document
     assert page is not None
-    document = tantivy.Document(url=change.url, title=page.title, text=page.text, at=float(change.at))
+    document = tantivy.Document(
+        url=change.url,
+        title=page.title,
+        headings=page.headings,
+        text=page.text,
+        boilerplate=page.boilerplate,
+        at=float(change.at),
+    )
     if page.language is not None:
         document.add_text("language", page.language)
     for site in sites_of(change.url):
