@@ -151,7 +151,7 @@ def test_documents_of_all_kinds_are_pages(crawled):
     pages = crawled[1]
     assert pages["/"]["language"] == "de"
     assert pages["/"]["language_declared"] == "en"
-    assert pages["/"]["text"].startswith("Hallo\n\nDies ist")
+    assert pages["/"]["text"].startswith("Hallo\nDies ist")
     assert pages["/"]["markdown"].startswith("# Hallo\n\nDies ist")
     assert pages["/"]["tags"]["a"] == 6
     assert pages["/a.txt"]["text"].endswith("lines.\nThis is the other.")

@@ -161,7 +161,7 @@ def test_pages_have_the_same_titles_and_all_words_that_they_show(recounted, rows
     missing = shown = 0
     for url, page in recounted.items():
         assert " ".join((rows[url]["title"] or "").split()) == " ".join(page.title.split())
-        told = words_of(f"{rows[url]['text'] or ''}\n{rows[url]['boilerplate'] or ''}")
+        told = words_of(f"{rows[url].get('text', '')}\n{rows[url].get('boilerplate', '')}")
         there, whole = words_of(" ".join(page.text)), "".join(page.text).lower()
         # A part of a word may be in an element of its own; numbers above the line are told apart.
         assert [word for word in told - there if not word.isdigit() and word not in whole] == []
