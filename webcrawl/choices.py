@@ -108,6 +108,7 @@ def politeness_of(configuration: Configuration) -> Politeness:
         max_delay=configuration.politeness_max_delay,
         factor=configuration.politeness_factor,
         crawl_delay_max=configuration.politeness_crawl_delay_max,
+        unknown_delay=configuration.politeness_unknown_delay,
     )
 
 

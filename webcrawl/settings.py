@@ -98,6 +98,7 @@ POLITENESS_MODEL = "mean"  # mean, last, fixed
 POLITENESS_MIN_DELAY = 5.0  # seconds
 POLITENESS_MAX_DELAY = 60.0  # seconds; a Crawl-delay may be longer
 POLITENESS_FACTOR = 10.0  # times the download time; 0: the shortest delay always
+POLITENESS_UNKNOWN_DELAY = 0.0  # seconds while no download time is known; 0: the shortest delay
 POLITENESS_CRAWL_DELAY_MAX = 300.0  # seconds; hosts that ask for more are left alone
 POLITENESS_ADDRESS_DELAY = (
     0.0  # seconds between two requests to an IP address, for whichever hosts; 0: no clock

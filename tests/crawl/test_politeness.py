@@ -25,6 +25,8 @@ TROUBLE = (
     Placement("slow-start", share=0.3, options={"seconds": SLOW}),
     Placement("robots-redirect", share=0.5, options={"hops": 2, "across": "yes"}),
 )
+SLOW_ROBOTS = 0.2
+UNKNOWN = 0.8
 WEB = {"hosts": 8, "pages": 64, "zipf": 0.3, "seed": 5, "placements": TROUBLE}
 
 
@@ -41,6 +43,13 @@ def webs(serve):
         "fixed": serve(**WEB),
         "mean": serve(**{**WEB, "placements": (TROUBLE[0], *slow)}),
         "crawl-delay": serve(**{**WEB, "placements": (delays,)}),
+        "unknown": serve(
+            hosts=4,
+            pages=20,
+            seed=5,
+            zipf=0.0,
+            placements=(Placement("robots-slow", share=1.0, options={"seconds": SLOW_ROBOTS}),),
+        ),
         "domain": serve(**hosts_of_domains),
         "host": serve(**hosts_of_domains),
     }
@@ -53,6 +62,11 @@ def crawls(webs, start):
         "fixed": {"POLITENESS_MODEL": "fixed", "POLITENESS_MIN_DELAY": DELAY, "POLITENESS_FACTOR": 50},
         "mean": {"POLITENESS_MIN_DELAY": FLOOR, "POLITENESS_FACTOR": FACTOR},
         "crawl-delay": {},
+        "unknown": {
+            "POLITENESS_MIN_DELAY": FLOOR,
+            "POLITENESS_FACTOR": FACTOR,
+            "POLITENESS_UNKNOWN_DELAY": UNKNOWN,
+        },
         "domain": {"POLITENESS_MIN_DELAY": 0.05, "POLITENESS_KEY": "domain"},
         "host": {"POLITENESS_MIN_DELAY": 0.05, "POLITENESS_KEY": "host"},
     }
@@ -101,6 +115,30 @@ def test_a_crawl_delay_is_kept_from_the_first_page_on(webs, crawls):
     assert sum(hit.host == "h0001.localhost" for hit in hits) > 3
 
 
+def test_a_pause_of_its_own_lies_behind_robots_txt_while_no_page_was_downloaded(webs, crawls):
+    hits = webs["unknown"].hits()
+
+    def delay_of(hit):
+        return UNKNOWN if hit.is_robots else FLOOR
+
+    assert witness.violations(hits, delay_of, tolerance=MEASURING_ERROR) == []
+    assert sum(hit.is_robots for hit in hits) == 4
+
+
+def test_the_time_of_a_robots_txt_is_no_download_time_of_its_host(webs, crawls):
+    told = defaultdict(list)
+    for line in crawls["unknown"].log():
+        told[line["key"]].append(line)
+
+    for lines in told.values():
+        pages = [line for line in lines if line["kind"] != "robots"]
+        took = [line["end"] - line["start"] for line in pages]
+        for number, line in enumerate(pages, start=1):
+            last = took[max(number - REMEMBERED, 0) : number]
+            owed = max(FLOOR, FACTOR * sum(last) / len(last))
+            assert line["delay"] == pytest.approx(owed, abs=MEASURING_ERROR)
+
+
 def test_hosts_of_one_domain_share_a_clock(webs, crawls):
     hits = webs["domain"].hits()
 
@@ -117,7 +155,7 @@ def test_with_the_key_host_each_host_has_a_clock_of_its_own(webs, crawls):
     assert {line["key"] for line in crawls["host"].log()} == {hit.host for hit in hits}
 
 
-@pytest.mark.parametrize("name", ["fixed", "mean", "crawl-delay", "domain", "host"])
+@pytest.mark.parametrize("name", ["fixed", "mean", "crawl-delay", "unknown", "domain", "host"])
 def test_politeness_costs_no_page(webs, crawls, name):
     hits = defaultdict(set)
     for hit in webs[name].hits():

@@ -168,6 +168,12 @@ def lost(stage: Stage) -> Answer:
     return Answer(status, steps=iter([Pause(stage.number("pause", 0)), wire]))
 
 
+@robots("robots-slow", private)
+def slow(stage: Stage) -> Answer:
+    """/private/ is forbidden, said ``seconds`` (1) late."""
+    return Answer(200, steps=iter([Pause(stage.number("seconds", 1)), _text(KEEP_PRIVATE).wire]))
+
+
 @robots("robots-versions", private)
 def versions(stage: Stage) -> Answer:
     """/private/ is forbidden, in a text that tells which one it is and is another one each time."""

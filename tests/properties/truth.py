@@ -222,7 +222,7 @@ class Truth:
         host = self._hosts[flight.lease.entry.key]
         host.by, host.worker, host.lost = flight.lease, flight.worker, False
         host.version += 1
-        self._policies.politeness.fetched(host.record, flight.sent_at, now)
+        self._policies.politeness.fetched(host.record, flight.sent_at, now, is_robots=flight.is_robots)
         if answer.error:
             self._policies.health.failed(host.record, answer.error, now)
         elif answer.status in BUSY_STATUSES:

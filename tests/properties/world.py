@@ -196,9 +196,10 @@ class World:
         if not answer.sent:
             return Ending(None, now)
         self.last_end[key] = now
-        self.durations.setdefault(key, []).append(now - started)
+        if not flight.is_robots:
+            self.durations.setdefault(key, []).append(now - started)
         record = self.mirror.setdefault(key, HostRecord(key))
-        self._policies.politeness.fetched(record, started, now)
+        self._policies.politeness.fetched(record, started, now, is_robots=flight.is_robots)
         if answer.error:
             self._policies.health.failed(record, answer.error, now)
         elif answer.status in BUSY_STATUSES:

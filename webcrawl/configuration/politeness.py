@@ -29,6 +29,12 @@ class PolitenessSettings:
     politeness_factor: float = setting(
         real(0, 10_000, zero="the shortest pause always"), 10.0, "download times", "pause after a request"
     )
+    politeness_unknown_delay: float = setting(
+        real(0, DAY, zero="the shortest pause"),
+        0.0,
+        "seconds",
+        "pause while no page of a host was downloaded, so that its time is unknown",
+    )
     politeness_crawl_delay_max: float = setting(real(0, DAY), 300.0, "seconds", "longest Crawl-delay obeyed")
     politeness_address_delay: float = setting(
         real(0, DAY, zero="no clock for addresses"),

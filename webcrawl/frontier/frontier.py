@@ -276,7 +276,8 @@ class Frontier:
         if lease.hold.is_over():
             # Perhaps it was we who ended it; whoever has the key now knows better.
             return
-        policies.politeness.fetched(record, ending.started_at, ending.ended_at)
+        is_robots = lease.entry.kind == Kind.ROBOTS
+        policies.politeness.fetched(record, ending.started_at, ending.ended_at, is_robots=is_robots)
         if ending.error is not None:
             if ending.error in HOST_FAILURES and not lease.claim.hold.is_over():
                 policies.health.failed(record, ending.error, ending.ended_at)

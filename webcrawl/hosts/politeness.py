@@ -20,9 +20,10 @@ class Politeness:
     """The delay owed to a politeness key. All times are seconds.
 
     ``mean`` owes ``factor`` times the mean of the last five download times, ``last`` ``factor`` times the
-    last one, ``fixed`` always ``min_delay``. What the model says is kept between ``min_delay`` and
-    ``max_delay`` (the floor wins if they cross). A Crawl-delay is a floor of its own that ``max_delay`` does
-    not cut; a host that asks for more than ``crawl_delay_max`` is skipped, not fetched faster than it asked.
+    last one, ``fixed`` always ``min_delay``. Before the first download time is known the two owe ``unknown_delay``.
+    What the model says is kept between ``min_delay`` and ``max_delay`` (the floor wins if they cross). A Crawl-delay
+    is a floor of its own that ``max_delay`` does not cut; a host that asks for more than ``crawl_delay_max`` is
+    skipped, not fetched faster than it asked.
     """
 
     model: Model
@@ -30,6 +31,7 @@ class Politeness:
     max_delay: float
     factor: float
     crawl_delay_max: float
+    unknown_delay: float = 0.0
 
     def delay(self, record: HostRecord) -> float:
         """What is owed after the last request; between ``min_delay`` and the larger of the two ceilings."""
@@ -47,17 +49,24 @@ class Politeness:
         """Whether a host that asks for such a Crawl-delay is skipped."""
         return crawl_delay_seconds is not None and crawl_delay_seconds > self.crawl_delay_max
 
-    def fetched(self, record: HostRecord, started_at: float, ended_at: float) -> None:
+    def fetched(
+        self, record: HostRecord, started_at: float, ended_at: float, *, is_robots: bool = False
+    ) -> None:
         """Restart the clock at the end of a response, whatever its outcome.
 
-        ``next_fetch_at`` never moves back: a Retry-After or a park that reaches further stays. A download
-        time that cannot be true (the clock went backwards) is not remembered.
+        ``next_fetch_at`` never moves back: a Retry-After or a park that reaches further stays. The time of a
+        robots.txt, which tells little of how long a page takes, decides at most of the pause that follows, and is not
+        remembered; nor is one that cannot be true (the clock went backwards).
         """
         seconds = ended_at - started_at
-        if math.isfinite(seconds) and seconds >= 0:
+        if not is_robots and math.isfinite(seconds) and seconds >= 0:
             record.download_seconds = [*record.download_seconds, seconds][-REMEMBERED_DOWNLOADS:]
         record.fetches += 1
         record.delay_seconds = self.delay(record)
+        if is_robots and not record.download_seconds and self.model != "fixed":
+            # Of a host that is slow this is all that is known yet.
+            modelled = min(self.factor * seconds, self.max_delay) if math.isfinite(seconds) else 0.0
+            record.delay_seconds = max(record.delay_seconds, modelled)
         _not_before(record, ended_at + record.delay_seconds)
 
     def rest(self, record: HostRecord, now: float) -> None:
@@ -66,11 +75,11 @@ class Politeness:
         _not_before(record, now + max(owed, self.delay(record)))
 
     def _modelled(self, record: HostRecord) -> float:
-        if self.model == "fixed":
+        if self.model == "fixed" or self.factor == 0:
             return self.min_delay
         times = [t for t in record.download_seconds[-REMEMBERED_DOWNLOADS:] if math.isfinite(t) and t >= 0]
         if not times:
-            return self.min_delay
+            return self.unknown_delay
         seconds = times[-1] if self.model == "last" else sum(times) / len(times)
         return self.factor * seconds
 

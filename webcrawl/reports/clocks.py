@@ -162,8 +162,9 @@ class Clocks:
         if request.lost_at is not None:
             return 0.0 if clock is None else min(clock.delay, self.politeness.min_delay)
         times = self._downloads.pop(request.key, None) or deque([0.0] * REMEMBERED_DOWNLOADS)
-        times.append(request.end - request.start)
-        times.popleft()
+        if request.kind != "robots":
+            times.append(request.end - request.start)
+            times.popleft()
         self._downloads[request.key] = times
         if len(self._downloads) > KEYS_MAX:
             del self._downloads[next(iter(self._downloads))]

@@ -52,6 +52,45 @@ def test_the_model_sets_the_delay_between_floor_and_ceiling(
 
 def test_factor_zero_leaves_the_floor() -> None:
     assert politeness(factor=0.0).delay(record(30.0)) == 5.0
+    assert politeness(factor=0.0, unknown_delay=60.0).delay(record()) == 5.0
+
+
+@pytest.mark.parametrize(
+    ("model", "unknown", "expected"),
+    [
+        ("mean", 30.0, 30.0),
+        ("last", 30.0, 30.0),
+        ("fixed", 30.0, 5.0),
+        ("mean", 90.0, 60.0),
+        ("mean", 1.0, 5.0),
+    ],
+)
+def test_a_pause_of_its_own_is_owed_while_no_download_time_is_known(
+    model: Model, unknown: float, expected: float
+) -> None:
+    assert politeness(model, unknown_delay=unknown).delay(record()) == expected
+    assert politeness(model, unknown_delay=unknown).delay(record(0.1)) == 5.0
+
+
+def test_the_time_of_a_robots_txt_is_not_remembered() -> None:
+    host = record()
+    politeness(unknown_delay=12.0).fetched(host, NOW, NOW + 0.5, is_robots=True)
+    assert (host.download_seconds, host.fetches) == ([], 1)
+    assert host.next_fetch_at == NOW + 0.5 + 12.0
+    politeness(unknown_delay=12.0).fetched(host, NOW + 20.0, NOW + 21.0)
+    politeness(unknown_delay=12.0).fetched(host, NOW + 40.0, NOW + 44.0, is_robots=True)
+    assert host.download_seconds == [1.0]
+    assert host.delay_seconds == 10.0
+
+
+def test_a_robots_txt_that_took_long_is_followed_by_a_long_pause() -> None:
+    for seconds, expected in ((2.0, 20.0), (9.0, 60.0), (0.1, 5.0)):
+        host = record()
+        politeness().fetched(host, NOW, NOW + seconds, is_robots=True)
+        assert host.delay_seconds == expected
+    host = record()
+    politeness("fixed").fetched(host, NOW, NOW + 9.0, is_robots=True)
+    assert host.delay_seconds == 5.0
 
 
 def test_the_floor_wins_over_a_lower_ceiling() -> None:
@@ -135,15 +174,22 @@ def test_a_download_that_ends_before_it_starts_is_not_remembered() -> None:
     any_time,
     any_time,
     any_time,
+    st.booleans(),
 )
 def test_no_time_however_wrong_leads_outside_the_bounds(
-    model: Model, downloads: list[float], asked: float | None, started_at: float, ended_at: float, now: float
+    model: Model,
+    downloads: list[float],
+    asked: float | None,
+    started_at: float,
+    ended_at: float,
+    now: float,
+    robots: bool,
 ) -> None:
     policy = politeness(model)
     host = record(*downloads, crawl_delay=asked)
     host.next_fetch_at = NOW
     assert 5.0 <= policy.delay(host) <= 300.0
-    policy.fetched(host, started_at, ended_at)
+    policy.fetched(host, started_at, ended_at, is_robots=robots)
     policy.rest(host, now)
     assert 5.0 <= host.delay_seconds <= 300.0
     assert math.isfinite(host.next_fetch_at)
