@@ -196,6 +196,18 @@ def test_levels_and_positions_may_be_large_and_negative(backend: Driven, level: 
     assert backend.load("a").entries == []
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+def test_of_entries_with_one_fingerprint_the_first_is_queued(backend: Driven, at_once: bool) -> None:
+    first = entry("http://a/%7ex")
+    second = replace(entry("http://a/~x"), fingerprint=first.fingerprint)
+    if at_once:
+        backend.commit(found(first, second))
+    else:
+        backend.commit(found(first))
+        backend.commit(found(second))
+    assert urls(backend.activate_one().queue.entries) == [first.url]
+
+
 def test_queues_do_not_touch_each_other(backend: Driven) -> None:
     mine, yours = entry("http://a/1", position=1), entry("http://b/1", position=1)
     backend.commit(found(mine, yours))

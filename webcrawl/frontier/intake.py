@@ -110,6 +110,9 @@ class Intake:
         if self._linked is not None:
             self._linked(fingerprint(canonical(via, self._rules)), marks)
         url_of = dict(zip(marks, urls, strict=True))
+        if len(url_of) < len(urls):
+            # Of equal spellings the first is fetched: its place it has already.
+            url_of.update(zip(reversed(marks), reversed(urls), strict=True))
         unmet = self._recent.unmet(url_of)
         links = Links(list(map(url_of.__getitem__, unmet)), depth, self._key, via)
         refused = self._refused(links)

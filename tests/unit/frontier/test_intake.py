@@ -63,6 +63,17 @@ def test_links_that_are_the_same_to_the_canonical_form_are_taken_once(intake: In
     assert len(taken(intake, "http://a.test/%7ex?b=1", "http://a.test/~x?b=1")) == 1
 
 
+def test_of_equal_spellings_the_first_is_taken_at_its_place(intake: Intake) -> None:
+    urls = [
+        "http://a.test/%7ex",
+        "http://a.test/1",
+        "http://a.test/~x",
+        "http://a.test/%7Ex",
+        "http://a.test/?y[]",
+    ]
+    assert taken(intake, *urls, "http://a.test/?y%5B%5D") == [urls[0], urls[1], urls[4]]
+
+
 def test_what_is_fetched_is_the_url_as_linked_and_not_its_canonical_form(intake: Intake) -> None:
     assert taken(intake, "http://a.test/x/index.html?b=1&a=2") == ["http://a.test/x/index.html?b=1&a=2"]
 
