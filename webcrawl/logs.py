@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.logformatter import LogFormatter, LogFormatterResult
 
 from webcrawl import anticipated
-from webcrawl.downloadhandlers.failures import failure_word
+from webcrawl.downloadhandlers.failures import LocalShortageError, failure_word
 
 if TYPE_CHECKING:
     from typing import Self
@@ -102,7 +102,8 @@ class QuietLogFormatter(LogFormatter):
         """An anticipated error: it goes to their log, or is told here in one line when nobody keeps that."""
         why = " ".join((errmsg or f"{type(failure.value).__name__}: {failure.getErrorMessage()}").split())
         word = failure_word(failure.value) if failure.value is not None else "other"
-        anticipated.note(word, request.url, detail=why)
+        if not isinstance(failure.value, LocalShortageError):
+            anticipated.note(word, request.url, detail=why)
         return {
             "level": logging.DEBUG if anticipated.is_kept() else logging.INFO,
             "msg": OneLine("Not fetched: %(request)s (%(why)s)"),

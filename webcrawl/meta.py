@@ -61,6 +61,8 @@ class FetchMeta:
     """How long the key may be contacted; over, another process may be at it."""
     place: str | None = None
     """The address at which alone the host may be contacted, since its clock is ours; empty for none, None for any."""
+    pause_seconds: float = 0.0
+    """What lies between two requests to the key."""
     exclusions: ExclusionList | None = None
     """Asked once more when the connection stands and the request is about to be sent; None when there is no list."""
     sent_under: str | None = None
@@ -111,5 +113,6 @@ def _own(request: Request, lease_id: int | None) -> FetchMeta:
     old = fetch_meta(request)
     own = FetchMeta(lease_id, old.kind, old.key, old.depth, old.via, old.wanted, old.maxsize, hold=old.hold)
     own.exclusions, own.place, own.spool = old.exclusions, old.place, old.spool
+    own.pause_seconds = old.pause_seconds
     request.meta[KEY] = own
     return own

@@ -229,6 +229,7 @@ class Scheduler:
             maxsize,
             hold=lease.both,
             place=lease.claim.address,
+            pause_seconds=lease.pause_seconds,
             exclusions=self._machine.exclusions,
             spool=self._machine.spool if entry.kind == Kind.SITEMAP else None,
         )

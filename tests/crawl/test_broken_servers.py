@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.request import Request, urlopen
+
 import pytest
 
 from tests.fakeweb.behaviours import BEHAVIOURS, is_trap
@@ -12,7 +14,12 @@ WEB = {"hosts": len(NAMES), "pages": 2 * len(NAMES), "zipf": 0.0}
 
 @pytest.fixture(scope="module")
 def web(serve):
-    return serve(**WEB)
+    served = serve(**WEB)
+    # A bomb takes the server long to make, once.
+    with urlopen(
+        Request(f"http://127.0.0.1:{served.port}/x/gzip-bomb", headers={"Host": served.web.hosts[0]})
+    ):
+        return served
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +34,7 @@ def crawled(web, urls, crawl):
     return crawl(
         list(urls.values()),
         arguments={"allow": goals},
-        DOWNLOAD_TIMEOUT=2,
+        DOWNLOAD_TIMEOUT=8,
         DOWNLOAD_MAXSIZE=100_000,
         RETRY_TIMES=0,
         HEALTH_PARK_SECONDS=1,
@@ -47,7 +54,7 @@ def test_the_outcome_is_the_truth(web, urls, crawled, name):
     first = next(line for line in crawled.lines() if line["url"] == urls[name])
 
     expected = FIRST_ANSWERS.get(name, outcome.status)
-    if outcome.disputed:
+    if outcome.disputed or "resent" in first:
         assert "error" in first or first["status"] in (200, expected)
     elif expected is None:
         assert "error" in first
@@ -59,11 +66,15 @@ FIRST_ANSWERS = {"flaky": 500, "flaky-reset": None, "too-many": 429, "unavailabl
 """Behaviours whose truth is what they come to in the end; here there is one try."""
 
 
-def test_every_outcome_is_in_the_archive_or_has_a_word(crawled):
+NO_BODY = ("chunks-malformed",)
+"""Failures of which a whole head came: that is kept."""
+
+
+def test_every_outcome_is_in_the_archive_or_has_a_word(urls, crawled):
     archived = {record.url for record in crawled.records() if record.type == "response"}
     answered = {line["url"] for line in crawled.log() if "status" in line}
 
-    assert answered == archived
+    assert archived == answered | {urls[name] for name in NO_BODY}
     assert all(("status" in line) != ("error" in line) for line in crawled.log())
 
 

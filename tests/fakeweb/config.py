@@ -56,6 +56,12 @@ class Config:
     """Share of the hosts whose URLs are https; needs ``tls``. Their http URLs redirect there."""
     own_addresses: bool = False
     """Each host has a 127.x.y.z of its own; told by the name server, so it needs ``dns``."""
+    keep_alive_seconds: float = 0.0
+    """After how long an idle connection is closed; 0 for never."""
+    keep_alive_announced: bool = False
+    """Whether answers name that time, in whole seconds."""
+    round_trip_seconds: float = 0.0
+    """How far away the server is: half of it passes before a request is there, and half before its answer is."""
     dns: bool = False
     """Whether a name server answers for all names under ``suffix``."""
     dns_failing: tuple[str, ...] = ()

@@ -7,13 +7,14 @@ import re
 import socket
 import struct
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
 
 from tests.fakeweb.answer import Answer, Cut, Pause, Request, Step, http_answer
 from tests.fakeweb.log import AccessLog, Hit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tests.fakeweb.ports import Ports
 
@@ -35,16 +36,35 @@ class Site(Protocol):
         """Answer one request, without blocking."""
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """How far away a server is, and how long it waits for a next request."""
+
+    keep_alive_seconds: float = 0.0
+    announced: bool = False
+    round_trip_seconds: float = 0.0
+
+
+NEAR = Line()
+
+
 class Connection(asyncio.Protocol):
     """One connection: requests are answered one at a time, in order; those that were pipelined wait.
 
     The write buffer's high-water mark is 0, so each piece is on its way before the next one is written. A complete
     answer ended when its last piece was written: the moment before the peer could have it, however late this
-    process comes to know that it left.
+    process comes to know that it left. What arrives after the server has closed an idle connection is lost, while its
+    end is still on the way to the peer.
     """
 
     def __init__(
-        self, site: Site, log: AccessLog | None, open_ones: set[Connection], scheme: str, number: int
+        self,
+        site: Site,
+        log: AccessLog | None,
+        open_ones: set[Connection],
+        scheme: str,
+        number: int,
+        line: Line = NEAR,
     ) -> None:
         self._site = site
         self._log = log
@@ -64,6 +84,9 @@ class Connection(asyncio.Protocol):
         self._close = False
         self._blocked = False
         self._timer: asyncio.TimerHandle | None = None
+        self._line = line
+        self._idle: asyncio.TimerHandle | None = None
+        self._closed = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -73,6 +96,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._open_ones.discard(self)
+        self._wake_up()
         if self._request is not None:
             self._note(complete=False)
 
@@ -81,6 +105,18 @@ class Connection(asyncio.Protocol):
         return False
 
     def data_received(self, data: bytes) -> None:
+        self._travel(self._arrive, data)
+
+    def _travel(self, arrive: Callable[..., object], *what: bytes) -> None:
+        """Half a round trip passes."""
+        if self._line.round_trip_seconds:
+            asyncio.get_running_loop().call_later(self._line.round_trip_seconds / 2, arrive, *what)
+        else:
+            arrive(*what)
+
+    def _arrive(self, data: bytes) -> None:
+        if self._closed:
+            return
         self._arrived = (time.time(), time.monotonic())
         self._incoming = self._incoming + data if self._incoming else data
         if self._request is None:
@@ -111,6 +147,7 @@ class Connection(asyncio.Protocol):
         after = end + 4 + (int(length[1]) if length else 0)
         if len(self._incoming) < after:
             return
+        self._wake_up()
         body, self._incoming = self._incoming[end + 4 : after], self._incoming[after:]
         self._close = _CLOSE.search(request_head) is not None
         self._started = self._arrived
@@ -142,6 +179,9 @@ class Connection(asyncio.Protocol):
         self._steps = answer.steps
         self._close = self._close or answer.close
         wire = answer.wire
+        if self._line.announced and wire.startswith(b"HTTP/1.1 "):
+            start, _, rest = wire.partition(b"\r\n")
+            wire = b"%b\r\nKeep-Alive: timeout=%d\r\n%b" % (start, self._line.keep_alive_seconds, rest)
         if self._request is not None and self._request.method == "HEAD":
             wire = wire[: wire.find(b"\r\n\r\n") + 4]
             self._steps = iter(())
@@ -169,13 +209,30 @@ class Connection(asyncio.Protocol):
                 return
         self._note(complete=True)
         if self._close:
-            self._transport.close()
+            self._travel(self._transport.close)
+        elif not self._incoming and self._line.keep_alive_seconds:
+            later = asyncio.get_running_loop().call_later
+            self._idle = later(self._line.keep_alive_seconds, self._close_idle)
         elif self._incoming:
             asyncio.get_running_loop().call_soon(self._next_request)
 
     def _write(self, data: bytes) -> None:
         self._written = (time.time(), time.monotonic())
-        self._transport.write(data)
+        self._travel(self._send, data)
+
+    def _send(self, data: bytes) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(data)
+
+    def _close_idle(self) -> None:
+        self._idle = None
+        self._closed = True
+        self._travel(self._transport.close)
+
+    def _wake_up(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
 
     def _wake(self) -> None:
         self._timer = None
@@ -185,7 +242,7 @@ class Connection(asyncio.Protocol):
     def _cut(self, how: Cut) -> None:
         self._note(complete=True)
         if how is Cut.CLOSE:
-            self._transport.close()
+            self._travel(self._transport.close)
             return
         raw = self._transport.get_extra_info("socket")
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.fakeweb.bench import BenchWeb
+from tests.fakeweb.connection import Line
 from tests.fakeweb.dead import dead_names
 from tests.fakeweb.dns import NameServer, Zone
 from tests.fakeweb.labyrinth import Labyrinth
@@ -194,7 +195,8 @@ async def _open(
     )
     context, certificate = self_signed(site.hosts) if config.tls else (None, None)
     addresses = ["127.0.0.1", *(address for (address,) in own.values() if config.own_addresses)]
-    server = FakeWeb(site, log, port=config.port, tls=context, addresses=addresses, others=others)
+    line = Line(config.keep_alive_seconds, config.keep_alive_announced, config.round_trip_seconds)
+    server = FakeWeb(site, log, port=config.port, tls=context, addresses=addresses, others=others, line=line)
     return await stack.enter_async_context(server), certificate
 
 

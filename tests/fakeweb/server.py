@@ -8,7 +8,7 @@ import socket
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
-from tests.fakeweb.connection import Connection, Site
+from tests.fakeweb.connection import NEAR, Connection, Line, Site
 from tests.fakeweb.ports import Ports
 
 if TYPE_CHECKING:
@@ -37,10 +37,12 @@ class FakeWeb:
         tls: ssl.SSLContext | None = None,
         addresses: Sequence[str] = ("127.0.0.1",),
         others: Ports | None = None,
+        line: Line = NEAR,
     ) -> None:
         self.site = site
         self.log = log
         self.ports = others or Ports()
+        self._line = line
         self._wanted_port = port
         self._tls = tls
         self._addresses = addresses
@@ -78,7 +80,9 @@ class FakeWeb:
             listener = socket.create_server((address, port), backlog=_BACKLOG)
             port = int(listener.getsockname()[1])
             server = await loop.create_server(
-                lambda: Connection(self.site, self.log, self.connections, scheme, next(self._ids)),
+                lambda: Connection(
+                    self.site, self.log, self.connections, scheme, next(self._ids), self._line
+                ),
                 sock=listener,
                 ssl=tls,
                 backlog=_BACKLOG,

@@ -69,6 +69,9 @@ class Capture:
     spooled: Spooled | None = None
     """Where the payload is in place of ``payload``, which is empty then: that of a long sitemap. The file is there
     until the group is kept."""
+    resent_at: float | None = None
+    """Epoch seconds when the request was sent a second time, since the kept connection on which it was sent first was
+    closed without a byte of an answer; None where it was sent once."""
 
     @property
     def length(self) -> int:

@@ -34,7 +34,8 @@ class FetchingSettings:
         whole(0, 1_000_000),
         1024,
         "connections",
-        "most kept open for a next request, and no more than half of the files that a process may have open",
+        "most kept open for a next request, each while its server keeps it (5 s if it does not say, at most 30), "
+        "and no more than half of the files that a process may have open",
     )
     download_maxsize: int = setting(whole(1024, 1 << 40), MIB, "bytes", "where a body is cut")
     download_text_maxsize: int = setting(

@@ -15,7 +15,8 @@ from webcrawl.archive.records import digest
 from webcrawl.core import header_fields
 from webcrawl.documents import listed, robots_tags
 from webcrawl.documents.mime import mime_type
-from webcrawl.downloadhandlers.failures import failure_word
+from webcrawl.downloadhandlers.failures import LocalShortageError, failure_word
+from webcrawl.downloadhandlers.response_head import MAX_TYPE_BYTES
 from webcrawl.frontier.hold import uptime
 from webcrawl.frontier.lease import Ending, Result
 from webcrawl.frontier.policies import BUSY_STATUSES
@@ -76,7 +77,7 @@ class OutcomeMiddleware:
             status=response.status,
             retry_after_seconds=retry_after_seconds(header, ended) if header else None,
             payload_bytes=len(response.body) or (0 if capture is None else capture.length),
-            mime=_mime_type(mime) if mime else None,
+            mime=_mime_type(mime[:MAX_TYPE_BYTES]) if mime else None,
         )
         record = self._record(request, flight, ending, capture)
         location = header_fields.last(response.headers, b"Location")
@@ -100,11 +101,18 @@ class OutcomeMiddleware:
             flight.outcome.rule = getattr(exception, "rule", "ignored")
             flight.scheduler.ended(flight, Ending(None, self._clock()))
             return
+        if isinstance(exception, LocalShortageError):
+            # Nothing was sent, through no fault of the host's: the URL goes back to its queue as it was.
+            flight.scheduler.ended(flight, Ending(None, self._clock()))
+            return
         started, ended, capture = self._times(request, flight)
         word = failure_word(exception)
         ending = Ending(started, ended, error=word)
         record = self._record(request, flight, ending, capture)
-        flight.outcome.entry = Entry(record, None)
+        # Of what cannot be made a response of, the archive has what came.
+        flight.outcome.entry = Entry(
+            record, capture if capture is not None and capture.response_head else None
+        )
         flight.outcome.result, flight.outcome.rule = Result.FAILED, word
         flight.scheduler.ended(flight, ending)
         _tell(record, flight, ending)
@@ -132,8 +140,8 @@ class OutcomeMiddleware:
         if capture is None:
             return flight.lease.leased_at, self._clock(), None
         # The wall clock may have been set since; the frontier's own never runs backwards.
-        ended = self._clock()
-        return ended - max(capture.ended_at - capture.started_at - facts.held_seconds, 0.0), ended, capture
+        ended, sent_at = self._clock(), capture.resent_at or capture.started_at
+        return ended - max(capture.ended_at - sent_at - facts.held_seconds, 0.0), ended, capture
 
     def _record(
         self, request: Request, flight: Flight, ending: Ending, capture: Capture | None
@@ -159,6 +167,8 @@ class OutcomeMiddleware:
         )
         if capture is not None and capture.truncated:
             record.extra["truncated"] = capture.truncated
+        if capture is not None and capture.resent_at is not None:
+            record.extra["resent"] = round(capture.resent_at, 6)
         if entry.kind != Kind.ROBOTS and entry.attempts:
             record.extra["attempt"] = entry.attempts + 1
         if entry.listed is not None:

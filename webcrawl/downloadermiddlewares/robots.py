@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.downloadermiddlewares.sitemaps import named_in_robots
-from webcrawl.downloadhandlers.failures import failure_word
+from webcrawl.downloadhandlers.failures import LocalShortageError, failure_word
 from webcrawl.frontier import robots_desk
 from webcrawl.frontier.records import Kind
 from webcrawl.frontier.robots_desk import RobotsReply
@@ -113,7 +113,7 @@ class RobotsMiddleware:
 
     def process_exception(self, request: Request, exception: Exception) -> Coroutine[Any, Any, None] | None:
         flight = self._robots_flight(request)
-        if flight is None or flight.outcome.robots is not None:
+        if flight is None or flight.outcome.robots is not None or isinstance(exception, LocalShortageError):
             return None
         return self._failed(flight, RobotsReply(0, b"", failure_word(exception)))
 

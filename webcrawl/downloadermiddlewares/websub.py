@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from scrapy.exceptions import NotConfigured
 
+from webcrawl.downloadhandlers.failures import LocalShortageError
 from webcrawl.errors import CrawlError
 from webcrawl.frontier.records import Kind
 from webcrawl.machine import machine_of
@@ -77,8 +78,7 @@ class WebsubMiddleware:
         return response
 
     async def _answered(self, flight: Flight, request: Request, response: Response) -> NoReturn:
-        if flight.outcome.entry is not None:
-            flight.outcome.entry.capture = None
+        _keep_out_of_archive(flight)
         location = response.headers.get("Location") if response.status in MOVED else None
         target = None if location is None else resolve(location.decode("utf-8", "replace"), request.url)
         await self._tell(request, response.status, target)
@@ -86,8 +86,13 @@ class WebsubMiddleware:
 
     def process_exception(self, request: Request, exception: Exception) -> Coroutine[Any, Any, None] | None:
         flight = flight_of(self._crawler, request)
-        if flight is None or flight.lease.entry.kind != Kind.WEBSUB or isinstance(exception, Refused):
+        if (
+            flight is None
+            or flight.lease.entry.kind != Kind.WEBSUB
+            or isinstance(exception, Refused | LocalShortageError)
+        ):
             return None
+        _keep_out_of_archive(flight)
         return self._tell(request, None, None)
 
     async def _tell(self, request: Request, status: int | None, target: str | None) -> None:
@@ -95,6 +100,11 @@ class WebsubMiddleware:
             await self._subscribing.answered(request.body, status, target, self._clock())
         except CrawlError:
             return  # the hub is asked again, since it does not ask back
+
+
+def _keep_out_of_archive(flight: Flight) -> None:
+    if flight.outcome.entry is not None:
+        flight.outcome.entry.capture = None
 
 
 def _parts(response: Response) -> tuple[list[str], bytes, str | None, str]:

@@ -1,11 +1,13 @@
 """Where a response's body ends, and its bytes without the transfer coding (RFC 9112, sections 6 and 7).
 
 ``framing`` chooses one of three readers by the response's head. A reader is fed what the connection received
-and returns payload; it holds no more than one unfinished line. Pure, no input or output.
+and returns payload. Chunks may be so small that decoding one network read would hold the event loop: a reader does
+a limited number of steps at a time, and says when it is behind. Pure, no input or output.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -14,9 +16,17 @@ if TYPE_CHECKING:
 MAX_LINE_BYTES = 8 * 1024
 """A chunk's size line with its extensions."""
 MAX_TRAILER_BYTES = 64 * 1024
+FRAMING_FREE_BYTES = 256 * 1024
+"""Size lines, extensions and trailers may take so much on the wire, and as much again as there is payload."""
+STEPS_AT_ONCE = 2_000
+"""Chunks or lines that are decoded at a time, in one or two milliseconds."""
+MAX_LISTED = 64
+"""Members of a list in a header that are looked at."""
 
 _HEX = frozenset(b"0123456789abcdefABCDEF")
 _BODILESS = frozenset((204, 304))
+_SIZE_LINE = re.compile(rb"([0-9A-Fa-f]{1,16})(?:[ \t]*;[^\n]*)?\r\n")
+"""As nearly all servers write it; others are read by ``ChunkedBody._line``."""
 
 
 class BodyReader(Protocol):
@@ -27,10 +37,14 @@ class BodyReader(Protocol):
     excess: bool
     """Bytes came after the end of the body, or nobody knows whether some will."""
     broken: str | None
-    """Why the end of the body cannot be found any more; nothing may be fed then."""
+    """Why the end of the body cannot be found any more, or is not looked for; nothing may be fed then."""
+    oversized: bool
+    """It is ``broken`` because it is too long on the wire for what it holds."""
+    behind: bool
+    """Not all that was fed has been decoded: feed again, with nothing, before more is read."""
 
     def feed(self, data: bytes) -> bytes:
-        """The payload in ``data``."""
+        """The payload in ``data``, or some of it: see ``behind``."""
         ...
 
     @property
@@ -43,6 +57,8 @@ class LengthBody:
     """A body of announced length. With ``loose`` the announcement is only an upper bound."""
 
     broken: str | None = None
+    oversized = False
+    behind = False
 
     def __init__(self, length: int, *, loose: bool = False) -> None:
         self._left = length
@@ -71,6 +87,8 @@ class OpenBody:
     complete = False
     excess = False
     broken: str | None = None
+    oversized = False
+    behind = False
     ends_with_connection = True
 
     def feed(self, data: bytes) -> bytes:
@@ -85,21 +103,44 @@ class ChunkedBody:
         self.complete = False
         self.excess = False
         self.broken: str | None = None
-        self._unfinished = b""
+        self.oversized = False
+        self.behind = False
+        self._unread = b""
+        """An unfinished line, or more where it is behind."""
         self._left = 0
         """Bytes of the current chunk still to come."""
         self._after_chunk = False
         """The line end behind a chunk's data is due."""
         self._in_trailer = False
         self._trailer_bytes = 0
+        self._wire_bytes = 0
+        self._payload_bytes = 0
 
     def feed(self, data: bytes) -> bytes:
         """See ``BodyReader``."""
-        if self._unfinished:
-            data, self._unfinished = self._unfinished + data, b""
+        if self._unread:
+            data, self._unread = self._unread + data, b""
         pieces: list[bytes] = []
-        position = 0
+        position = self._decode(data, pieces)
+        payload = b"".join(pieces)
+        self._wire_bytes += position
+        self._payload_bytes += len(payload)
+        if self._wire_bytes > FRAMING_FREE_BYTES + 2 * self._payload_bytes and not self.complete:
+            self.oversized = True
+            self.broken = self.broken or "more bytes of framing than of content"
+        self.behind = self.behind and self.broken is None
+        return payload
+
+    def _decode(self, data: bytes, pieces: list[bytes]) -> int:
+        """Collect the payload as far as that can be known, in a limited number of steps; where it stopped."""
+        self.behind = False
+        position, steps = 0, STEPS_AT_ONCE
         while position < len(data) and not self.complete and self.broken is None:
+            if not steps:
+                self.behind = True
+                self._unread = data[position:]
+                return position
+            steps -= 1
             if self._left:
                 piece = data[position : position + self._left]
                 pieces.append(piece)
@@ -107,14 +148,32 @@ class ChunkedBody:
                 self._left -= len(piece)
                 self._after_chunk = not self._left
                 continue
+            if not self._after_chunk and not self._in_trailer:
+                whole = self._whole_chunk(data, position, pieces)
+                if whole:
+                    position = whole
+                    continue
             end = data.find(b"\n", position)
             if end < 0:
                 self._keep(data[position:])
-                return b"".join(pieces)
+                return position
             self._line(data[position:end].strip(b" \t\r"))
             position = end + 1
         self.excess = self.complete and position < len(data)
-        return b"".join(pieces)
+        return position
+
+    @staticmethod
+    def _whole_chunk(data: bytes, position: int, pieces: list[bytes]) -> int:
+        """Take a chunk that is there from its size line to the line end behind it; where it ends, 0 if it is not."""
+        line = _SIZE_LINE.match(data, position)
+        if line is None:
+            return 0
+        start = line.end()
+        end = start + int(line[1], 16)
+        if end == start or data[end : end + 2] != b"\r\n":
+            return 0
+        pieces.append(data[start:end])
+        return end + 2
 
     @property
     def ends_with_connection(self) -> bool:
@@ -126,7 +185,7 @@ class ChunkedBody:
             self.broken = "a chunk's size line does not end"
         if self._after_chunk and unfinished.strip(b" \t\r"):
             self.broken = "a chunk is longer than announced"
-        self._unfinished = unfinished
+        self._unread = unfinished
 
     def _line(self, line: bytes) -> None:
         if self._in_trailer:
@@ -149,7 +208,7 @@ class ChunkedBody:
 
 def announced_lengths(head: ResponseHead) -> set[int]:
     """The lengths that the Content-Length headers name; what is no number is ignored, as browsers do."""
-    texts = b",".join(head.values(b"content-length")).split(b",")
+    texts = b",".join(head.values(b"content-length")).split(b",", MAX_LISTED)[:MAX_LISTED]
     return {int(text) for text in map(bytes.strip, texts) if text.isdigit() and len(text) < 20}
 
 
@@ -162,7 +221,8 @@ def framing(head: ResponseHead, method: str) -> BodyReader:
     if method == "HEAD" or head.status in _BODILESS:
         return LengthBody(0)
     coded = head.values(b"transfer-encoding")
-    codings = [coding.strip() for coding in b",".join(coded).lower().split(b",")] if coded else []
+    listed = b",".join(coded).lower().split(b",", MAX_LISTED)[:MAX_LISTED]
+    codings = [coding.strip() for coding in listed] if coded else []
     if b"chunked" in codings:
         return ChunkedBody()
     lengths = announced_lengths(head)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
 from contextlib import suppress
+from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
 from aiohttp.client_proto import ResponseHandler
+
+from webcrawl.downloadhandlers.idle import idle_seconds
 
 if TYPE_CHECKING:
     import asyncio
@@ -18,9 +23,34 @@ if TYPE_CHECKING:
 class Keeper(Protocol):
     """Who takes connections back."""
 
-    def keep(self, connection: Connection, protocol: PageProtocol) -> None:
-        """Keep a connection for the next request to its host, or close it."""
+    def keep(self, connection: Connection, protocol: PageProtocol, seconds: float) -> None:
+        """Keep a connection for a next request to its host within so many seconds, or close it."""
         ...
+
+
+class SlowLane:
+    """Connections that brought more than is decoded at a time. One of them gets a turn in each round of the event
+    loop, so that all of them together hold it no longer than one; from none of them is read meanwhile.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: deque[PageProtocol] = deque()
+
+    def add(self, protocol: PageProtocol) -> None:
+        """Give a connection its turns until it is behind no more."""
+        self._waiting.append(protocol)
+        if len(self._waiting) == 1:
+            self._loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        protocol = self._waiting.popleft()
+        try:
+            if protocol.catch_up():
+                self._waiting.append(protocol)
+        finally:
+            if self._waiting:
+                self._loop.call_soon(self._turn)
 
 
 class PageProtocol(ResponseHandler):
@@ -30,24 +60,82 @@ class PageProtocol(ResponseHandler):
     While it lies idle any byte from the server closes it.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, idle: set[PageProtocol]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, idle: set[PageProtocol], lane: SlowLane) -> None:
         super().__init__(loop)
         self.exchanges = 0
         """Requests sent on this connection."""
         self.ip: str | None = None
         """The address at the other end."""
+        self.opening_seconds = 0.0
+        """How long it took to open it, which is at least a round trip."""
         self._exchange: Exchange | None = None
         self._idle = idle
+        self._lane = lane
+        self._in_lane = False
+        self._holds = 0
+        """How many do not want more to be read now, the lane apart."""
+        self._loss: tuple[BaseException | None] | None = None
+        """The connection was lost before what had come was decoded."""
+        self._usable_until = inf
+        self._closing: asyncio.TimerHandle | None = None
 
     def begin(self, exchange: Exchange) -> None:
         """From now on the exchange gets everything."""
         self.exchanges += 1
         self._exchange = exchange
-        self._idle.discard(self)
+        self._wake()
 
     def end(self) -> None:
         """The exchange is over."""
         self._exchange = None
+
+    def rest(self, seconds: float) -> None:
+        """Lie idle, for so long at most: then the server might be closing it, and it is closed."""
+        self._usable_until = monotonic() + seconds
+        self._closing = self._loop.call_later(seconds, self.close)
+        self._idle.add(self)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the server will still be there to take a request."""
+        return monotonic() < self._usable_until
+
+    def _wake(self) -> None:
+        """It lies idle no more."""
+        self._idle.discard(self)
+        self._usable_until = inf
+        if self._closing is not None:
+            self._closing.cancel()
+            self._closing = None
+
+    def catch_up(self) -> bool:
+        """Take a turn in the slow lane; whether another one is needed."""
+        exchange = self._exchange
+        if exchange is not None:
+            exchange.go_on()
+            if exchange.behind:
+                return True
+        self._in_lane = False
+        if self._loss is not None:
+            self._lose(self._loss[0])
+        else:
+            self._read_or_not()
+        return False
+
+    def hold(self, change: int) -> None:
+        """One more wants nothing to be read, or one less."""
+        self._holds = max(0, self._holds + change)
+        self._read_or_not()
+
+    def _read_or_not(self) -> None:
+        """Read unless there is a reason not to."""
+        if self.transport is None:
+            return
+        with suppress(RuntimeError):  # it is closing
+            if self._holds or self._in_lane:
+                self.transport.pause_reading()
+            else:
+                self.transport.resume_reading()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See asyncio.Protocol."""
@@ -57,8 +145,13 @@ class PageProtocol(ResponseHandler):
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
-        if self._exchange is not None:
-            self._exchange.feed(data)
+        exchange = self._exchange
+        if exchange is not None:
+            exchange.feed(data)
+            if exchange.behind and not self._in_lane:
+                self._in_lane = True
+                self._read_or_not()
+                self._lane.add(self)
         elif self.exchanges:
             self.close()
         else:
@@ -66,10 +159,16 @@ class PageProtocol(ResponseHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """See asyncio.Protocol."""
-        self._idle.discard(self)
+        self._wake()
+        if self._in_lane:
+            self._loss = (exc,)
+        else:
+            self._lose(exc)
+        super().connection_lost(exc)
+
+    def _lose(self, exc: BaseException | None) -> None:
         if self._exchange is not None:
             self._exchange.lost(exc if isinstance(exc, Exception) else None)
-        super().connection_lost(exc)
 
 
 class PageConnection:
@@ -87,9 +186,23 @@ class PageConnection:
         """Whether the request left for the network: an idle connection may have been closed meanwhile."""
 
     @property
+    def is_reused(self) -> bool:
+        """Whether it carries, or would carry, a request that is not its first."""
+        return self._protocol.exchanges > self.sent
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the server will still be there to take a request."""
+        return self._protocol.is_usable
+
+    @property
     def ip(self) -> str | None:
         """The address at the other end."""
         return self._protocol.ip
+
+    def opened_in(self, seconds: float) -> None:
+        """Take down how long it took to open it."""
+        self._protocol.opening_seconds = seconds
 
     def send(self, exchange: Exchange, head: bytes, body: bytes) -> None:
         """Send a request; the exchange gets what comes back."""
@@ -105,15 +218,11 @@ class PageConnection:
 
     def pause(self) -> None:
         """Read nothing more until ``resume``: what the server sends waits in the buffers of both systems."""
-        with suppress(RuntimeError):  # it is closing
-            if self._connection.transport is not None:
-                self._connection.transport.pause_reading()
+        self._protocol.hold(1)
 
     def resume(self) -> None:
         """Read on."""
-        with suppress(RuntimeError):
-            if self._connection.transport is not None:
-                self._connection.transport.resume_reading()
+        self._protocol.hold(-1)
 
     def abandon(self) -> None:
         """There is no exchange: close it. Instead of ``release``."""
@@ -125,6 +234,8 @@ class PageConnection:
         transport = self._connection.transport
         # A server that answered before it had the whole request may never read the rest.
         if keep and exchange.reusable and transport is not None and not transport.get_write_buffer_size():
-            self._keeper.keep(self._connection, self._protocol)
+            assert exchange.head is not None
+            seconds = idle_seconds(exchange.head, self._protocol.opening_seconds)
+            self._keeper.keep(self._connection, self._protocol, seconds)
         else:
             self._connection.close()

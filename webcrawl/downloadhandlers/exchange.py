@@ -3,7 +3,8 @@
 The connection (``network.PageConnection``) feeds what it receives; the handler waits for ``done``. In between
 everything happens as the bytes arrive: the head is read, the gate is asked whether the body is wanted, the
 body is collected and cut at its limit. So a page costs one wake-up of the handler, and no more than the limit
-and one network read is ever held.
+and one network read is ever held. What is decoded at a time is limited, since a server may send chunks of one byte:
+an exchange that is ``behind`` waits for its next turn.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from webcrawl.downloadhandlers.body import framing
 from webcrawl.downloadhandlers.failures import EmptyResponseError, MalformedResponseError
 from webcrawl.downloadhandlers.response_head import (
     MAX_HEAD_BYTES,
+    MAX_INTERIM_HEADS,
+    START_BYTES,
     MalformedHeadError,
     end_of_head,
     parse_head,
@@ -33,7 +36,8 @@ SWITCHING_PROTOCOLS = 101
 
 
 class Exchange:
-    """The state of one exchange. ``done`` is set exactly once; then either ``head`` or ``error`` is there.
+    """The state of one exchange. ``done`` is set exactly once. With ``error`` there is no response to be made of it;
+    ``head`` and ``payload`` are then what came before, if a whole head did.
 
     ``gate`` is called with the head and answers None to go on, or a word for why the body is not to be read.
     ``listener``, where given, sees each piece of payload and answers whether to go on. ``limit`` is asked with the
@@ -71,10 +75,11 @@ class Exchange:
         self._listener = listener
         self._grown = grown
         self._sink = sink
-        self._buffer = b""
-        """The head as far as it has come."""
-        self._interim_bytes = 0
-        """Length of the 1xx heads before it."""
+        self._buffer: bytes | bytearray = b""
+        """The head as far as it has come, and the 1xx heads before it: the only read, or one buffer for several."""
+        self._head_from = 0
+        """Where in the buffer the next head begins."""
+        self._interim_heads = 0
         self._reader: BodyReader | None = None
         self._payload: bytes | bytearray = b""
         """The bytes of the only read, or one buffer for those of several: many small reads stay small."""
@@ -86,6 +91,16 @@ class Exchange:
         if not isinstance(self._payload, bytes):
             self._payload = bytes(self._payload)
         return self._payload
+
+    @property
+    def behind(self) -> bool:
+        """Whether ``go_on`` is to be called before any more is fed."""
+        return self._reader is not None and self._reader.behind and not self.done.done()
+
+    def go_on(self) -> None:
+        """Decode more of what was fed."""
+        if self.behind:
+            self._feed_body(b"")
 
     def feed(self, data: bytes) -> None:
         """Take what the connection received."""
@@ -128,27 +143,31 @@ class Exchange:
 
     def _feed_head(self, data: bytes) -> bytes:
         """Collect the head; what is returned belongs to the body, if ``_reader`` is set."""
-        scanned = max(0, len(self._buffer) - 2)
-        buffer = self._buffer + data
+        scanned = max(self._head_from, len(self._buffer) - 2)
+        buffer = self._buffer = _joined(self._buffer, data)
         while True:
-            start = start_of_head(buffer)
+            start = start_of_head(buffer, self._head_from)
             end = end_of_head(buffer, max(start, scanned)) if start >= 0 else -1
-            if self._interim_bytes + max(end, len(buffer) if end < 0 else 0) > MAX_HEAD_BYTES:
+            if (end if end >= 0 else len(buffer)) > MAX_HEAD_BYTES:
                 raise MalformedHeadError(f"a head of more than {MAX_HEAD_BYTES} bytes")
             if end < 0:
-                self._buffer = buffer
+                if start < 0:
+                    # Before its last bytes there are line breaks alone.
+                    self._head_from = max(self._head_from, len(buffer) - START_BYTES)
                 return b""
-            head = parse_head(buffer[start:end])
-            buffer = buffer[end:]
+            head = parse_head(bytes(buffer[start:end]))
             if head.status >= 200:
                 break
             if head.status == SWITCHING_PROTOCOLS:
                 raise MalformedHeadError("the server switches protocols unasked")
-            self._interim_bytes += end
-            scanned = 0
+            self._interim_heads += 1
+            if self._interim_heads > MAX_INTERIM_HEADS:
+                raise MalformedHeadError(f"more than {MAX_INTERIM_HEADS} interim heads")
+            self._head_from = scanned = end
+        rest = bytes(buffer[end:])
         self._buffer = b""
         self._open_body(head)
-        return buffer
+        return rest
 
     def _open_body(self, head: ResponseHead) -> None:
         self.head = head
@@ -178,7 +197,7 @@ class Exchange:
         if reader.complete:
             self._finish(None)
         elif reader.broken is not None and self._size:
-            self._finish("unspecified")
+            self._finish("length" if reader.oversized else "unspecified")
         elif reader.broken is not None:
             self._fail(MalformedResponseError(reader.broken))
         elif self._grown is not None and self.head is not None:
@@ -187,13 +206,8 @@ class Exchange:
     def _keep(self, payload: bytes) -> None:
         if self._sink is not None:
             self._sink(payload)
-            return
-        if not self._payload:
-            self._payload = payload
-            return
-        if isinstance(self._payload, bytes):
-            self._payload = bytearray(self._payload)
-        self._payload += payload
+        else:
+            self._payload = _joined(self._payload, payload)
 
     def _finish(self, truncated: Truncated | None) -> None:
         reader, head = self._reader, self.head
@@ -205,10 +219,20 @@ class Exchange:
         self._end()
 
     def _fail(self, error: Exception) -> None:
-        self.head = None
         self.error = error
+        self.truncated = None if self.head is None else "disconnect"
         self._end()
 
     def _end(self) -> None:
         self.ended_at = time()
         self.done.set_result(None)
+
+
+def _joined(before: bytes | bytearray, data: bytes) -> bytes | bytearray:
+    """All that came, without copying what came before at every read."""
+    if not before:
+        return data
+    if isinstance(before, bytes):
+        before = bytearray(before)
+    before += data
+    return before

@@ -14,6 +14,8 @@ third-party middlewares find what they know; three causes that Scrapy has no nam
       PrivateAddressError           private
       MalformedResponseError        protocol
       EmptyResponseError            empty
+    DownloadCancelledError          cancelled
+      LocalShortageError            cancelled; the URL goes back to its queue as it was
 """
 
 from __future__ import annotations
@@ -49,6 +51,10 @@ class PrivateAddressError(DownloadFailedError):
 
 class MalformedResponseError(DownloadFailedError):
     """What came back is not HTTP."""
+
+
+class LocalShortageError(DownloadCancelledError):
+    """This machine had no file, port or buffer left for a connection: nothing was sent, and no host is to blame."""
 
 
 class EmptyResponseError(DownloadFailedError):

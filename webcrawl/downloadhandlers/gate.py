@@ -11,6 +11,7 @@ from scrapy.utils._download_handlers import check_stop_download
 from webcrawl.core.listening import has_listeners
 from webcrawl.documents.mime import HTML_TYPES, mime_type
 from webcrawl.downloadhandlers.body import announced_lengths
+from webcrawl.downloadhandlers.response_head import MAX_TYPE_BYTES
 from webcrawl.downloadhandlers.scrapy_response import scrapy_headers
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def is_wanted(content_type: bytes, wanted: tuple[str, ...]) -> bool:
 def may_have_links(head: ResponseHead) -> bool:
     """Whether a body is HTML by its Content-Type, or may be for want of one."""
     content_type = head.value(b"content-type")
-    return 200 <= head.status < 300 and (content_type is None or _is_html(content_type))
+    return 200 <= head.status < 300 and (content_type is None or _is_html(content_type[:MAX_TYPE_BYTES]))
 
 
 @lru_cache(maxsize=1024)
@@ -66,7 +67,7 @@ class Gate:
             return STOPPED
         if self._wanted is not None and 200 <= head.status < 300:
             content_type = head.value(b"content-type")
-            if content_type is not None and not is_wanted(content_type, self._wanted):
+            if content_type is not None and not is_wanted(content_type[:MAX_TYPE_BYTES], self._wanted):
                 return UNWANTED_TYPE
         if self._announced_limit and max(announced_lengths(head), default=0) > self._announced_limit:
             return ANNOUNCED_OVERSIZE

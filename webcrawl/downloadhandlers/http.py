@@ -23,8 +23,9 @@ from webcrawl.body_memory import body_memory_of
 from webcrawl.core import header_fields
 from webcrawl.core.listening import has_listeners
 from webcrawl.downloadhandlers.exchange import Exchange
-from webcrawl.downloadhandlers.failures import translate
+from webcrawl.downloadhandlers.failures import LocalShortageError, translate
 from webcrawl.downloadhandlers.gate import ANNOUNCED_OVERSIZE, STOPPED, Gate, may_have_links
+from webcrawl.downloadhandlers.idle import LONGEST_SECONDS
 from webcrawl.downloadhandlers.network import Attempt, Proxy, close_network, network_of, seed_addresses
 from webcrawl.downloadhandlers.reading import Reading
 from webcrawl.downloadhandlers.request_head import Target, request_head, split_url
@@ -45,8 +46,11 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from webcrawl.downloadhandlers.connection import PageConnection
+    from webcrawl.downloadhandlers.network import Network
     from webcrawl.downloadhandlers.response_head import ResponseHead
 
+SHORTAGE_PATIENCE_SECONDS = 20.0
+"""How long a request waits for a file or a port to be had; then its URL goes back to its queue."""
 ANNOUNCED_FACTOR = 10
 """Without ``DOWNLOAD_ANNOUNCED_MAXSIZE``: bodies announced this many times DOWNLOAD_MAXSIZE are not read."""
 
@@ -68,6 +72,8 @@ class _Errand:
     """Bytes that are read of one that may have links, 0 for all."""
     deadline: float
     """Monotonic seconds."""
+    again: bool = False
+    """It was sent before."""
 
     def limit_of(self, head: ResponseHead) -> int:
         """Bytes that are read of the payload behind ``head``, 0 for all."""
@@ -165,25 +171,52 @@ class HttpDownloadHandler:
         )
 
     async def _fetch(self, errand: _Errand) -> Exchange:
-        """Send and receive; on another connection where an idle one turned out to be closed before anything was
-        sent. What was sent is never sent again here: that would be a request its host's clock knows nothing of.
+        """Send and receive; on another connection where an idle one turned out to be closed before anything was sent.
+
+        What was sent is sent again only if it went out on a kept connection that then ended without a byte of an
+        answer: a server that closes an idle connection never saw the request (RFC 9112, section 9.3.1). That is done
+        once, after the key's pause, on a new connection, and for GET and HEAD alone.
         """
         attempt = Attempt(errand.target.host, place=errand.fetch.place)
         network = network_of(self._crawler)
         while True:
             try:
-                seconds = max(0.001, errand.deadline - monotonic())
-                connection = await network.connect(errand.target, errand.proxy, attempt, seconds)
+                connection = await self._connect(errand, network, attempt)
             except Exception:
                 errand.capture.ip = attempt.ip
                 raise
-            exchange = await self._exchange(errand, connection)
+            exchange = await self._exchange(errand, network, connection)
             if exchange.error is None:
                 return exchange
             if connection.sent or isinstance(exchange.error, TimeoutError):
-                raise exchange.error
+                if attempt.fresh or network.is_closed or not _met_a_closing(errand, connection, exchange):
+                    _fill(errand, exchange)
+                    raise exchange.error
+                attempt.fresh = errand.again = True
+                network.mistrust(errand.target)
+                # Perhaps the server did see it.
+                await asyncio.sleep(errand.fetch.pause_seconds)
+                errand.deadline += errand.fetch.pause_seconds
 
-    async def _exchange(self, errand: _Errand, connection: PageConnection) -> Exchange:
+    async def _connect(self, errand: _Errand, network: Network, attempt: Attempt) -> PageConnection:
+        """Connect. While this machine has nothing left for a connection it is waited for, beside the time that the
+        request may take; raises LocalShortageError when that is long.
+        """
+        began = monotonic()
+        while True:
+            await network.shortage.wait()
+            waited = monotonic() - began
+            try:
+                seconds = max(0.001, errand.deadline + waited - monotonic())
+                connection = await network.connect(errand.target, errand.proxy, attempt, seconds)
+            except LocalShortageError:
+                if monotonic() - began > SHORTAGE_PATIENCE_SECONDS:
+                    raise
+            else:
+                errand.deadline += waited
+                return connection
+
+    async def _exchange(self, errand: _Errand, network: Network, connection: PageConnection) -> Exchange:
         """Send on this connection and wait until the response has ended, one way or the other."""
         request, capture, gate = errand.request, errand.capture, errand.gate
         loop = asyncio.get_running_loop()
@@ -202,7 +235,10 @@ class HttpDownloadHandler:
         watch = _Watch(errand.fetch.hold, exchange)
         capture.request_head = errand.head
         capture.ip = connection.ip
-        capture.started_at = time()
+        if errand.again:
+            capture.resent_at = time()
+        else:
+            capture.started_at = time()
         sent_at = monotonic()
         try:
             if errand.fetch.hold.is_over():
@@ -214,7 +250,8 @@ class HttpDownloadHandler:
         finally:
             reading.end()
             watch.end()
-            connection.release(exchange, keep=not _asks_to_close(request))
+            keep = not _asks_to_close(request) and network.trusts(errand.target)
+            connection.release(exchange, keep=keep)
         if exchange.head is not None:
             await reading.keep(capture)
             request.meta["download_latency"] = exchange.head_at - sent_at
@@ -224,14 +261,7 @@ class HttpDownloadHandler:
         """Complete the capture and build Scrapy's Response."""
         head, capture = exchange.head, errand.capture
         assert head is not None
-        capture.ended_at = exchange.ended_at
-        capture.response_head = head.raw
-        payload = capture.payload
-        capture.truncated = exchange.truncated
-        if 0 < errand.limit < len(payload):
-            capture.payload, capture.truncated = payload[: errand.limit], "length"
-            if (account := errand.fetch.account) is not None:
-                account.resize(account.size + errand.limit)
+        payload = _fill(errand, exchange)
         if exchange.refusal is not None:
             capture.truncated = "length" if exchange.refusal == ANNOUNCED_OVERSIZE else "unspecified"
         response = scrapy_response(
@@ -284,6 +314,30 @@ class _Watch:
     def end(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+
+
+def _met_a_closing(errand: _Errand, connection: PageConnection, exchange: Exchange) -> bool:
+    """Whether the server had closed a kept connection when the request came, and nothing can have come of that."""
+    request = errand.request
+    is_harmless = request.method in ("GET", "HEAD") and not request.body
+    is_silent = exchange.silent and not isinstance(exchange.error, TimeoutError)
+    return (
+        connection.is_reused and is_harmless and is_silent and errand.fetch.pause_seconds <= LONGEST_SECONDS
+    )
+
+
+def _fill(errand: _Errand, exchange: Exchange) -> bytes:
+    """Take down for the archive what came, if a whole head did; all that was read of the body."""
+    capture, payload = errand.capture, errand.capture.payload
+    if exchange.head is not None:
+        capture.ended_at = exchange.ended_at
+        capture.response_head = exchange.head.raw
+        capture.truncated = exchange.truncated
+        if 0 < errand.limit < len(payload):
+            capture.payload, capture.truncated = payload[: errand.limit], "length"
+            if (account := errand.fetch.account) is not None:
+                account.resize(account.size + errand.limit)
+    return payload
 
 
 def _flags(exchange: Exchange) -> list[str]:

@@ -14,9 +14,11 @@ import asyncio
 import functools
 import resource
 import socket
+from collections import OrderedDict
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
@@ -32,10 +34,12 @@ from webcrawl.downloadhandlers.addresses import (
     address_rule,
     literal_address,
 )
-from webcrawl.downloadhandlers.connection import PageConnection, PageProtocol
-from webcrawl.downloadhandlers.failures import PrivateAddressError
+from webcrawl.downloadhandlers.connection import PageConnection, PageProtocol, SlowLane
+from webcrawl.downloadhandlers.failures import LocalShortageError, PrivateAddressError
+from webcrawl.downloadhandlers.idle import LONGEST_SECONDS
 from webcrawl.downloadhandlers.places import PinnedResolver, Places, pinned
 from webcrawl.downloadhandlers.resolver import Resolver
+from webcrawl.downloadhandlers.shortage import Shortage, scarce
 from webcrawl.hosts.shared_clocks import plain_address
 
 if TYPE_CHECKING:
@@ -49,8 +53,8 @@ if TYPE_CHECKING:
 
     from webcrawl.downloadhandlers.request_head import Target
 
-KEEP_ALIVE_SECONDS = 30.0
-"""How long a connection may lie idle before it is closed."""
+MISTRUST_SECONDS = 600.0
+"""How long an origin's connections are not kept after one of them was closed on a request."""
 IDLE_CONNECTIONS = 1024
 """Default of ``DOWNLOAD_IDLE_CONNECTIONS``: kept at most, if that is less than half of the limit of open files."""
 CONNECT_TIMEOUT_SECONDS = 30.0
@@ -69,7 +73,8 @@ class Proxy:
 
 
 ORIGINS_REMEMBERED = 4_096
-"""Origins of which is remembered what aiohttp is told to connect to them, in some 5 MB."""
+"""Origins of which is remembered what aiohttp is told to connect to them, in some 5 MB; and, of as many, that their
+connections are not kept."""
 
 
 @dataclass(slots=True)
@@ -85,9 +90,15 @@ class Attempt:
     """The last address tried."""
     objection: str | None = None
     """Why an address was not tried."""
-    tried: bool = False
-    """An address was tried."""
+    tried: list[AddrInfoType] = field(default_factory=list)
+    """The addresses tried."""
+    fresh: bool = False
+    """No connection out of the pool will do."""
+    opened_at: float = 0.0
+    """Monotonic seconds when the first socket was made; 0 where none was."""
 
+
+Origin = tuple[str, str, int]
 
 _attempt: ContextVar[Attempt] = ContextVar("webcrawl_attempt")
 """Carries the host's name to where its sockets are made; tasks started on the way inherit it."""
@@ -98,7 +109,9 @@ class Network:
 
     def __init__(self, settings: BaseSettings, seeds: SeedAddresses) -> None:
         self._rule = rule = seeds.rule
+        self.shortage = Shortage()
         self._idle: set[PageProtocol] = set()
+        self._mistrusted: OrderedDict[Origin, float] = OrderedDict()
         self._max_idle = min(
             settings.getint("DOWNLOAD_IDLE_CONNECTIONS", IDLE_CONNECTIONS), _half_of_open_files()
         )
@@ -111,19 +124,21 @@ class Network:
             cache_size=settings.getint("DNSCACHE_SIZE", 10_000),
         )
         self._resolver = SeedResolver(resolver, seeds)
-        self.places = Places(self._resolver, rule)
+        self.places = Places(self._resolver, rule, self.shortage)
         self._connector = aiohttp.TCPConnector(
             resolver=PinnedResolver(self._resolver),
             use_dns_cache=False,
             limit=0,
-            keepalive_timeout=KEEP_ALIVE_SECONDS,
+            # Each connection has its own time and closes itself: see ``keep``.
+            keepalive_timeout=2 * LONGEST_SECONDS,
             local_addr=_bind_address(settings.get("DOWNLOAD_BIND_ADDRESS")),
             socket_factory=self._open_socket,
         )
         self._asked = functools.lru_cache(ORIGINS_REMEMBERED)(self._connection_request)
         # The one private name of aiohttp that is used; tests/unit/downloadhandlers/test_canary.py watches it.
         self._connector._factory = cast(
-            "functools.partial[ResponseHandler]", functools.partial(PageProtocol, self._loop, self._idle)
+            "functools.partial[ResponseHandler]",
+            functools.partial(PageProtocol, self._loop, self._idle, SlowLane(self._loop)),
         )
 
     async def connect(
@@ -131,7 +146,7 @@ class Network:
     ) -> PageConnection:
         """A connection to the target's host, from the pool or new, within that many seconds.
 
-        ``attempt`` is filled in on the way. Raises PrivateAddressError, or whatever aiohttp raises.
+        ``attempt`` is filled in on the way. Raises PrivateAddressError, LocalShortageError, or what aiohttp raises.
         """
         attempt.checked = proxy is None
         if proxy is not None:
@@ -146,9 +161,12 @@ class Network:
         )
         place = attempt.place if proxy is None else None
         pinned.set(place or None)
+        attempt.tried.clear()
         try:
             return await self._connect(request, place, aiohttp.ClientTimeout(connect=seconds))
         except (aiohttp.ClientConnectorError, TimeoutError) as error:
+            if isinstance(error, aiohttp.ClientConnectorError):
+                self._look_for_shortage(error, attempt)
             if attempt.objection and not attempt.tried:
                 raise PrivateAddressError(f"{target.host}: {attempt.objection} ({SETTING})") from error
             if place:
@@ -158,8 +176,16 @@ class Network:
     async def _connect(
         self, request: aiohttp.ClientRequest, place: str | None, within: aiohttp.ClientTimeout
     ) -> PageConnection:
+        attempt = _attempt.get()
         while True:
+            attempt.opened_at = 0.0
             connection = PageConnection(self, await self._connector.connect(request, [], within))
+            if attempt.opened_at:
+                self.shortage.opened()
+                connection.opened_in(monotonic() - attempt.opened_at)
+            if connection.is_reused and (attempt.fresh or not connection.is_usable):
+                connection.abandon()
+                continue
             if place is None or plain_address(connection.ip or "") == place:
                 return connection
             # From the pool, opened when the host was contacted at another address: that one's clock is not ours now.
@@ -167,15 +193,42 @@ class Network:
             if not place:
                 raise CannotResolveHostError(f"{request.url.host} had no address a moment ago")
 
-    def keep(self, connection: Connection, protocol: PageProtocol) -> None:
-        """Take a connection back into the pool while that has room, else close it."""
-        if len(self._idle) >= self._max_idle:
+    def keep(self, connection: Connection, protocol: PageProtocol, seconds: float) -> None:
+        """Take a connection back into the pool for so many seconds while that has room, else close it."""
+        if seconds <= 0 or len(self._idle) >= self._max_idle:
             connection.close()
             return
-        self._idle.add(protocol)
         connection.release()
-        if not protocol.is_connected():
-            self._idle.discard(protocol)
+        if protocol.is_connected():
+            protocol.rest(seconds)
+
+    def _look_for_shortage(self, error: aiohttp.ClientConnectorError, attempt: Attempt) -> None:
+        """Raise LocalShortageError where it is this machine that had nothing left for a connection."""
+        number = scarce(error.os_error, attempt.tried)
+        if number is None:
+            return
+        self.shortage.met(number)
+        for protocol in list(self._idle):
+            protocol.close()
+        raise LocalShortageError(f"{attempt.host}: {error.os_error}") from error
+
+    def mistrust(self, target: Target) -> None:
+        """A kept connection to this origin was closed when a request was under way: keep none for a while."""
+        origin = _origin(target)
+        self._mistrusted[origin] = monotonic() + MISTRUST_SECONDS
+        self._mistrusted.move_to_end(origin)
+        if len(self._mistrusted) > ORIGINS_REMEMBERED:
+            self._mistrusted.popitem(last=False)
+
+    def trusts(self, target: Target) -> bool:
+        """Whether connections to this origin may be kept."""
+        until = self._mistrusted.get(_origin(target))
+        return until is None or monotonic() >= until
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the crawl has ended, and with it all connections."""
+        return self._connector.closed
 
     @property
     def idle_connections(self) -> int:
@@ -213,7 +266,9 @@ class Network:
             if objection is not None:
                 attempt.objection = objection
                 raise PermissionError(objection)
-        attempt.tried = True
+        attempt.tried.append(info)
+        if not attempt.opened_at:
+            attempt.opened_at = monotonic()
         return socket.socket(family, kind, protocol)
 
 
@@ -245,6 +300,10 @@ async def close_network(crawler: Crawler) -> None:
     network = _networks.pop(crawler, None)
     if network is not None:
         await network.close()
+
+
+def _origin(target: Target) -> Origin:
+    return target.scheme, target.host.lower(), target.port
 
 
 def _tls_context(settings: BaseSettings) -> ssl.SSLContext:

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from webcrawl.downloadhandlers.addresses import literal_address
+from webcrawl.downloadhandlers.shortage import scarce
 from webcrawl.hosts.shared_clocks import plain_address
 
 if TYPE_CHECKING:
+    from webcrawl.downloadhandlers.shortage import Shortage
     from webcrawl.scope.private import PrivateAddressRule
 
 REMEMBERED = 100_000
@@ -26,9 +28,10 @@ pinned: ContextVar[str | None] = ContextVar("webcrawl_pinned", default=None)
 class Places:
     """Chooses one address a host, and stays with it while the host has it and it can be reached."""
 
-    def __init__(self, resolver: AbstractResolver, rule: PrivateAddressRule) -> None:
+    def __init__(self, resolver: AbstractResolver, rule: PrivateAddressRule, shortage: Shortage) -> None:
         self._resolver = resolver
         self._rule = rule
+        self._shortage = shortage
         self._chosen: OrderedDict[str, str] = OrderedDict()
         self._failed: dict[str, str] = {}
 
@@ -39,7 +42,7 @@ class Places:
         if literal is not None:
             return self._allowed(host, literal)
         try:
-            found = await self._resolver.resolve(host)
+            found = await self._resolve(host)
         except (OSError, ValueError):
             return None
         allowed = [address for one in found if (address := self._allowed(host, one["host"]))]
@@ -51,6 +54,18 @@ class Places:
         if len(self._chosen) > REMEMBERED:
             self._failed.pop(self._chosen.popitem(last=False)[0], None)
         return chosen
+
+    async def _resolve(self, host: str) -> list[ResolveResult]:
+        """Resolve as soon as the machine has a socket to ask with."""
+        while True:
+            await self._shortage.wait()
+            try:
+                return await self._resolver.resolve(host)
+            except OSError as error:
+                number = scarce(error)
+                if number is None:
+                    raise
+                self._shortage.met(number)
 
     def unreachable(self, host: str, address: str) -> None:
         """Nobody could be reached there: the next request goes to another one of its addresses, if it has any."""

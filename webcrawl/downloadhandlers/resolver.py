@@ -15,6 +15,8 @@ import aiodns
 import pycares
 from aiohttp.abc import AbstractResolver, ResolveResult
 
+from webcrawl.downloadhandlers.shortage import lack_of_files
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -68,7 +70,7 @@ class Resolver(AbstractResolver):
     cases.
 
     ``timeout_seconds`` bounds one look-up; ``cache_size`` is in names. Errors are OSError without a number,
-    which is how aiohttp knows a failed look-up.
+    which is how aiohttp knows a failed look-up; with one where this machine had no socket left to ask with.
     """
 
     def __init__(
@@ -133,13 +135,17 @@ class Resolver(AbstractResolver):
         return answer
 
     async def _ask(self, name: str) -> _Answer:
+        _need_files()
         try:
             async with asyncio.timeout(self._timeout_seconds):
                 found = await self._dns.getaddrinfo(name, family=socket.AF_UNSPEC, type=socket.SOCK_STREAM)
         except TimeoutError:
+            _need_files()
             return self._failed(TROUBLE_TTL_SECONDS, f"{name}: no answer in {self._timeout_seconds:g} s")
         except aiodns.error.DNSError as error:
             definite = error.args[0] in _DEFINITE
+            if not definite:
+                _need_files()
             return self._failed(
                 NEGATIVE_TTL_SECONDS if definite else TROUBLE_TTL_SECONDS, f"{name}: {error.args[1]}"
             )
@@ -153,3 +159,9 @@ class Resolver(AbstractResolver):
 
     def _failed(self, ttl_seconds: float, reason: str) -> _Answer:
         return _Answer(self._clock() + ttl_seconds, (), reason)
+
+
+def _need_files() -> None:
+    """Without a file to open c-ares says of every name that no name server answered, and reads no /etc/hosts."""
+    if (lack := lack_of_files()) is not None:
+        raise lack

@@ -14,9 +14,21 @@ from dataclasses import dataclass, field
 MAX_HEAD_BYTES = 256 * 1024
 """All heads of one response together, interim ones (1xx) included; Chromium and Firefox stop there too."""
 
+MAX_INTERIM_HEADS = 32
+"""Interim heads (1xx) before the final one."""
+MAX_LINES = 2_000
+"""Header lines that are read; later ones are in ``raw`` alone. 256 KiB of tiny ones would hold the event loop."""
+MAX_OPTIONS_BYTES = 1024
+"""So much of a list of connection options is looked at."""
+MAX_TYPE_BYTES = 256
+"""So much of a Content-Type is looked at, and remembered for those who send the same."""
+
 _SLOP_BYTES = 4
 """Stray bytes in front of the status line that browsers overlook."""
+START_BYTES = _SLOP_BYTES + len(b"HTTP")
+"""With so many, line breaks before them aside, it is known where the status line starts."""
 
+_NO_BREAK = re.compile(rb"[^\r\n]")
 _END = re.compile(rb"\n\r?\n")
 _FOLD = re.compile(rb"\r?\n[ \t]+")
 _STATUS_LINE = re.compile(rb"HTTP(?:/(\d{1,3})(?:\.(\d{1,3}))?)?[ \t]+([1-9]\d\d)(?!\d)", re.IGNORECASE)
@@ -61,30 +73,32 @@ class ResponseHead:
         values = self.values(b"connection") + self.values(b"proxy-connection")
         if not values:
             return self.version >= (1, 1)
-        tokens = b",".join(values).lower()
+        tokens = b",".join(values)[:MAX_OPTIONS_BYTES].lower()
         options = {token.strip() for token in tokens.split(b",")}
         if b"close" in options:
             return False
         return self.version >= (1, 1) or b"keep-alive" in options
 
 
-def end_of_head(buffer: bytes | bytearray, start: int = 0) -> int:
+def end_of_head(buffer: bytes | bytearray, start: int) -> int:
     """The offset behind the empty line that ends a head, or -1; lines may end in LF alone."""
     found = _END.search(buffer, start)
     return found.end() if found else -1
 
 
-def start_of_head(buffer: bytes | bytearray) -> int:
-    """The offset of the status line, -1 while that cannot be known yet.
+def start_of_head(buffer: bytes | bytearray, start: int) -> int:
+    """The offset of the status line that is looked for from ``start`` on, -1 while that cannot be known yet.
 
     Raises MalformedHeadError as soon as the bytes cannot become a head.
     """
-    blank = len(buffer) - len(buffer.lstrip(b"\r\n"))
-    window = buffer[blank : blank + _SLOP_BYTES + 4]
+    blank = _NO_BREAK.search(buffer, start)
+    if blank is None:
+        return -1
+    window = buffer[blank.start() : blank.start() + START_BYTES]
     offset = window.upper().find(b"HTTP")
     if offset >= 0:
-        return blank + offset
-    if len(window) < _SLOP_BYTES + 4:
+        return blank.start() + offset
+    if len(window) < START_BYTES:
         return -1
     raise MalformedHeadError(f"not an HTTP response: {bytes(window)!r}")
 
@@ -96,6 +110,8 @@ def parse_head(raw: bytes) -> ResponseHead:
         raise MalformedHeadError(f"not a status line: {raw[:80]!r}")
     major, minor, status = status_line.groups()
     lines = raw[status_line.end() :].partition(b"\n")[2]
+    if lines.count(b"\n") > MAX_LINES:
+        lines = b"\n".join(lines.split(b"\n", MAX_LINES)[:MAX_LINES])
     if b"\n " in lines or b"\n\t" in lines:
         lines = _FOLD.sub(b" ", lines)
     if b"\0" in lines:

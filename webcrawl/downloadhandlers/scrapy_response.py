@@ -10,20 +10,28 @@ from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
 from webcrawl.core import header_fields
+from webcrawl.downloadhandlers.response_head import MAX_TYPE_BYTES
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
 
     from webcrawl.downloadhandlers.response_head import ResponseHead
 
+MAX_NAME_BYTES = 64
+"""What is longer is not remembered: a server could fill memory with names."""
+
 CODINGS = frozenset((b"gzip", b"x-gzip", b"deflate", b"br", b"zstd"))
 """Content codings; a body in one of them says nothing about its class before it is decoded."""
 
 
 @lru_cache(maxsize=1024)
+def _short_name(name: bytes) -> bytes:
+    return name.title()
+
+
 def _header_name(name: bytes) -> bytes:
     """As Scrapy's Headers writes names."""
-    return name.title()
+    return _short_name(name) if len(name) <= MAX_NAME_BYTES else name.title()
 
 
 def scrapy_headers(head: ResponseHead) -> Headers:
@@ -49,7 +57,7 @@ def response_class(headers: Headers, url: str, body: bytes) -> type[Response]:
         return Response
     content_type = header_fields.last(headers, b"Content-Type")
     if content_type:
-        found = _class_of_type(content_type)
+        found = _class_of_type(content_type[:MAX_TYPE_BYTES])
         if found is not Response:
             return found
     return responsetypes.from_args(headers=headers, url=url, body=body)

@@ -40,6 +40,7 @@ COLUMNS = {
     "content_location": "string",
     "archived": "bool",
     "attempt": "int32",
+    "resent": "timestamp",
     "noindex": "bool",
     "nofollow": "bool",
     "exclusions": "category",

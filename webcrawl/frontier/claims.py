@@ -21,6 +21,11 @@ class Claim:
     pauses: Pauses
     hold: Hold
 
+    @property
+    def longest_pause(self) -> float:
+        """Seconds; 0 where no clocks are shared."""
+        return max(self.pauses.values(), default=0.0)
+
 
 NO_CLAIM = Claim(0, "", None, {}, FOREVER)
 """Where no clocks are shared."""

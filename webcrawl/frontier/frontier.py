@@ -241,7 +241,8 @@ class Frontier:
         active.asking = pick.entry.kind == Kind.ROBOTS
         active.session -= not active.asking
         fence, hold = active.record.fence, active.hold
-        lease = Lease(next(self._lease_ids), pick.entry, now, fence=fence, hold=hold, claim=claim)
+        pause = max(self._policies.politeness.delay(active.record), claim.longest_pause)
+        lease = Lease(next(self._lease_ids), pick.entry, now, None, fence, hold, claim, pause)
         self._unsettled[lease.id] = lease
         return lease
 

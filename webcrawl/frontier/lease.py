@@ -32,6 +32,8 @@ class Lease:
     """Over: another process may be contacting the key, so nothing may be sent and nothing be waited for."""
     claim: Claim = NO_CLAIM
     """On the clocks that the fetch shares with those of other keys."""
+    pause_seconds: float = 0.0
+    """What lies between two requests to the key, and to those with which it shares clocks."""
 
     @property
     def both(self) -> Hold:

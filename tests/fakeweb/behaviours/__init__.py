@@ -4,6 +4,7 @@ from tests.fakeweb.behaviours.broken import BROKEN
 from tests.fakeweb.behaviours.changing import CHANGING
 from tests.fakeweb.behaviours.codings import CODINGS
 from tests.fakeweb.behaviours.contents import CONTENTS
+from tests.fakeweb.behaviours.costly import COSTLY
 from tests.fakeweb.behaviours.headers import HEADERS
 from tests.fakeweb.behaviours.huge import HUGE
 from tests.fakeweb.behaviours.redirects import REDIRECTS
@@ -20,6 +21,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     **SLOW,
     **HUGE,
     **BROKEN,
+    **COSTLY,
     **CODINGS,
     **HEADERS,
     **CONTENTS,

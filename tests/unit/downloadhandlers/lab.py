@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 
 
-def run(test: Coroutine[Any, Any, Any], loop: str = "uvloop", within: float = 10) -> Any:
+def run(test: Coroutine[Any, Any, Any], loop: str = "uvloop", within: float = 60) -> Any:
     """Run a test to its end, at most so many seconds; nothing of it may be left over."""
 
     async def checked() -> Any:

@@ -15,7 +15,7 @@ from scrapy.utils.ssl import _make_ssl_context
 from scrapy.utils.test import get_crawler
 
 from tests.unit.downloadhandlers.lab import run
-from webcrawl.downloadhandlers.connection import PageProtocol
+from webcrawl.downloadhandlers.connection import PageProtocol, SlowLane
 
 
 def test_the_connector_makes_its_protocols_by_a_factory() -> None:
@@ -39,7 +39,8 @@ def test_a_connector_connects_by_a_request_and_a_timeout() -> None:
 
 def test_the_protocol_is_what_the_connector_expects() -> None:
     async def test() -> None:
-        protocol = PageProtocol(asyncio.get_running_loop(), set())
+        loop = asyncio.get_running_loop()
+        protocol = PageProtocol(loop, set(), SlowLane(loop))
         assert not protocol.is_connected()
         assert not protocol.should_close
         protocol.close()

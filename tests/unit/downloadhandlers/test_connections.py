@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import socket
+from time import time
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.fakeweb.tls import self_signed
 from tests.unit.downloadhandlers.lab import LOOPS, Client, Peer, answering, run, serving
 from webcrawl.downloadhandlers.connection import PageProtocol
 from webcrawl.downloadhandlers.network import network_of
@@ -70,12 +73,135 @@ def _closing_after(requests: int) -> Behaviour:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("method", ["GET", "POST"])
-def test_a_request_that_met_a_closing_connection_is_not_sent_twice(loop: str, method: str) -> None:
+@pytest.mark.parametrize("tls", [False, True])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_request_that_met_a_closing_connection_is_sent_on_a_new_one(
+    loop: str, method: str, tls: bool
+) -> None:
+    context = self_signed(["name.localhost"])[0] if tls else None
+
+    async def test() -> None:
+        async with serving(_closing_after(1), context) as site, Client() as client:
+            url = site.url(host="name.localhost")
+            await client.fetch(url)
+            before = time()
+            again = await client.fetch(url, method=method)
+            assert again.response is not None
+            assert again.response.status == 200
+            assert site.connections == 2
+            capture = again.meta.capture
+            assert capture is not None
+            assert capture.resent_at is not None
+            assert before <= capture.started_at <= capture.resent_at <= capture.ended_at
+
+    run(test(), loop)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize(("method", "body"), [("POST", b""), ("PUT", b"x"), ("GET", b"x")])
+def test_a_request_that_may_have_done_something_is_not_sent_twice(
+    loop: str, method: str, body: bytes
+) -> None:
     async def test() -> None:
         async with serving(_closing_after(1)) as site, Client() as client:
-            assert await _bodies(client, site.url(), site.url(), method=method) == [b"ok", "empty"]
+            await client.fetch(site.url())
+            fetched = await client.fetch(site.url(), method=method, body=body)
+            assert fetched.word == "empty"
             assert site.connections == 1
+
+    run(test(), loop)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize(
+    ("sent", "reset", "word", "connections"),
+    [(b"", True, None, 2), (b"HTT", True, "reset", 1), (b"HTT", False, "protocol", 1)],
+)
+def test_an_answer_that_had_begun_is_not_asked_for_again(
+    sent: bytes, reset: bool, word: str | None, connections: int, loop: str
+) -> None:
+    async def behave(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(OK)
+        await peer.request()
+        if peer.number > 1:
+            await peer.send(OK)
+        await peer.send(sent)
+        if reset:
+            await asyncio.sleep(0.02)
+            linger = b"\1\0\0\0\0\0\0\0"
+            peer.writer.transport.get_extra_info("socket").setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, linger
+            )
+            peer.reset()
+
+    async def test() -> None:
+        async with serving(behave) as site, Client() as client:
+            await client.fetch(site.url())
+            assert (await client.fetch(site.url())).word == word
+            assert site.connections == connections
+
+    run(test(), loop)
+
+
+def test_a_request_is_sent_twice_and_never_a_third_time() -> None:
+    async def behave(peer: Peer) -> None:
+        await peer.request()
+        if peer.number == 1:
+            await peer.send(OK)
+            await peer.request()
+
+    async def test() -> None:
+        async with serving(behave) as site, Client() as client:
+            assert await _bodies(client, site.url(), site.url(), site.url()) == [b"ok", "empty", "empty"]
+            assert site.connections == 3
+
+    run(test())
+
+
+def test_connections_to_a_host_that_closed_one_on_a_request_are_not_kept() -> None:
+    async def test() -> None:
+        async with serving(_closing_after(1)) as site, Client() as client:
+            await _bodies(client, site.url(), site.url(), site.url())
+            assert network_of(client.crawler).idle_connections == 0
+            assert site.connections == 3
+
+    run(test())
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("said", [b"timeout=5, max=0", b"timeout=0", b'foo, Timeout="0"'])
+def test_a_connection_that_is_about_to_close_is_closed_by_us(said: bytes, loop: str) -> None:
+    answer = OK.replace(b"Content", b"Keep-Alive: %b\r\nContent" % said)
+
+    async def test() -> None:
+        async with serving(answering(answer)) as site, Client() as client:
+            await _bodies(client, site.url())
+            assert network_of(client.crawler).idle_connections == 0
+            await _bodies(client, site.url())
+            assert site.connections == 2
+
+    run(test(), loop)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_an_idle_connection_is_closed_before_the_server_closes_it(
+    loop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("webcrawl.downloadhandlers.idle.MARGIN_SECONDS", 0.95)
+    closed = asyncio.Event()
+
+    async def behave(peer: Peer) -> None:
+        await peer.request()
+        await peer.send(OK.replace(b"Content", b"Keep-Alive: timeout=1\r\nContent"))
+        await peer.gone()
+        closed.set()
+
+    async def test() -> None:
+        async with serving(behave) as site, Client() as client:
+            await _bodies(client, site.url())
+            await closed.wait()
+            assert network_of(client.crawler).idle_connections == 0
 
     run(test(), loop)
 

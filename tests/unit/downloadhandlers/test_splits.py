@@ -6,7 +6,7 @@ import asyncio
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from webcrawl.downloadhandlers.exchange import Exchange
@@ -67,6 +67,7 @@ def _cut(data: bytes, cuts: Sequence[int]) -> list[bytes]:
     return [data[start:end] for start, end in pairwise(places) if start < end]
 
 
+@settings(deadline=None)
 @given(responses(), st.lists(st.integers(0, 10_000), max_size=8))
 def test_a_body_does_not_depend_on_the_reads_it_comes_in(
     response: tuple[bytes, bytes], cuts: list[int]
@@ -79,6 +80,7 @@ def test_a_body_does_not_depend_on_the_reads_it_comes_in(
     assert play([wire[at : at + 1] for at in range(len(wire))]) == whole
 
 
+@settings(deadline=None)
 @given(responses(), st.integers(1, 40), st.lists(st.integers(0, 10_000), max_size=8))
 def test_a_limit_cuts_at_the_same_place(response: tuple[bytes, bytes], limit: int, cuts: list[int]) -> None:
     wire, body = response
@@ -88,6 +90,7 @@ def test_a_limit_cuts_at_the_same_place(response: tuple[bytes, bytes], limit: in
         assert truncated == ("length" if len(body) > limit else None)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200), st.lists(st.integers(0, 10_000), max_size=5))
 def test_any_bytes_end_in_an_outcome(noise: bytes, cuts: list[int]) -> None:
     for prefix in (b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"):

@@ -1,0 +1,112 @@
+"""What this machine may run out of when a connection is opened: files, local ports, buffers.
+
+That is nobody's fault but ours. New connections wait until there is enough again, and no host hears of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import re
+import socket
+from time import monotonic
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from aiohappyeyeballs import AddrInfoType
+
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 2.0
+"""How long no connection is opened when there was nothing left for one: at first, and at most."""
+OVER_SECONDS = 10.0
+"""A shortage is over when connections could be opened for so long, and none had to wait."""
+
+_SCARCE = {
+    errno.EMFILE: "files that this process may have open (ulimit -n)",
+    errno.ENFILE: "files that this machine may have open",
+    errno.ENOBUFS: "buffers for sockets",
+    errno.ENOMEM: "memory for sockets",
+    errno.EADDRNOTAVAIL: "local ports",
+}
+_ERRNO = re.compile(r"\[Errno (\d+)\]")
+
+logger = logging.getLogger(__name__)
+
+
+def scarce(error: OSError, tried: Sequence[AddrInfoType] = ()) -> int | None:
+    """The number of the error by which the machine said that it had nothing left for a connection to one of the
+    addresses ``tried``; None where it is the peer, or the way to it, that failed.
+    """
+    # Where several addresses failed differently, their errors are in the text alone.
+    numbers = {error.errno} if error.errno is not None else set(map(int, _ERRNO.findall(str(error))))
+    for number in numbers & _SCARCE.keys() - {errno.EADDRNOTAVAIL}:
+        return number
+    # Also said where the machine has no address at all to reach this one from, as without IPv6.
+    if numbers == {errno.EADDRNOTAVAIL} and any(map(_has_source, tried)):
+        return errno.EADDRNOTAVAIL
+    return None
+
+
+def _has_source(info: AddrInfoType) -> bool:
+    """Whether the machine has an address from which packets to this one would go. Nothing is sent."""
+    family, _, _, _, address = info
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect(address)
+    except OSError:
+        return False
+    return True
+
+
+def lack_of_files() -> OSError | None:
+    """Why no socket can be made at this moment; None when one can."""
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close()
+    except OSError as error:
+        return error if scarce(error) else None
+    return None
+
+
+class Shortage:
+    """Whether new connections have to wait. It is told in the log once when that begins, and once when it is over."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._pause = 0.0
+        self._until = 0.0
+        self._met_at: float | None = None
+
+    async def wait(self) -> None:
+        """Wait while no connection is to be opened."""
+        if (left := self.left) > 0:
+            await asyncio.sleep(left)
+
+    @property
+    def left(self) -> float:
+        """Seconds until a connection may be opened."""
+        return max(0.0, self._until - self._clock())
+
+    def met(self, number: int) -> None:
+        """A connection could not be opened: leave it for a while, longer each time that helped nobody."""
+        now = self._clock()
+        if self._met_at is None:
+            logger.warning(
+                "There are no more %s: new connections wait until there are, and no host is charged with it",
+                _SCARCE[number],
+            )
+        self._met_at = now
+        if now >= self._until:
+            self._pause = min(max(2 * self._pause, FIRST_PAUSE_SECONDS), LONGEST_PAUSE_SECONDS)
+            self._until = now + self._pause
+
+    def opened(self) -> None:
+        """A connection could be opened."""
+        if self._met_at is None:
+            return
+        self._pause = 0.0
+        if self._clock() - self._met_at >= OVER_SECONDS:
+            self._met_at = None
+            logger.warning("Connections can be opened again")
