@@ -31,8 +31,9 @@ _HINT = re.compile(
 _XML_ENCODING = re.compile(r"""<\?xml[^>]*?encoding[\x00-\x20]*+=[\x00-\x20]*+(?:"([^">]*+)"|'([^'>]*+)')""")
 
 _REST = rf"""(?>(?:[^>=]++|=[{SPACE}]*+(?:"[^"]*+"|'[^']*+'|(?!["'])))*)"""
+# A tag without an end reaches as far as it can be read: to look for an end from each "<" in it would cost the square.
 _PRESCANNED = re.compile(
-    rf"<(?:!--(?:-?>|.*?(?:-->|\Z))|[mM][eE][tT][aA](?=[{SPACE}/])({_REST})>|/?[a-zA-Z]{_REST}>|[!/?][^>]*+>)",
+    rf"<(?:!--(?:-?>|.*?(?:-->|\Z))|[mM][eE][tT][aA](?=[{SPACE}/])({_REST})>|/?[a-zA-Z]{_REST}(?:>|=|\Z)|[!/?][^>]*+>?)",
     re.DOTALL,
 )
 

@@ -44,6 +44,8 @@ class Findings:
     found: list[Found] = field(default_factory=list)
     dropped: int = 0
     base: str | None = None
+    base_is_too_long: bool = False
+    """Nothing is resolved against such a base: a hundred links would take as many copies of it."""
     title: str | None = None
     robots: list[str] = field(default_factory=list)
     """The contents of meta elements that speak to all robots or to us, as they stand there."""
@@ -67,6 +69,7 @@ class Findings:
             # The first that has the attribute, also an empty one, which means the page's own URL (HTML, 2.4.1).
             if self.base is None and "href" in values:
                 self.base = values["href"] or ""
+                self.base_is_too_long = len(self.base) > HREF_MAX
         elif name == "link":
             self._link_element(values)
         elif name == "meta":

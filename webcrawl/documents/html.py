@@ -21,6 +21,8 @@ TITLE_MAX = 500
 # In XHTML an element may close itself whose content HTML takes for text up to an end tag: the rest of the page.
 _CLOSES_ITSELF = re.compile(r"<(title|script|style|textarea|iframe)([\s/][^<>]*+)(?<=/)>")
 
+_ABSOLUTE = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]*:")
+
 # Links resolved between two pauses.
 _BATCH = 100
 
@@ -122,7 +124,13 @@ class Extraction:
                 if document.error is not None:
                     break
         document.title = line(findings.title or "", TITLE_MAX)
-        document.base = resolve(findings.base or "", url) or url
+        if findings.base_is_too_long:
+            # What is relative to it would be too long itself, and is no link of the page without it.
+            findings.dropped += len(findings.found)
+            findings.found = [found for found in findings.found if _ABSOLUTE.match(found[0])]
+            findings.dropped -= len(findings.found)
+        else:
+            document.base = resolve(findings.base or "", url) or url
         document.links_dropped = findings.dropped
         document.robots = findings.robots
         document.metas, document.translations = findings.metas, findings.translations

@@ -122,7 +122,7 @@ def elements_with(types: frozenset[str]) -> frozenset[str]:
 
 def type_of_link_element(rel: str, mime: str) -> str:
     """Return the type of a ``<link>``, given its ``rel`` and ``type`` attributes in lower case."""
-    words = rel.split()
+    words = set(rel.split())
     for word, kind in _RELATIONS:
         if word in words:
             return "feed" if kind == "alternate" and mime.strip() in _FEEDS else kind

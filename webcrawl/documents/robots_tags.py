@@ -25,6 +25,10 @@ from webcrawl.documents.dates import epoch_seconds
 EVERYBODY = frozenset({"robots", "*"})
 """Agents that are no agent: what stands behind them is for all."""
 
+LENGTH_MAX = 16_384
+"""Characters that are read of what one response or one page says. More than that is read as the most that could be
+asked: nobody means it, and to read a quarter of a megabyte of it takes a tenth of a second."""
+
 _UNTIL = frozenset({"unavailable_after", "unavailable-after"})
 # Rules with a value; ``max-snippet: 20`` is not for an agent of that name.
 _VALUED = re.compile(r"unavailable[_-]after|max-[a-z-]+")
@@ -56,6 +60,9 @@ def of_header(lines: Iterable[str], agent: str, now: float) -> RobotsTags:
 
     Each line stands for itself: an agent named in one does not reach into the next. Never raises.
     """
+    lines = list(lines)
+    if sum(map(len, lines)) > LENGTH_MAX:
+        return RobotsTags(noindex=True, nofollow=True)
     ours = EVERYBODY | {agent.lower()}
     asked = NOTHING
     for line in lines:
@@ -71,6 +78,9 @@ def of_header(lines: Iterable[str], agent: str, now: float) -> RobotsTags:
 
 def of_meta(contents: Iterable[str], now: float) -> RobotsTags:
     """Return what the contents of meta elements ask that are addressed to all or to us. Never raises."""
+    contents = list(contents)
+    if sum(map(len, contents)) > LENGTH_MAX:
+        return RobotsTags(noindex=True, nofollow=True)
     asked = NOTHING
     for content in contents:
         for item in _items(content):

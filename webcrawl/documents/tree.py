@@ -34,6 +34,10 @@ _STRETCH = 2_000
 STRETCHES_MAX = 100
 """Long tags, measured in the squares of their lengths, because each attribute is compared with all others: 30 ms."""
 
+TOLD_MAX = 1 << 20
+"""Characters of link texts in a page, as far as they are looked at, after which links have none. Only links that
+stand in each other get there: the text of the innermost is in all of them."""
+
 _FORMATTING = re.compile(
     "<(?:[bBiIsSuU]|[eE][mM]|[tT][tT]|[bB][iI][gG]|[cC][oO][dD][eE]|[fF][oO][nN][tT]|[nN][oO][bB][rR]"
     "|[sS][mM][aA][lL][lL]|[sS][tT][rR][iI][kK][eE]|[sS][tT][rR][oO][nN][gG])[ \t\n\f\r/]"
@@ -80,13 +84,16 @@ def read(text: str, findings: Findings) -> None:
     """Read the whole page."""
     room = findings.links_max if "a" in findings.types else 0
     found, beside = findings.found, findings.beside
+    told = 0
     for node in LexborHTMLParser(text, options=_OPTIONS).css(_selector(findings.types)):
         values = node.attributes
         href = values.get("href")
         # Of a hundred links a page nearly all are these, so they are not handed around.
         if href and node.tag == "a" and len(href) <= HREF_MAX and len(found) < room:
             rel = values.get("rel")
-            found.append((href, "a", _text_of(node), rel.lower() if rel else ""))
+            words = _text_of(node) if told < TOLD_MAX else ""
+            told += len(words)
+            found.append((href, "a", words, rel.lower() if rel else ""))
             if beside is not None and (text := _text_beside(node)):
                 beside.setdefault(href, text)
         else:

@@ -14,7 +14,7 @@ from webcrawl.machine import machine_of
 from webcrawl.refusal import Refused
 from webcrawl.scheduler import flight_of
 from webcrawl.urls.resolve import resolve
-from webcrawl.websub.discovery import advertised, is_feed_with_hub
+from webcrawl.websub.discovery import advertised, may_be_feed_with_hub
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -67,7 +67,7 @@ class WebsubMiddleware:
             if response.status in GONE:
                 self._subscribing.noted(entry, None)
             return response
-        if len(response.body) > LARGE_BYTES and is_feed_with_hub(response.body):
+        if len(response.body) > LARGE_BYTES and may_be_feed_with_hub(response.body):
             return self._read(flight, response)
         self._subscribing.noted(entry, advertised(*_parts(response)))
         return response

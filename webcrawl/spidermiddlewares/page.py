@@ -4,12 +4,16 @@ author asks not to follow.
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import nullcontext
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from scrapy.http import Request
 
 from webcrawl.documents.linkcolumns import LinkColumns
 from webcrawl.documents.mime import HTML_TYPES
+from webcrawl.documents.offload import TURN_SECONDS
 from webcrawl.documents.robots_tags import RobotsTags
 from webcrawl.items import Page
 from webcrawl.machine import machine_of
@@ -25,7 +29,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from webcrawl.frontier.intake import Taken
     from webcrawl.frontier.records import UrlEntry
+    from webcrawl.frontier.tally import Tally
     from webcrawl.scheduler import Flight
 
 
@@ -46,6 +52,8 @@ class PageMiddleware:
         machine = machine_of(crawler)
         self._intake = machine.intake
         self._lookout = None if machine.trapping is None else machine.trapping.lookout
+        self._long_work = asyncio.Lock()
+        """Of pages with very many links one at a time is worked on: the loop waits for one part of one page."""
         self._avoided = frozenset(machine.configuration.nofollow_rels)
         self._keeps_links = machine.archive is not None and machine.archive.wants_links
         self._keeps_fields = machine.archive is not None and machine.archive.wants_fields
@@ -139,7 +147,7 @@ class PageMiddleware:
         asked = RobotsTags(page.noindex, page.nofollow)
         found: list[UrlEntry] = []
         if not asked.nofollow:
-            found = self._take(page, flight)
+            found = await self._take(page, flight)
             if self._focusing is not None and standing is not None:
                 self._focusing.mark(flight.lease.entry.url, standing, page.links, beside, found)
         elif page.links:
@@ -151,7 +159,7 @@ class PageMiddleware:
             encoding = page.encoding or "utf-8"
             self._lookout.page(entry.url, entry.via, lambda: wording_of(response.body, encoding), found)
 
-    def _take(self, page: Page, flight: Flight) -> list[UrlEntry]:
+    async def _take(self, page: Page, flight: Flight) -> list[UrlEntry]:
         """Queue the links of a page; those that are new."""
         entry, avoided, tally = flight.lease.entry, self._avoided, flight.scheduler.frontier.tally
         links = LinkColumns.of(page.links)
@@ -163,8 +171,22 @@ class PageMiddleware:
             tally.refused(REL, len(page.links) - len(urls))
         if not urls:
             return []
-        taken = self._intake.links(urls, entry.depth + 1, entry.url)
-        flight.outcome.discovered += taken.entries
+        found: list[UrlEntry] = []
+        ends_at = perf_counter() + TURN_SECONDS
+        parts = self._intake.in_parts(urls, entry.depth + 1, entry.url)
+        for taken in parts:
+            self._note(taken, found, tally)
+            if perf_counter() >= ends_at:
+                break
+        async with self._long_work if perf_counter() >= ends_at else nullcontext():
+            for taken in parts:
+                self._note(taken, found, tally)
+                await asyncio.sleep(0)
+        flight.outcome.discovered += found
+        return found
+
+    @staticmethod
+    def _note(taken: Taken, found: list[UrlEntry], tally: Tally) -> None:
+        found += taken.entries
         for _, rule in taken.refused:
             tally.refused(rule)
-        return taken.entries

@@ -6,6 +6,7 @@ from tests.fakeweb.behaviours.codings import CODINGS
 from tests.fakeweb.behaviours.contents import CONTENTS
 from tests.fakeweb.behaviours.costly import COSTLY
 from tests.fakeweb.behaviours.headers import HEADERS
+from tests.fakeweb.behaviours.heavy import HEAVY, HEAVY_FORMS
 from tests.fakeweb.behaviours.huge import HUGE
 from tests.fakeweb.behaviours.redirects import REDIRECTS
 from tests.fakeweb.behaviours.sitemaps import SITEMAPS
@@ -20,6 +21,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     **REDIRECTS,
     **SLOW,
     **HUGE,
+    **HEAVY,
     **BROKEN,
     **COSTLY,
     **CODINGS,
@@ -31,4 +33,4 @@ BEHAVIOURS: dict[str, Behaviour] = {
     **TRAPS,
 }
 
-__all__ = ["BEHAVIOURS", "Behaviour", "Outcome", "Stage", "is_trap"]
+__all__ = ["BEHAVIOURS", "HEAVY_FORMS", "Behaviour", "Outcome", "Stage", "is_trap"]

@@ -161,3 +161,20 @@ def test_a_document_comes_over_the_socket_as_it_is(
 
 def test_the_links_are_the_last_field_of_a_document() -> None:
     assert fields(Document)[-1].name == "links"
+
+
+def test_a_large_page_is_never_read_in_place() -> None:
+    large = b"<p>" * readers.LARGE_BYTES + b"<a href=/end>x</a>"
+
+    async def scenario() -> None:
+        async with reading(in_place_first=1_000) as pages:
+
+            async def refuse(*_: object, **__: object) -> Document:
+                raise AssertionError("it was read in place")
+
+            pages._in_place.extract = refuse  # type: ignore[method-assign]
+            # All but the first one wait for the process that it starts.
+            found = await asyncio.gather(*(read(pages, large) for _ in range(3)))
+            assert found == [in_place(large)] * 3
+
+    asyncio.run(scenario())

@@ -220,3 +220,23 @@ def test_a_sitemap_of_ones_own_need_not_match_what_is_said_of_pages_and_one_else
     elsewhere = intake.sitemap("http://b.test/sitemap.xml", "a.test", VIA, 2, 1)
     assert isinstance(elsewhere, UrlEntry)
     assert (elsewhere.key, elsewhere.depth, elsewhere.redirects) == ("b.test", 2, 1)
+
+
+def test_thousands_of_links_are_taken_in_parts_that_come_to_the_same() -> None:
+    urls = [f"http://h{number % 50}.example/{'%41' * (number % 90)}?n={number}" for number in range(2_000)]
+    linked: list[list[int]] = []
+    whole, parted = (
+        Intake(PolitenessKey("domain"), Scope([]), Scope([]), linked=lambda _, marks: linked.append([*marks]))
+        for _ in range(2)
+    )
+    entries = whole.links(urls, 1, VIA).entries
+    parts = list(parted.in_parts(urls, 1, VIA))
+
+    assert len(parts) > 5
+    assert [one for part in parts for one in part.entries] == entries
+    assert linked[1] == linked[0]
+
+
+def test_the_links_of_an_ordinary_page_are_one_part(intake: Intake) -> None:
+    urls = [f"http://a.example/{number}" for number in range(100)]
+    assert len(list(intake.in_parts(urls, 1, VIA))) == 1

@@ -18,12 +18,13 @@ from webcrawl.documents.reading.frames import Frames, Question, document_of, fra
 from webcrawl.ownprocess import KEEPS_FREED, command, environment
 
 IN_PLACE_FIRST = 200
-"""Pages that are read in place before a process is started: a small crawl needs none."""
+"""Pages that are read in place before a process is started: a small crawl without large pages needs none."""
 
 START_SECONDS = 60.0
 """How long a process may take to import its modules."""
 
 LARGE_BYTES = 1 << 16
+"""A larger page is never read in place, unless no process can be started: steps of it may take long."""
 LARGE_AT_ONCE = 4
 """Pages larger than that which a process has at a time. The others wait here, where they do not lie before small
 pages on the socket and are in memory once."""
@@ -54,7 +55,8 @@ class Readers:
         self._module = module
         self._readers: list[_Reader] = []
         self._apart: _Reader | None = None
-        self._starting = False
+        self._start: asyncio.Event | None = None
+        """Set when the process is there that is being started; None while none is."""
         self._one_at_a_time = asyncio.Lock()
         self._numbers = count()
         self.ended = 0
@@ -72,9 +74,10 @@ class Readers:
         surroundings: bool = False,
     ) -> Document:
         """What ``html.extract`` returns, or ``error`` and less when the page took too long or ended its process."""
-        if self._processes and self._left_in_place > 0:
+        large = len(body) > LARGE_BYTES
+        if self._processes and self._left_in_place > 0 and not large:
             self._left_in_place -= 1
-        elif self._processes and (reader := await self._reader()) is not None:
+        elif self._processes and (reader := await self._reader(wait=large)) is not None:
             question = Question(
                 next(self._numbers), body, url, content_type, links_max, types, agent, surroundings
             )
@@ -94,20 +97,27 @@ class Readers:
                 reader.end()
         self._readers.clear()
 
-    async def _reader(self) -> _Reader | None:
-        """The one that has least to do, after one more was started if all have something and there may be more. None
-        while the first one starts."""
-        alive = self._readers = [each for each in self._readers if not each.is_gone]
-        best = min(alive, key=_Reader.busy, default=None)
-        if (best is None or best.busy()) and len(alive) < self._processes and not self._starting:
-            self._starting = True
+    async def _reader(self, *, wait: bool) -> _Reader | None:
+        """The one that has least to do, after one more was started if all have something and there may be more. While
+        the first one starts that is waited for, or there is None."""
+        best = self._least_busy()
+        if (best is None or best.busy()) and len(self._readers) < self._processes and self._start is None:
+            self._start = start = asyncio.Event()
             try:
                 if (started := await self._started()) is not None:
                     self._readers.append(started)
                     return started
             finally:
-                self._starting = False
+                self._start = None
+                start.set()
+        elif best is None and wait and self._start is not None:
+            await self._start.wait()
+            best = self._least_busy()
         return best
+
+    def _least_busy(self) -> _Reader | None:
+        self._readers = [each for each in self._readers if not each.is_gone]
+        return min(self._readers, key=_Reader.busy, default=None)
 
     async def _started(self) -> _Reader | None:
         try:
