@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import redis_program
 from tests.crawl import crawling
@@ -22,6 +24,14 @@ if TYPE_CHECKING:
     Serve = Callable[..., Served]
     Start = Callable[..., Crawl]
     ServeRedis = Callable[..., RedisServer]
+
+
+settings.register_profile("searching", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "steady", settings.get_profile("searching"), derandomize=True, database=None, print_blob=True
+)
+# The same examples in each run, however slow the machine is; `make soak` looks for new ones.
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 
 @pytest.fixture(scope="module")
