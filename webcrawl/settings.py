@@ -47,7 +47,7 @@ PAGES_PER_KEY_MAX = 0  # requests to one politeness key in all; 0: no limit
 LINKS_PER_PAGE_MAX = 5000
 LINK_TYPES = [  # where a link has to stand in a page to be taken; there are others, "img" for instance
     *("a", "alternate", "amphtml", "area", "canonical"),
-    *("frame", "iframe", "next", "prev", "refresh"),
+    *("frame", "hreflang", "iframe", "next", "prev", "refresh"),
 ]
 SEEDS_LOW_KEYS = 500  # with fewer hosts that have URLs more seeds are asked for, if somebody is asked
 SEEDS_COMMAND = ""  # who is asked: a command that writes a file of seeds to its output

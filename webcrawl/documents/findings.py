@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from webcrawl.documents.links import (
     ATTRIBUTES,
+    SELF_LINKS,
     elements_with,
     refresh_target,
     srcset_urls,
@@ -21,6 +22,8 @@ METAS_MAX = 200
 """Meta elements, and translations, that are kept of a page."""
 
 ALWAYS = frozenset({"title", "base", "meta", "html"})
+
+_IN_OTHER_LANGUAGES = frozenset({"alternate", "hreflang"})
 
 
 Found = tuple[str, str, str, str]
@@ -80,8 +83,8 @@ class Findings:
             self._bearer(name, values, text)
 
     def add(self, href: str | None, kind: str, text: str = "", rel: str = "") -> None:
-        """Take in one link."""
-        if not href:
+        """Take in one link; an empty one is to the base of the page."""
+        if href is None:
             return
         if len(self.found) < self.links_max and len(href) <= HREF_MAX:
             self.found.append((href, kind, text, rel))
@@ -93,7 +96,7 @@ class Findings:
         if not content:
             return
         if (values.get("http-equiv") or "").lower() == "refresh" and "refresh" in self.types:
-            self.add(refresh_target(content), "refresh")
+            self.add(refresh_target(content) or None, "refresh")
         name = values.get("name")
         if name and (name := name.strip().lower()) and name in ("robots", self.agent):
             self.robots.append(content)
@@ -102,22 +105,30 @@ class Findings:
 
     def _link_element(self, values: Mapping[str, str | None]) -> None:
         rel = " ".join((values.get("rel") or "").lower().split())
-        kind = type_of_link_element(rel, (values.get("type") or "").lower())
+        kind = type_of_link_element(rel, (values.get("type") or "").lower(), values.get("hreflang") or "")
+        if kind == "hreflang" and kind not in self.types:
+            kind = "alternate"
         href = values.get("href")
+        if not href:
+            return
         if kind in self.types:
             self.add(href, kind, rel=rel)
-        if not href or len(href) > HREF_MAX:
+        if len(href) > HREF_MAX:
             return
         if kind == "canonical":
             self.canonical = self.canonical or href
-        elif kind == "alternate" and len(self.translations) < METAS_MAX and values.get("hreflang"):
+        elif values.get("hreflang") and kind in _IN_OTHER_LANGUAGES and len(self.translations) < METAS_MAX:
             self.translations.append((values["hreflang"] or "", href))
 
     def _bearer(self, name: str, values: Mapping[str, str | None], text: Callable[[], str]) -> None:
         rel = (values.get("rel") or "").lower()
         for attribute, kind in ATTRIBUTES.get(name, ()):
             value = values.get(attribute)
-            if not value or kind not in self.types:
+            if not value and attribute == "href" and attribute in values and name in SELF_LINKS:
+                value = ""
+            elif not value:
+                continue
+            if kind not in self.types:
                 continue
             told = text() if name == "a" else values.get("alt") or ""
             for url in _urls(attribute, value):

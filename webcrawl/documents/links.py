@@ -85,16 +85,33 @@ _RELATIONS: tuple[tuple[str, str], ...] = (
 """Words of ``<link rel>`` with the type they give, the decisive one first: ``alternate stylesheet`` is no page."""
 
 FOLLOWED = frozenset(
-    {"a", "area", "frame", "iframe", "canonical", "alternate", "next", "prev", "amphtml", "refresh"}
+    {
+        "a",
+        "area",
+        "frame",
+        "iframe",
+        "canonical",
+        "alternate",
+        "hreflang",
+        "next",
+        "prev",
+        "amphtml",
+        "refresh",
+    }
 )
 """The types that lead to further pages, and the ones that are extracted unless others are asked for."""
 
 TYPES = frozenset(
-    {"refresh", "link", "feed"}
+    {"refresh", "link", "feed", "hreflang"}
     | {kind for _, kind in _RELATIONS}
     | {kind for pairs in ATTRIBUTES.values() for _, kind in pairs}
 )
-"""All types there are. ``feed`` is an alternate in RSS, Atom or JSON, ``link`` a ``<link>`` of any other kind."""
+"""All types there are. ``feed`` is an alternate in RSS, Atom or JSON, ``hreflang`` one in another language (an
+``alternate`` as well where that type alone is asked for), ``link`` a ``<link>`` of any other kind.
+"""
+
+SELF_LINKS = frozenset({"a", "area"})
+"""Elements whose empty ``href`` is a link too: to the base of the page, which is mostly the page itself."""
 
 _NOFOLLOW = frozenset(NOFOLLOW)
 
@@ -104,7 +121,7 @@ def is_vouched_for(rel: str) -> bool:
     return not rel or _NOFOLLOW.isdisjoint(rel.split())
 
 
-_LINK_ELEMENT = frozenset({"link", "feed"} | {kind for _, kind in _RELATIONS})
+_LINK_ELEMENT = frozenset({"link", "feed", "hreflang"} | {kind for _, kind in _RELATIONS})
 _FEEDS = frozenset(
     {"application/rss+xml", "application/atom+xml", "application/feed+json", "application/json"}
 )
@@ -120,12 +137,15 @@ def elements_with(types: frozenset[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-def type_of_link_element(rel: str, mime: str) -> str:
-    """Return the type of a ``<link>``, given its ``rel`` and ``type`` attributes in lower case."""
+def type_of_link_element(rel: str, mime: str, hreflang: str = "") -> str:
+    """Return the type of a ``<link>``, given its ``rel``, ``type`` and ``hreflang`` attributes, two in lower case."""
     words = set(rel.split())
     for word, kind in _RELATIONS:
-        if word in words:
-            return "feed" if kind == "alternate" and mime.strip() in _FEEDS else kind
+        if word not in words:
+            continue
+        if kind == "alternate" and mime.strip() in _FEEDS:
+            return "feed"
+        return "hreflang" if kind == "alternate" and hreflang.strip() else kind
     return "link"
 
 
