@@ -30,6 +30,8 @@ class Want(Enum):
     """The next stretch of its queue."""
     TIME = auto()
     """Every URL it holds waits for a robots.txt; see ``ActiveKey.blocked_until``."""
+    RULES = auto()
+    """The rules of ``ActiveKey.unread``, which take long to be parsed."""
     CLOCK = auto()
     """What it could give may not be fetched yet."""
     NOTHING = auto()
@@ -67,6 +69,7 @@ class ActiveKey:
         "robots",
         "session",
         "unprocessed",
+        "unread",
         "unsettled",
     )
 
@@ -92,6 +95,8 @@ class ActiveKey:
         self.session = session_budget if activated.queue.more else min(session_budget, len(self.head))
         """How many more URLs it gives in this session, robots.txt not counted. What is found while the session lasts
         has to wait for the next one, behind the hosts that waited longer."""
+        self.unread: RobotsRecord | None = None
+        """A robots.txt that is being parsed; nothing is sent meanwhile."""
         self.leaving = False
         """Another process is to have it: it goes back to the backend once its URLs are settled."""
         self._blocked: dict[str, list[UrlEntry]] = {}
@@ -175,6 +180,10 @@ class ActiveKey:
             if origin is not None and not robots.is_fresh(self.robots.get(origin), now):
                 self.head.put_back([entry])
                 pick.entry = robots_desk.first_request(origin, self.key, entry.url)
+                return pick
+            if origin is not None and not policies.robots.rules.is_quick(self.robots[origin]):
+                self.head.put_back([entry])
+                self.unread, pick.want = self.robots[origin], Want.RULES
                 return pick
             refusal = self._refusal(entry, origin, now, policies)
             if refusal is None:

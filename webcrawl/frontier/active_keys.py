@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 import itertools
 from collections.abc import Callable, Coroutine, Iterator
@@ -94,6 +95,7 @@ class ActiveKeys:
         """Moves that are under way: URLs that may be in no queue that is known here."""
         self._dry: dict[str, None] = {}
         self._tasks = Tasks(broken, changed)
+        self._reading = asyncio.Lock()
         self._activating = False
         self._early: dict[str, Place] = {}
         """What was queued while keys are being activated, theirs perhaps: the first place of each key."""
@@ -230,7 +232,7 @@ class ActiveKeys:
     def arm(self, active: ActiveKey) -> None:
         """Put a key that is not open where it belongs now; nothing happens when it is there already."""
         key, record = active.key, active.record
-        if active.open or active.asking or active.claiming or active.head.loading:
+        if active.open or active.asking or active.claiming or active.head.loading or active.unread:
             return
         if active.unprocessed >= self._limits.unprocessed_max:
             # What it gave takes long to be read: until that is done others have the slots.
@@ -266,6 +268,8 @@ class ActiveKeys:
                 self.load(active)
             case Want.TIME:
                 self._park(active, active.blocked_until())
+            case Want.RULES:
+                self._tasks.start(self._read_rules(active))
             case Want.CLOCK:
                 self._heap.push(active.key, active.record.next_fetch_at)
             case Want.NOTHING:
@@ -282,6 +286,15 @@ class ActiveKeys:
         loaded = await self._patience.insist(lambda: self._backend.load(active.key, active.head.tail, HEAD))
         active.loaded(loaded)
         active.owe(self._policies.politeness)
+        self.arm(active)
+
+    async def _read_rules(self, active: ActiveKey) -> None:
+        """Parse what takes long on a thread, one robots.txt at a time."""
+        record, rules = active.unread, self._policies.robots.rules
+        assert record is not None
+        async with self._reading:
+            rules.hold(record, await asyncio.to_thread(rules.parsed, record))
+        active.unread = None
         self.arm(active)
 
     def _is_over(self, active: ActiveKey) -> bool:

@@ -255,3 +255,19 @@ def test_a_long_queue_is_given_in_its_order() -> None:
     urls = [f"http://a/{number}" for number in range(HEAD)]
     key = active(*urls, known=[robots("http://a")])
     assert [picked(key) for _ in urls] == urls
+
+
+def test_a_robots_txt_that_takes_long_to_be_parsed_is_not_parsed_in_between() -> None:
+    text = "User-agent: *\n" + "Disallow: /forbidden\n" * 1_000
+    record = RobotsRecord("http://a.test", RobotsState.RULES, NOW, NOW + 60, text=text)
+    key, rules = active("http://a.test/forbidden", "http://a.test/x", known=[record]), policies()
+
+    asked = key.pick(NOW, rules, BLOCKED_MAX)
+    assert (asked.entry, asked.want, asked.refused) == (None, Want.RULES, [])
+    assert key.unread is record
+
+    rules.robots.rules.hold(record, rules.robots.rules.parsed(record))
+    taken = key.pick(NOW, rules, BLOCKED_MAX)
+    assert taken.entry is not None
+    assert taken.entry.url == "http://a.test/x"
+    assert [rule for _, rule in taken.refused] == ["robots"]

@@ -476,3 +476,12 @@ def test_a_stopping_crawl_gives_nothing_out(crawl: SmallCrawl) -> None:
     crawl.loop.run(crawl.frontier.close())
     assert crawl.lease() is None
     assert crawl.frontier.is_finished()
+
+
+def test_a_robots_txt_that_takes_long_to_be_parsed_is_parsed_beside_the_loop(crawl: SmallCrawl) -> None:
+    crawl.add("a.test/private", "a.test/x")
+    crawl.answer_robots(crawl.wait_for_lease(), 200, "User-agent: *\n" + "Disallow: /private\n" * 1_000)
+
+    assert crawl.wait_for_lease().entry.url == "http://a.test/x"
+    assert crawl.frontier.tally.refused_by_rule == {"robots": 1}
+    assert not crawl.troubles

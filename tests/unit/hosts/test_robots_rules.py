@@ -326,3 +326,14 @@ def test_origins_without_a_text_take_no_place_in_the_cache() -> None:
     cache = RulesCache(2, "foobot")
     assert cache.rules(record("https://a.test", text="")).allows("https://a.test/x")
     assert len(cache) == 0
+
+
+def test_beyond_so_many_stars_in_all_rules_doubt_means_no() -> None:
+    many = "".join(
+        f"Disallow: /{number}{'*a' * 100}z\nAllow: /a{number}*{'*b' * 100}\n" for number in range(200)
+    )
+    rules = RobotsRules(f"User-agent: *\n{many}", "webcrawl")
+
+    assert rules.allows("/0/nothing/of/it")
+    assert not rules.allows("/199/nothing/of/it")
+    assert not rules.allows("/0" + "a" * 100 + "z")
