@@ -36,6 +36,7 @@ def crawled(web, urls, crawl):
         arguments={"allow": goals},
         DOWNLOAD_TIMEOUT=8,
         DOWNLOAD_MAXSIZE=100_000,
+        DOWNLOAD_TEXT_MAXSIZE=100_000,
         RETRY_TIMES=0,
         HEALTH_PARK_SECONDS=1,
     )
