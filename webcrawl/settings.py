@@ -236,6 +236,7 @@ LINK_LOG_ENABLED = True  # which page links to what, in links/
 LINK_LOG_ROLL_BYTES = 32_000_000
 STORES: list[str] = []  # import paths of what else is kept of each request
 FETCH_LOG_ROLL_BYTES = 1_000_000_000
+FETCH_LOG_KEEP_DAYS = 0.0  # how long what was set aside of it is kept; 0: for good
 FEED_EXPORTERS_BASE = {
     **_scrapy.FEED_EXPORTERS_BASE,
     "csv": "webcrawl.exporters.flat_csv.FlatCsvExporter",
@@ -254,6 +255,7 @@ STATS_DUMP = False
 STATISTICS_INTERVAL_SECONDS = 10
 PROGRESS_LOG_SECONDS = 60  # between two lines of progress.jsonl
 LOOP_HELD_SECONDS = 0.05  # CPU time in one turn of the event loop that is told of; 0: not watched
+COMPONENT_LOGS = False  # a log of each component, in logs/ of the JOBDIR
 PROGRESS_DISPLAY = "auto"  # auto, on, off
 ERRORS_UNANTICIPATED_MAX = 20
 ERRORS_WINDOW_SECONDS = 60
@@ -271,6 +273,7 @@ EXTENSIONS_BASE = {
     "webcrawl.extensions.importance.Importance": 9,
     "webcrawl.extensions.websub.Websub": 9,
     "webcrawl.extensions.errors.Errors": 10,
+    "webcrawl.extensions.component_logs.ComponentLogs": 10,
     "webcrawl.extensions.statistics.Statistics": 20,
     "webcrawl.extensions.progress.Progress": 30,
     "webcrawl.extensions.progress_log.ProgressLog": 35,

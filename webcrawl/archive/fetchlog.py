@@ -91,12 +91,15 @@ class FetchLog(OneFile, Part):
         directory: Path,
         *,
         roll_bytes: int = 1_000_000_000,
+        keep_days: float = 0.0,
         clock: Callable[[], float] = time.time,
         disk: Disk | None = None,
         compressor: rotation.Compressor | None = None,
     ) -> None:
+        """``keep_days``: how long parts are kept that were set aside; 0 for good."""
         self._directory = directory
         self._roll_bytes = roll_bytes
+        self._keep_seconds = keep_days * 86_400
         self._clock = clock
         self._disk = disk or Disk()
         self._compressor = compressor or rotation.Compressor(directory, self._disk)
@@ -105,6 +108,7 @@ class FetchLog(OneFile, Part):
     def open(self) -> tuple[()]:
         """Open the file, after a repair, and compress what an earlier run left plain. Raises ArchiveError."""
         self._ready_file()
+        self._forget()
         self._compressor.start()
         return ()
 
@@ -127,6 +131,7 @@ class FetchLog(OneFile, Part):
             self._disk.rename(file.path, rotation.next_part(self._directory, self._clock()))
         self._file = None
         file.release()
+        self._forget()
         self._compressor.start()
 
     def close(self) -> None:
@@ -135,6 +140,12 @@ class FetchLog(OneFile, Part):
             self.let_go()
         finally:
             self._compressor.wait()
+
+    def _forget(self) -> None:
+        """Delete the parts whose last line is older than lines are kept."""
+        if self._keep_seconds:
+            self._compressor.wait()
+            rotation.remove_older(self._directory, self._disk, self._clock() - self._keep_seconds)
 
     def _ready_file(self) -> AppendFile:
         if self._file is None:

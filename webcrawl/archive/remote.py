@@ -42,7 +42,7 @@ class RemoteArchive:
         *,
         held: Callable[[], Sequence[int]] = tuple,
         stores: Sequence[Named] = (),
-        **options: Mapping[str, str] | str | int | None,
+        **options: Mapping[str, str] | str | float | None,
     ) -> None:
         """``options``: those of ``Archive`` that are plain values. ``stores`` are built over there.
 

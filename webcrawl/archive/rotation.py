@@ -64,6 +64,17 @@ def open_part(directory: Path, time: str) -> BinaryIO:
     return cast(BinaryIO, igzip.IGzipFile(compressed, "rb"))  # type: ignore[no-untyped-call]
 
 
+def remove_older(directory: Path, disk: Disk, before: float) -> None:
+    """Delete the parts that were rotated before an epoch second: all their lines are older. Raises ArchiveError."""
+    for time in stamps(directory):
+        if int(time[:17]) >= int(stamp(before)):
+            break
+        for name in (f"fetch-{time}.jsonl", f"fetch-{time}.jsonl.gz"):
+            with translated(directory / name), suppress(FileNotFoundError):
+                disk.remove(directory / name)
+                _log.info("%s was deleted: it is older than FETCH_LOG_KEEP_DAYS", name)
+
+
 def compress(plain: Path, disk: Disk) -> None:
     """Put ``fetch-<time>.jsonl.gz`` in the place of the plain part. Raises ArchiveError, the plain part
     stays.

@@ -47,6 +47,7 @@ class Archive:
         roll_bytes: int = 1_000_000_000,
         level: int = 2,
         log_roll_bytes: int = 1_000_000_000,
+        log_keep_days: float = 0.0,
         info: Mapping[str, str],
         clock: Callable[[], float] = time.time,
         disk: Disk | None = None,
@@ -81,7 +82,12 @@ class Archive:
         )
         self._warc = writer if warc else None
         self._log = FetchLog(
-            directory, roll_bytes=log_roll_bytes, clock=clock, disk=disk, compressor=compressor
+            directory,
+            roll_bytes=log_roll_bytes,
+            keep_days=log_keep_days,
+            clock=clock,
+            disk=disk,
+            compressor=compressor,
         )
         copies = Upload(directory, folder, upload, keep=upload_keep) if warc and upload else None
         parts = (self._warc, indexed, self._log, *stores, copies)

@@ -26,8 +26,17 @@ def complain(command: str, what: Iterable[object]) -> int:
     return WRONG
 
 
+def unusable(error: OSError, path: object = None) -> str:
+    """An error of a file as a sentence, about ``path`` where the error itself names another one."""
+    name = path or error.filename
+    why = error.strerror or str(error)
+    return f"{name} cannot be used: {why}" if name else why
+
+
 def _line(what: object) -> str:
     """An exception may have several."""
+    if isinstance(what, OSError):
+        what = unusable(what)
     return " ".join(str(what).split()) if isinstance(what, BaseException) else str(what)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from webcrawl.archive.errors import ArchiveError
 from webcrawl.command import ProjectCommand
 from webcrawl.commands import output
-from webcrawl.commands.answering import complain
+from webcrawl.commands.answering import complain, unusable
 from webcrawl.commands.fetch_logs import asked
 from webcrawl.reports import page
 from webcrawl.reports.sections.effort import Prices
@@ -63,12 +63,21 @@ class Command(ProjectCommand):
         target = folders[0] / page.NAME if opts.output is None else Path(opts.output)
         try:
             text = page.of_logs(folders, title, prices=prices, window_seconds=logs.window_seconds)
-            output.write([text], None if opts.output == "-" else target)
+            self._write(text, None if opts.output == "-" else target)
         except (ArchiveError, OSError) as error:
             self.exitcode = complain("report", [error])
         except KeyboardInterrupt:
             sys.stderr.write("scrapy report: interrupted\n")
             self.exitcode = 1
+
+    def _write(self, text: str, target: Path | None) -> None:
+        try:
+            output.write([text], target)
+        except OSError as error:
+            said = unusable(error, target or "standard output")
+            self.exitcode = complain(
+                "report", [f"{said}; -o FILE writes it elsewhere, -o - to standard output"]
+            )
 
 
 def _price(text: str) -> float:

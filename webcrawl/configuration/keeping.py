@@ -46,6 +46,12 @@ class KeepingSettings:
     fetch_log_roll_bytes: int = setting(
         whole(1024, 1 << 50), 1_000_000_000, "bytes", "fetch.jsonl is set aside and compressed at this size"
     )
+    fetch_log_keep_days: float = setting(
+        real(0, 36_500, zero="for good"),
+        0.0,
+        "days",
+        "how long what was set aside of fetch.jsonl is kept; reports and audits know no more of what is deleted",
+    )
     warc_metadata: bool = setting(
         switch(), True, "", "whether each page has a metadata record: via, depth, links, robots.txt"
     )

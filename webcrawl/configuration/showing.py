@@ -6,7 +6,7 @@ import os
 import socket
 from dataclasses import dataclass, field
 
-from webcrawl.configuration.readers import choice, label, real, whole
+from webcrawl.configuration.readers import choice, label, real, switch, whole
 from webcrawl.configuration.setting import ANY, DAY, setting
 
 
@@ -42,6 +42,9 @@ class ShowingSettings:
         0.05,
         "seconds",
         "CPU time in one turn of the event loop from which on the log says what held it",
+    )
+    component_logs: bool = setting(
+        switch(), False, "", "whether each component has a log of its own, in `logs/` of the JOBDIR"
     )
     progress_display: str = setting(
         choice("auto", "on", "off"), "auto", "", "the live display; auto shows it in a terminal"

@@ -9,7 +9,7 @@ an exchange that is ``behind`` waits for its next turn.
 
 from __future__ import annotations
 
-from time import monotonic, time
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from webcrawl.downloadhandlers.body import framing
@@ -45,7 +45,7 @@ class Exchange:
     payload so far when there is more to come. ``sink``, where given, takes the payload, none of which is held then.
 
     ``refusal`` is the gate's word, or ``stopped`` by the listener; ``silent`` until a byte has come;
-    ``reusable`` when the connection may carry another request; ``head_at`` monotonic and ``ended_at`` epoch
+    ``reusable`` when the connection may carry another request; ``head_at`` and ``ended_at`` monotonic
     seconds.
     """
 
@@ -224,7 +224,7 @@ class Exchange:
         self._end()
 
     def _end(self) -> None:
-        self.ended_at = time()
+        self.ended_at = monotonic()
         self.done.set_result(None)
 
 

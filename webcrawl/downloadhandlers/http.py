@@ -74,6 +74,8 @@ class _Errand:
     """Monotonic seconds."""
     again: bool = False
     """It was sent before."""
+    sent_at: float = 0.0
+    """Monotonic seconds when it was sent first; 0 before."""
 
     def limit_of(self, head: ResponseHead) -> int:
         """Bytes that are read of the payload behind ``head``, 0 for all."""
@@ -122,16 +124,19 @@ class HttpDownloadHandler:
     async def download_request(self, request: Request) -> Response:
         """Fetch. Raises Scrapy's exceptions; ``failures.failure_word`` has the word for each."""
         fetch = begin_fetch(request)
-        now = time()
+        now, since = time(), monotonic()
         capture = Capture(request.url, request.method, now, now, None, b"", request.body, b"", b"")
         fetch.capture = capture
         account = fetch.account = body_memory_of(self._crawler).account()
+        errand: _Errand | None = None
         try:
             errand = self._errand(request, fetch, capture)
             exchange = await self._fetch(errand)
         except Exception as error:
             account.release()
-            capture.ended_at = time()
+            # The wall clock may be set while a request is open.
+            sent_at = since if errand is None else errand.sent_at or since
+            capture.ended_at = capture.started_at + monotonic() - sent_at
             failure = translate(error, request.url)
             if failure is error:
                 raise
@@ -235,11 +240,12 @@ class HttpDownloadHandler:
         watch = _Watch(errand.fetch.hold, exchange)
         capture.request_head = errand.head
         capture.ip = connection.ip
-        if errand.again:
-            capture.resent_at = time()
-        else:
-            capture.started_at = time()
         sent_at = monotonic()
+        if errand.again:
+            # The wall clock may have been set meanwhile.
+            capture.resent_at = capture.started_at + sent_at - errand.sent_at
+        else:
+            capture.started_at, errand.sent_at = time(), sent_at
         try:
             if errand.fetch.hold.is_over():
                 raise DownloadCancelledError(f"{request.url}: the lease of its key has ended")
@@ -330,7 +336,7 @@ def _fill(errand: _Errand, exchange: Exchange) -> bytes:
     """Take down for the archive what came, if a whole head did; all that was read of the body."""
     capture, payload = errand.capture, errand.capture.payload
     if exchange.head is not None:
-        capture.ended_at = exchange.ended_at
+        capture.ended_at = capture.started_at + exchange.ended_at - errand.sent_at
         capture.response_head = exchange.head.raw
         capture.truncated = exchange.truncated
         if 0 < errand.limit < len(payload):

@@ -50,6 +50,7 @@ def archive_of(
         upload_keep=configuration.warc_upload_keep,
         level=configuration.warc_compression_level,
         log_roll_bytes=configuration.fetch_log_roll_bytes,
+        log_keep_days=configuration.fetch_log_keep_days,
         stores=[
             (path, store_settings(path, configuration, settings))
             for path in (*stores_of(configuration), *further)

@@ -172,3 +172,27 @@ def test_a_damaged_compressed_part_is_named(tmp_path: Path) -> None:
     part.write_bytes(part.read_bytes()[:-9])
     with pytest.raises(ArchiveError, match=r"fetch-\d+\.jsonl: its compressed form is damaged"):
         list(read(tmp_path))
+
+
+def test_parts_are_deleted_when_they_are_older_than_lines_are_kept(tmp_path: Path) -> None:
+    day = 86_400.0
+    now = [1_700_000_000.0]
+    target = log(tmp_path, roll_bytes=1, keep_days=31, clock=lambda: now[0])
+    for number in range(5):
+        write(target, f"http://a.test/{number}")
+        now[0] += 10 * day
+    write(target, "http://a.test/last")
+    target.close()
+
+    assert urls(tmp_path) == [
+        "http://a.test/1",
+        "http://a.test/2",
+        "http://a.test/3",
+        "http://a.test/4",
+        "http://a.test/last",
+    ]
+    now[0] += 100 * day
+    log(tmp_path, keep_days=0, clock=lambda: now[0]).close()
+    assert len(urls(tmp_path)) == 5
+    log(tmp_path, keep_days=31, clock=lambda: now[0]).close()
+    assert urls(tmp_path) == ["http://a.test/last"]

@@ -71,3 +71,16 @@ def test_what_is_wrong_is_told(report: Command, folders: list[str], words: list[
     done = report(*words)
     assert (done.status, done.out) == (2, "")
     assert told in done.err or "unrecognized" in done.err
+
+
+def test_a_folder_that_cannot_be_written_is_told_in_a_sentence(report: Command, folders: list[str]) -> None:
+    (Path(folders[0]) / "report.html.part").mkdir()
+    done = report(folders[0])
+
+    assert done.status == 2
+    [line] = done.err.splitlines()
+    assert line == (
+        f"scrapy report: {folders[0]}/report.html cannot be used: Is a directory; -o FILE writes it elsewhere, "
+        "-o - to standard output"
+    )
+    assert report(folders[0], "-o", "-").status == 0

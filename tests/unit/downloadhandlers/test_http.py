@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from ipaddress import IPv4Address
+from itertools import count
 from time import time
 from typing import Any
 
@@ -293,3 +294,18 @@ def test_urls_without_a_usable_host_are_unsupported(url: str) -> None:
             assert fetched.meta.capture is not None
 
     run(test())
+
+
+@pytest.mark.parametrize("path", ["/", "/cut"])
+def test_a_clock_that_is_set_back_meanwhile_ends_no_request_before_its_start(
+    monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    seconds = count(2e9, -3600)
+    monkeypatch.setattr("webcrawl.downloadhandlers.http.time", lambda: next(seconds))
+    behaviour = answering(PAGE) if path == "/" else answering(b"HTTP/1.1 200 OK\r\nContent-Le")
+
+    fetched = fetch_from(behaviour, path)
+    capture = fetched.meta.capture
+    assert capture is not None
+    assert (fetched.error is None) is (path == "/")
+    assert capture.started_at <= capture.ended_at < capture.started_at + 600

@@ -10,7 +10,7 @@ from scrapy.exporters import JsonLinesItemExporter
 
 from webcrawl.documents.links import Link
 from webcrawl.errors import Problem
-from webcrawl.exporters.flat_csv import FlatCsvExporter
+from webcrawl.exporters.flat_csv import FlatCsvExporter, as_written
 from webcrawl.feeds import wrong_feeds
 from webcrawl.items import COLUMNS, Page
 from webcrawl.processing.fields import Kind
@@ -164,3 +164,42 @@ def test_a_parquet_file_that_would_be_continued_is_told_before_the_crawl(tmp_pat
     feeds[str(there)]["overwrite"] = True
     feeds["elsewhere.csv"] = {"format": "csv"}
     assert list(wrong_feeds(Settings({"FEEDS": feeds}))) == []
+
+
+CELLS = {
+    "=1+1": "'=1+1",
+    "@SUM(A1)": "'@SUM(A1)",
+    "-cmd|' /C calc'!A0": "'-cmd|' /C calc'!A0",
+    "+49 170 1": "'+49 170 1",
+    "\t=1": "'\t=1",
+    "\r=1": "'\r=1",
+    "\uff1d1": "'\uff1d1",
+    "'=1": "''=1",
+    "'quoted'": "'quoted'",
+    "a=b": "a=b",
+    "-5": "-5",
+    "+1.5e3": "+1.5e3",
+    "": "",
+}
+
+
+def test_no_cell_is_a_formula_and_each_text_is_found_again():
+    items = [{"text": text, "number": -5, "=name": 1} for text in CELLS]
+    rows = as_csv(items)
+
+    assert [row["text"] for row in rows] == list(CELLS.values())
+    assert [as_written(row["text"]) for row in rows] == list(CELLS)
+    assert {row["number"] for row in rows} == {"-5"}
+    assert "'=name" in rows[0]
+    assert [row["text"] for row in as_csv(items, formulas=True)] == list(CELLS)
+
+
+def test_a_csv_file_that_is_gone_on_with_has_one_line_of_headers(tmp_path):
+    path = tmp_path / "items.csv"
+    for item in ({"=b": 1, "a": 2}, {"a": 4, "=b": 3, "more": 5}):
+        with path.open("ab") as file:
+            writer = FlatCsvExporter(file)
+            writer.start_exporting()
+            writer.export_item(item)
+            writer.finish_exporting()
+    assert path.read_text().split() == ["'=b,a", "1,2", "3,4"]

@@ -1,0 +1,48 @@
+"""Each component's messages are in a file of its own, and a component without messages has none."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import pytest
+
+from webcrawl.extensions.component_logs import Splitting, component_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("logger", "component"),
+    [
+        ("webcrawl.frontier.frontier", "frontier"),
+        ("webcrawl.scheduler", "frontier"),
+        ("webcrawl.downloadermiddlewares.robots", "fetch"),
+        ("webcrawl.archive.rotation", "archive"),
+        ("webcrawl.extensions.summary", "crawl"),
+        ("scrapy.core.engine", "scrapy"),
+        ("broad", "others"),
+        ("webcrawlers", "others"),
+    ],
+)
+def test_a_logger_belongs_to_one_component(logger: str, component: str) -> None:
+    assert component_of(logger) == component
+
+
+def test_messages_are_split_by_component_from_the_level_on(tmp_path: Path) -> None:
+    handler = Splitting(tmp_path, logging.INFO)
+    for name, level in (
+        ("webcrawl.frontier.turns", logging.INFO),
+        ("webcrawl.archive.warc", logging.WARNING),
+        ("webcrawl.core.engine", logging.DEBUG),
+    ):
+        record = logging.LogRecord(name, level, __file__, 1, "told by %s", (name,), None)
+        if record.levelno >= handler.level:
+            handler.handle(record)
+    handler.close()
+
+    assert {path.name for path in tmp_path.iterdir()} == {"frontier.log", "archive.log"}
+    assert "[webcrawl.frontier.turns] INFO: told by webcrawl.frontier.turns\n" in (
+        tmp_path / "frontier.log"
+    ).read_text(encoding="utf-8")

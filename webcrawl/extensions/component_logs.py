@@ -1,0 +1,102 @@
+"""A log file for each component of the crawler, in ``logs/`` of the JOBDIR, if COMPONENT_LOGS says so."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+
+from webcrawl.configuration import Configuration
+from webcrawl.extensions.errors import ErrorFile
+from webcrawl.extensions.gauge import directory_of
+from webcrawl.logs import log_level
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+FOLDER = "logs"
+_BYTES = 10_000_000
+_FORMAT = "%(asctime)s [%(name)s] %(levelname)s: %(message)s"
+_ROOMS = {
+    "frontier": ("scheduler", "frontier", "hosts", "crawls", "wiring", "ordinary"),
+    "fetch": ("downloadhandlers", "downloadermiddlewares", "core"),
+    "pages": (
+        "spiders",
+        "spidermiddlewares",
+        "documents",
+        "processing",
+        "contents",
+        "focus",
+        "importance",
+        "traps",
+    ),
+    "archive": ("archive", "linklog", "search", "checkpoint", "export", "exporters", "segments"),
+    "visits": ("visits", "hints", "websub"),
+}
+_COMPONENTS = {room: component for component, rooms in _ROOMS.items() for room in rooms}
+
+
+def component_of(logger: str) -> str:
+    """Whose messages a logger's are, by its name: one of the crawler's components, ``crawl`` for the rest of it,
+    ``scrapy``, or ``others``."""
+    package, _, rest = logger.partition(".")
+    if package == "webcrawl":
+        return _COMPONENTS.get(rest.partition(".")[0], "crawl")
+    return "scrapy" if package in ("scrapy", "twisted", "py", "asyncio") else "others"
+
+
+class Splitting(logging.Handler):
+    """Writes each message into the file of its component, which is made with its first message."""
+
+    def __init__(self, folder: Path, level: int) -> None:
+        super().__init__(level)
+        self._folder = folder
+        self._files: dict[str, ErrorFile] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        component = component_of(record.name)
+        file = self._files.get(component)
+        if file is None:
+            file = self._files[component] = ErrorFile(self._folder / f"{component}.log", _BYTES)
+            file.setFormatter(logging.Formatter(_FORMAT, "%Y-%m-%dT%H:%M:%S%z"))
+        file.handle(record)
+
+    def close(self) -> None:
+        for file in self._files.values():
+            file.close()
+        super().close()
+
+
+class ComponentLogs:
+    """Runs from the opening of the spider until the engine has stopped."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._handler: Splitting | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        if not Configuration.from_settings(crawler.settings).component_logs:
+            raise NotConfigured  # without a word: nobody asked for them
+        extension = cls(crawler)
+        crawler.signals.connect(extension._opened, signal=signals.spider_opened)
+        crawler.signals.connect(extension._stopped, signal=signals.engine_stopped)
+        return extension
+
+    def _opened(self) -> None:
+        if (directory := directory_of(self._crawler)) is not None:
+            folder = directory / FOLDER
+            folder.mkdir(exist_ok=True)
+            self._handler = Splitting(folder, log_level(self._crawler.settings))
+            logging.root.addHandler(self._handler)
+
+    def _stopped(self) -> None:
+        if self._handler is not None:
+            logging.root.removeHandler(self._handler)
+            self._handler.close()
+            self._handler = None
