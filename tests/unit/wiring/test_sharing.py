@@ -38,6 +38,13 @@ def test_settings_of_scrapy_redis_mean_what_they_mean_there(given, parameters):
     assert "redis_cls" not in found
 
 
+def test_the_connection_of_a_crawl_that_is_being_made_is_found_too():
+    frozen = Settings({"REDIS_URL": "redis://h:1/2", "REDIS_PARAMS": {"socket_timeout": 3}})
+    frozen.freeze()
+    assert connection_parameters(frozen)["url"] == "redis://h:1/2"
+    assert frozen.getdict("REDIS_PARAMS") == {"socket_timeout": 3}
+
+
 def told(settings, **arguments):
     crawler = get_crawler(BroadSpider, settings)
     crawler.spider = BroadSpider(**arguments)

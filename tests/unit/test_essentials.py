@@ -1,0 +1,76 @@
+"""The parts without which a crawl does not start: what is named, and what may be replaced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from scrapy.settings import Settings
+
+from webcrawl.core.downloader import DirectDownloader
+from webcrawl.downloadermiddlewares.outcome import OutcomeMiddleware
+from webcrawl.errors import ConfigurationError
+from webcrawl.essentials import foreign_handlers, missing, require
+
+EXCLUSIONS = "webcrawl.extensions.exclusions.Exclusions"
+THEIRS = "scrapy.core.downloader.handlers.http11.HTTP11DownloadHandler"
+
+
+class OwnOutcome(OutcomeMiddleware):
+    """A part that does a little more than ours."""
+
+
+class OwnDownloader(DirectDownloader):
+    """Likewise."""
+
+
+def settings(**given: Any) -> Settings:
+    made = Settings()
+    made.setmodule("webcrawl.settings")
+    for name, value in given.items():
+        made.set(name, value, priority="spider")
+    return made
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"DOWNLOADER_MIDDLEWARES": {}, "SPIDER_MIDDLEWARES": {}, "EXTENSIONS": {}, "DOWNLOAD_HANDLERS": {}},
+        {"DOWNLOADER_MIDDLEWARES": {OutcomeMiddleware: None, OwnOutcome: 950}, "DOWNLOADER": OwnDownloader},
+        {"DOWNLOADER_MIDDLEWARES": {"webcrawl.downloadermiddlewares.retry.RetryMiddleware": None}},
+        {"DOWNLOAD_HANDLERS": {"http": THEIRS}},
+        {"EXTENSIONS": {EXCLUSIONS: None}},
+        {"SCHEDULER": "webcrawl.commands.looking.PlainScheduler", "DOWNLOADER_MIDDLEWARES_BASE": {}},
+    ],
+)
+def test_what_others_add_and_what_a_crawl_can_do_without_is_no_problem(given: dict[str, Any]) -> None:
+    assert missing(settings(**given)) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"DOWNLOADER_MIDDLEWARES": {OutcomeMiddleware: None}}, "DOWNLOADER_MIDDLEWARES"),
+        ({"DOWNLOADER_MIDDLEWARES": {OutcomeMiddleware: 650}}, "DOWNLOADER_MIDDLEWARES"),
+        ({"EXTENSIONS": {EXCLUSIONS: None}, "EXCLUSION_FILE": "list.txt"}, "EXTENSIONS"),
+        ({"DOWNLOAD_HANDLERS": {"http": THEIRS}, "POLITENESS_ADDRESS_DELAY": 1}, "DOWNLOAD_HANDLERS"),
+        ({"SCHEDULER": "scrapy.core.scheduler.Scheduler"}, "SCHEDULER"),
+    ],
+)
+def test_what_a_crawl_cannot_do_without_is_named(given: dict[str, Any], name: str) -> None:
+    assert [problem.name for problem in missing(settings(**given))] == [name]
+    with pytest.raises(ConfigurationError):
+        require(settings(**given))
+
+
+def test_a_crawl_with_no_part_of_ours_is_none_of_ours() -> None:
+    assert missing(Settings()) == []
+    require(Settings({"EXTENSIONS": {"webcrawl.extensions.progress.Progress": 1}}))
+
+
+def test_handlers_of_others_are_told_by_scheme() -> None:
+    assert list(foreign_handlers(settings())) == []
+    assert list(foreign_handlers(settings(DOWNLOAD_HANDLERS={"https": THEIRS, "http": None}))) == [
+        ("https", THEIRS)
+    ]
