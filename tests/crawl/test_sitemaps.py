@@ -24,7 +24,7 @@ def page(name):
     return f"/x/duplicate?{name}"
 
 
-FORMS = ("xml", "gz", "text", "rss", "atom", "cut")
+FORMS = ("xml", "gz", "text", "rss", "atom", "cut", "utf16", "guid", "messy")
 GOOD = {form: (page(f"{form}-1"), page(f"{form}-2&more")) for form in FORMS}
 BROKEN = (sitemap("html", page("in-html")), sitemap("bomb"), "/x/binary", "/x/empty")
 ABSENT = ("/x/none", "/x/status?code=500", "/x/redirect-self", "/x/redirect-foreign")
@@ -103,7 +103,7 @@ def test_the_log_has_what_the_sitemap_says_of_a_page_and_nothing_of_others(web, 
     of_page = crawled.line(origin + page("gz-1"))
     assert (of_page["lastmod"], of_page["priority"]) == (1767225600, 0.7)
     said = {line["url"] for line in crawled.log() if "lastmod" in line}
-    assert said == {origin + name for form in ("xml", "gz", "cut") for name in GOOD[form]} | {
+    assert said == {origin + name for form in ("xml", "gz", "cut", "messy") for name in GOOD[form]} | {
         origin + page(name) for name in ("in-index", "in-index-2", "moved")
     } | {line["url"] for line in crawled.lines() if "h0002" in line["url"] and "?m" in line["url"]}
 

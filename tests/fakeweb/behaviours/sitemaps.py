@@ -37,6 +37,18 @@ def _atom(urls: list[str]) -> str:
     return f'{_HEAD}<feed xmlns="http://www.w3.org/2005/Atom"><link href="/not-an-entry"/>{entries}</feed>'
 
 
+def _guid(urls: list[str]) -> str:
+    items = "".join(f"<item><title>x</title><guid>{escape(url)}</guid></item>" for url in urls)
+    return f'{_HEAD}<rss version="2.0"><channel><link>/not-an-item</link>{items}</channel></rss>'
+
+
+def _messy(urls: list[str]) -> str:
+    """A message of the server first, bare ampersands, no end tags."""
+    inner = "".join(f"<url><loc>\n  {url}<lastmod>2026-01-01" for url in urls)
+    message = "\ufeff\ufeff<br />\n<b>Warning</b>: a < b in <b>x.php</b>\n"
+    return f"{message}{_HEAD}<!DOCTYPE urlset>\n<urlset>{inner}</urlset>"
+
+
 def _bomb(urls: list[str]) -> str:
     entities = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10 if n else "/x/bomb"}">' for n in range(12))
     return f"<!DOCTYPE urlset [{entities}]><urlset><url><loc>&e11;</loc></url></urlset>"
@@ -58,6 +70,9 @@ _FORMS: dict[str, tuple[str, Callable[[list[str]], str]]] = {
     "long-gz": ("application/gzip", _long),
     "index": ("text/xml", _index),
     "text": ("text/plain", lambda urls: "\r\n".join([*urls, "# no URL"])),
+    "utf16": ("text/plain", lambda urls: "\n\t".join(["Our pages", *urls])),
+    "guid": ("application/rss+xml", _guid),
+    "messy": ("application/xml", _messy),
     "rss": ("application/rss+xml", _rss),
     "atom": ("application/atom+xml", _atom),
     "cut": ("application/xml", lambda urls: _set(urls).partition("</urlset>")[0][:-20]),
@@ -82,6 +97,7 @@ def sitemap(stage: Stage) -> Answer:
     if stage.text("form", "xml") == "moved":
         return redirect(301, paths[0])
     urls = [path if "//" in path else stage.origin + path for path in paths]
-    mime, write = _FORMS[stage.text("form", "xml")]
-    body = write(urls).encode()
+    form = stage.text("form", "xml")
+    mime, write = _FORMS[form]
+    body = write(urls).encode("utf-16" if form == "utf16" else "utf-8")
     return http_answer(200, gzip.compress(body) if mime == "application/gzip" else body, mime=mime)
