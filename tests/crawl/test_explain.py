@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
+from urllib.parse import quote
 
 import pytest
 
@@ -118,6 +119,7 @@ def assert_right(truth, told, url):
     assert_robots(truth, url, found["robots"])
     if found["log"] is not None:
         assert found["log"] == {"count": len(truth.lines[url]), "last": truth.lines[url]}
+        assert_discovered(truth, found, url)
     queued = found["frontier"]["queued"]
     assert (queued is not None) == (conclusion[0] in ("waits", "kept", "will_be_refused"))
     if queued is not None:
@@ -130,6 +132,23 @@ def assert_right(truth, told, url):
     if queued is not None:
         assert_clocks(truth, found)
     return found
+
+
+def assert_discovered(truth, found, url):
+    """The page that led to it is one that links to it; of what nobody knows, no page of the crawl does."""
+    told = found["found"]
+    if url not in truth.ends and found["frontier"]["queued"] is None:
+        # What the rules refused is known only by those that are asked at its turn.
+        pages = truth.parents.get(url, set())
+        assert (told is None) == (found["conclusion"]["fate"] == "refused")
+        assert told is None or told["links"]["number"] == len(pages)
+        assert told is None or {link["page"] for link in told["links"]["some"]} <= pages
+        return
+    way = told["way"]
+    via, depth = way["via"], way["depth"]
+    assert way["by"] == ("seed" if url in truth.web.seeds else "link")
+    assert via in truth.parents[url] if url not in truth.web.seeds else via is None
+    assert depth == (0 if via is None else truth.ends[via]["depth"] + 1)
 
 
 def assert_clocks(truth, found):
@@ -201,6 +220,37 @@ def assert_told_by_the_command(web, ended, truth):
     assert said.splitlines()[:2] == [url, "  done: it was fetched, and is not fetched again"]
     assert re.search(r"^  scheme +'HTTP' -> 'http'$", said, re.MULTILINE)
     assert re.search(r"^  200 +\d{4}-\d\d-\d\d .* ago\), page, .*text/html", said, re.MULTILINE)
+
+
+def test_how_urls_were_found_and_why_they_were_not(serve, crawl, monkeypatch):
+    placements = (
+        Placement("tag-meta", hosts=(FORBIDDEN,), options={"name": "robots", "content": "nofollow"}),
+        Placement("tag-rel", hosts=(PRIVATE,), options={"rel": "ugc"}),
+    )
+    web = serve(hosts=4, pages=80, links=6, seed=5, placements=placements)
+    origin = web.web.origin(1)
+    goal, huge = f"{origin}/x/ok?case=goal", f"{origin}/x/huge-links"
+    chain = f"{origin}/x/redirect-chain?hops=2&goal={quote(goal, safe='')}"
+    crawled = crawl([*web.seeds, chain, huge], DOWNLOAD_TEXT_MAXSIZE=0).assert_ended_well()
+    ask = asking(monkeypatch, {}, JOBDIR=crawled.path)
+    lines = {line["url"]: line for line in crawled.lines()}
+    by_page = defaultdict(set)
+    for page in web.web.pages():
+        if web.web.url(page) in lines:
+            for link in web.web.links(page):
+                by_page[link.origin + link.path].add(web.web.url(page))
+    withheld = {url: pages for url, pages in by_page.items() if url not in lines}
+    assert len(withheld) > 2
+    for url, pages in withheld.items():
+        links = json.loads(ask(url).as_json())["found"]["links"]
+        assert (links["number"], links["withheld"]) == (len(pages), len(pages)), url
+        reasons = {"page" if FORBIDDEN in link["page"] else "rel" for link in links["some"]}
+        assert {link["withheld"] for link in links["some"]} == reasons
+    behind = json.loads(ask(f"{huge}?behind=1").as_json())["found"]
+    assert behind["links"]["number"] == 0
+    assert behind["cut"] == {"number": 1, "some": [huge]}
+    way = json.loads(ask(goal).as_json())["found"]["way"]
+    assert (way["by"], way["through"][0], len(way["through"]), way["page"]) == ("redirect", chain, 2, None)
 
 
 def test_on_redis_too(web, crawl, serve_redis, monkeypatch):

@@ -18,16 +18,19 @@ from webcrawl.choices import Choices, politeness_of
 from webcrawl.crawls.asked import crawl_asked
 from webcrawl.downloadhandlers.addresses import address_rule
 from webcrawl.errors import CrawlError, JobdirUnusable
-from webcrawl.explanation.account import Explanation, Rules, explain
+from webcrawl.explanation.account import Explanation, Fate, Rules, explain
 from webcrawl.explanation.address import address_of
 from webcrawl.explanation.as_json import as_json
 from webcrawl.explanation.as_text import as_text
 from webcrawl.explanation.crawl import Crawl, Difference
+from webcrawl.explanation.discovery import Discovery, Links, LinkTo, cut_pages_of, links_of, way_of
 from webcrawl.explanation.remembered import Remembered
 from webcrawl.explanation.shared_clocks import shared_clocks_of, uses_in_log
 from webcrawl.explanation.visits import visits_of
 from webcrawl.explanation.worth import worth_of
 from webcrawl.hosts.groups import GroupsError
+from webcrawl.linklog import segments
+from webcrawl.linklog.reading import LinkLogs
 from webcrawl.machine import exclusions_of, scopes_of
 from webcrawl.scope.allow import PatternError
 from webcrawl.scope.exclusion import ExclusionError
@@ -58,10 +61,15 @@ if TYPE_CHECKING:
     from webcrawl.explanation.clocks import Clock
     from webcrawl.explanation.visits import Visits
     from webcrawl.frontier.backends.sighting import Sighting
+    from webcrawl.linklog.line import Link, Linking
     from webcrawl.scope.private import PrivateAddressRule
     from webcrawl.traps.quarantine import Trap
 
 _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:").match
+LINKS_SECONDS = 10.0
+"""How long link logs are looked through."""
+_CUT = b'"cut":'
+"""What lines of pages have that were not read to their ends."""
 _SCOPE = "scope:"
 """What the settings of a shared crawl's scope begin with; see ``sharing.identity``."""
 
@@ -152,6 +160,8 @@ class Inquiry:
             ),
             remembered=self._remembered(address, key, crawl),
         )
+        discovery = self._discovery(address, sighting, visits, explanation.conclusion.fate)
+        explanation = replace(explanation, discovery=discovery)
         learner = None if crawl is None else crawl.learner()
         if learner is not None:
             entry = None if sighting is None else sighting.entry
@@ -312,6 +322,61 @@ class Inquiry:
         begin = b"" if compares_hosts else json.dumps(f"{address.origin}/")[:-1].encode()
         lines = (fetchlog.read(folder, _pass_over, holding=begin) for folder in folders)
         return visits_of(chain.from_iterable(lines), address.canonical, self._choices.compared)
+
+    def _discovery(
+        self, address: Address, sighting: Sighting | None, visits: Visits | None, fate: Fate
+    ) -> Discovery | None:
+        """How it was found; of what nobody knows, which links to it the logs have."""
+        folders = self._folders()
+        way = way_of(
+            address.canonical,
+            sighting,
+            visits,
+            lambda url: self._lines_of(url, folders),
+            lambda url: canonical(url, self._choices.compared),
+        )
+        if way is not None:
+            return Discovery(way)
+        if not folders or fate not in (Fate.WOULD_BE_QUEUED, Fate.WOULD_BE_REFUSED):
+            return None
+        lines = chain.from_iterable(fetchlog.read(folder, _pass_over, holding=_CUT) for folder in folders)
+        return Discovery(None, self._links(address, folders), cut_pages_of(lines, address.host))
+
+    @staticmethod
+    def _lines_of(url: str, folders: Iterable[Path]) -> Iterator[Mapping[str, object]]:
+        for folder in folders:
+            for line in fetchlog.read(folder, _pass_over, holding=json.dumps(url).encode()):
+                if line.get("url") == url:
+                    yield line
+
+    def _links(self, address: Address, folders: Sequence[Path]) -> Links | None:
+        """None where no link log is kept."""
+        logged = [folder for folder in folders if segments.times(folder)]
+        if not logged:
+            return None
+        end = time.monotonic() + LINKS_SECONDS
+        in_time = True
+
+        def goes_on() -> bool:
+            nonlocal in_time
+            in_time = time.monotonic() < end
+            return in_time
+
+        found = links_of(
+            LinkTo(page.page, page.at, link.type, link.text, link.rel, self._withheld(page, link))
+            for page, link in LinkLogs(logged).naming(address.canonical, goes_on)
+        )
+        return replace(found, whole=found.whole and in_time)
+
+    def _withheld(self, page: Linking, link: Link) -> str | None:
+        """Why a link is not followed, if it is not; a redirect is, whatever else its answer says."""
+        if link.type == "redirect":
+            return None
+        if page.nofollow:
+            return "page"
+        if link.type not in self._configuration.link_types:
+            return "type"
+        return "rel" if set(link.rel.split()) & set(self._configuration.nofollow_rels) else None
 
 
 def _pass_over(damage: str) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from webcrawl.explanation.address import Address
     from webcrawl.explanation.clocks import Clock
+    from webcrawl.explanation.discovery import Discovery
     from webcrawl.explanation.remembered import Remembered
     from webcrawl.explanation.visits import Visits
     from webcrawl.explanation.worth import Worth
@@ -79,6 +80,8 @@ class Explanation:
     """None where the page is not visited again."""
     worth: Worth | None = None
     """None where nothing is looked for."""
+    discovery: Discovery | None = None
+    """None where nothing can be said of it."""
 
 
 @dataclass(frozen=True, slots=True)

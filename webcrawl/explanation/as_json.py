@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.documents.listed import facts
-from webcrawl.explanation import remembered, worth
+from webcrawl.explanation import discovery, remembered, worth
 
 if TYPE_CHECKING:
     from webcrawl.explanation.account import Explanation
@@ -37,6 +37,7 @@ def as_object(explanation: Explanation, crawl: Crawl) -> dict[str, Any]:
         "frontier": _frontier(explanation),
         "key": _key(None if explanation.sighting is None else explanation.sighting.key),
         "clocks": _clocks(explanation),
+        "found": discovery.as_object(explanation.discovery),
         "visits": remembered.as_object(explanation.remembered),
         "focus": worth.as_object(explanation.worth),
         "log": None

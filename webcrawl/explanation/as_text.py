@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.explanation import remembered, worth
+from webcrawl.explanation import discovery, remembered, worth
 from webcrawl.explanation.account import Conclusion, Fate
 from webcrawl.frontier.backend import Command
 from webcrawl.frontier.backends.sighting import HOSTS_COUNTED, Activity
@@ -35,10 +35,13 @@ def as_text(explanation: Explanation, crawl: Crawl) -> str:
         ("robots.txt", list(_robots(explanation.robots, explanation.now))),
         ("frontier", list(_frontier(explanation, crawl))),
     ]
+    if explanation.discovery is not None:
+        told = list(discovery.rows(explanation.discovery, lambda at: moment(at, explanation.now)))
+        sections.append(("found", [(name, _on_one_line(text)) for name, text in told]))
     if explanation.waiting is not None:
         sections.append(("clocks", list(_clocks(explanation))))
     if explanation.remembered is not None:
-        told = remembered.rows(explanation.remembered, lambda at: moment(at, explanation.now))
+        told = list(remembered.rows(explanation.remembered, lambda at: moment(at, explanation.now)))
         sections.append(("visits", [(name, _on_one_line(text)) for name, text in told]))
     if explanation.worth is not None:
         sections.append(
@@ -74,6 +77,8 @@ def conclusion_in_words(explanation: Explanation) -> str:
         words += "; by what is not stored, the log of the crawl may have it"
     if conclusion.fate is Fate.WAITS:
         words += _when(explanation)
+    if explanation.discovery is not None and explanation.discovery.is_withheld:
+        words += "; the links to it are not followed, see below"
     if conclusion.leased is None:
         words += "; or on its way just now, as only the worker with its key knows"
     return words

@@ -19,6 +19,8 @@ class Visits:
     count: int
     last: tuple[Mapping[str, Any], ...]
     """The last ``KEPT`` of them by the time at which they ended, oldest first."""
+    first: Mapping[str, Any] | None = None
+    """The line that ended before all others."""
     ip: str | None = None
     """The address at which the host of these lines was contacted last."""
 
@@ -31,6 +33,7 @@ def visits_of(
     ``form``: the canonical form of the URL.
     """
     count = 0
+    first: Mapping[str, Any] | None = None
     ip, ip_at = None, 0.0
     begin = form[: form.index("/", 8) + 1]
     last: list[tuple[float, int, Mapping[str, Any]]] = []
@@ -40,10 +43,12 @@ def visits_of(
             ip, ip_at = str(line["ip"]), _ended_at(line)
         if isinstance(url, str) and (url == form or canonical(url, rules) == form):
             count += 1
+            if first is None or _ended_at(line) < _ended_at(first):
+                first = line
             heapq.heappush(last, (_ended_at(line), count, line))
             if len(last) > kept:
                 heapq.heappop(last)
-    return Visits(count, tuple(line for _, _, line in sorted(last, key=lambda one: one[:2])), ip)
+    return Visits(count, tuple(line for _, _, line in sorted(last, key=lambda one: one[:2])), first, ip)
 
 
 def _ended_at(line: Mapping[str, Any]) -> float:

@@ -88,13 +88,30 @@ class LinkLogs:
             if links and self._is_last(each, place):
                 yield from ((each, link) for link in links)
 
+    def naming(self, canonical_url: str, goes_on: Callable[[], bool]) -> Iterator[tuple[Linking, Link]]:
+        """Every link to this comparable form in any line, those of pages that were fetched again since too.
+
+        ``goes_on`` is asked at each member, and ends it with False.
+        """
+        sought = index.target_bytes(fingerprint(canonical_url))
+
+        def has(block: Block, data: bytes) -> bool:
+            return block.has_target(data, sought)
+
+        for _, each in self._holding(canonical_url, sought, has, goes_on):
+            yield from ((each, link) for link in each.links if link.canonical == canonical_url)
+
     def _holding(
-        self, canonical_url: str, sought: bytes, has: Callable[[Block, bytes], bool]
+        self,
+        canonical_url: str,
+        sought: bytes,
+        has: Callable[[Block, bytes], bool],
+        goes_on: Callable[[], bool] = lambda: True,
     ) -> Iterator[tuple[Place, Linking]]:
         """The lines that name this comparable form, out of the members that an index tells, or has not heard of."""
         text = needle(canonical_url)
         for segment in self._segments:
-            for member in _likely_members(segment, sought, has):
+            for member in _likely_members(segment, sought, has, goes_on):
                 if text in member.data:
                     lines = (one for one in lines_of(member.data) if text in one)
                     for each in self._parsed(segment.path, member, lines):
@@ -161,14 +178,23 @@ def _every_member(segment: Segment) -> Iterator[Member]:
         yield from segments.members(stream, covered, segment.size)
 
 
-def _likely_members(segment: Segment, sought: bytes, has: Callable[[Block, bytes], bool]) -> Iterator[Member]:
+def _likely_members(
+    segment: Segment, sought: bytes, has: Callable[[Block, bytes], bool], goes_on: Callable[[], bool]
+) -> Iterator[Member]:
+    if not goes_on():
+        return
     with translated(segment.path), segments.opened(segment.path) as stream:
         data, covered = _index(segment.path), 0
         for block in index.blocks(data, segment.size):
+            if not goes_on():
+                return
             covered = block.end
             if has(block, data):
                 yield _at(segment, stream, block)
-        yield from segments.members(stream, covered, segment.size)
+        for member in segments.members(stream, covered, segment.size):
+            yield member
+            if not goes_on():
+                return
 
 
 def _heads_of(segment: Segment) -> Iterator[tuple[Place, array[int], array[float]]]:

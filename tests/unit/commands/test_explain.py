@@ -15,6 +15,8 @@ import pytest
 from tests.contract.driven import DrivenSqlite, make
 from tests.contract.planted import HELD, SHORT, Books
 from tests.contract.samples import entry, pages, robots, settled
+from tests.unit.linklog.logged import kept, page
+from webcrawl.commands import inquiry
 from webcrawl.frontier.backend import Batch
 from webcrawl.jobdir import Jobdir
 
@@ -145,6 +147,62 @@ def test_the_logs_of_several_workers_are_read(explain: Command, tmp_path: Path) 
     told = explain("http://a.test/a", "--json", "--log", "w0", "--log", "w1").told
     assert [line["worker"] for line in told["log"]["last"]] == ["w1", "w0"]
     assert told["scope"]["depth"] == 2
+
+
+def fetched(folder: Path, *lines: dict[str, object]) -> None:
+    folder.mkdir(exist_ok=True)
+    text = "".join(json.dumps({"kind": "page", **line}, separators=(",", ":")) + "\n" for line in lines)
+    (folder / "fetch.jsonl").write_text(text)
+
+
+def test_how_a_fetched_url_was_found_is_told_over_the_logs_of_all_workers(explain: Command) -> None:
+    there, moved = "http://a.test/there", "http://b.test/moved"
+    fetched(Path("w0"), {"url": moved, "status": 301, "end": 1.0, "via": "http://b.test/", "location": there})
+    fetched(Path("w1"), {"url": there, "status": 200, "end": 2.0, "via": moved, "depth": 1})
+    logs = ("--log", "w0", "--log", "w1")
+    found = explain(there, "--json", *logs).told["found"]
+    assert found["way"] == {
+        "by": "redirect", "via": moved, "depth": 1, "through": [moved], "page": "http://b.test/"
+    }  # fmt: skip
+    assert (found["links"], found["cut"]) == (None, None)
+    said = [line.split(maxsplit=1) for line in explain(there, *logs).out.splitlines()]
+    assert ["via", f"a redirect of {moved}"] in said
+    assert ["before", "http://b.test/"] in said
+    assert explain("http://b.test/other", "--json").told["found"] is None
+
+
+def test_a_url_that_is_not_known_is_looked_for_among_the_links_of_the_crawl(
+    explain: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_rel, by_page, by_none = (f"http://a.test/{name}" for name in ("rel", "page", "none"))
+    kept(
+        Path("w0"),
+        [
+            page("http://a.test/1", [(by_rel, "a", "more", "ugc"), "http://a.test/2"]),
+            page("http://a.test/2", [by_page, (by_rel, "a", "", "nofollow")], extra={"nofollow": True}),
+            page("http://a.test/3", [(by_page, "redirect", "", "")], status=301),
+        ],
+    )
+    cut = [{"url": f"http://{host}.test/cut", "status": 200, "end": 1.0, "cut": 5} for host in "bab"]
+    fetched(Path("w0"), *cut)
+    told = {url: explain(url, "--json", "--log", "w0").told for url in (by_rel, by_page, by_none)}
+    links = {url: one["found"]["links"] for url, one in told.items()}
+    assert [(links[url]["number"], links[url]["withheld"]) for url in links] == [(2, 2), (2, 1), (0, 0)]
+    assert [one["withheld"] for one in links[by_rel]["some"]] == ["rel", "page"]
+    assert [one["withheld"] for one in links[by_page]["some"]] == [None, "page"]
+    assert told[by_none]["found"]["cut"] == {
+        "number": 3, "some": ["http://a.test/cut", "http://b.test/cut"]
+    }  # fmt: skip
+    assert all(one["found"]["way"] is None for one in told.values())
+    assert explain(by_rel, "--log", "w0").out.splitlines()[1] == (
+        "  not known; queued when it is found; the links to it are not followed, see below"
+    )
+    obeyed_less = explain(by_rel, "--json", "--log", "w0", NOFOLLOW_RELS="nofollow").told["found"]["links"]
+    assert obeyed_less["withheld"] == 1
+    monkeypatch.setattr(inquiry, "LINKS_SECONDS", 0)
+    links = explain(by_rel, "--json", "--log", "w0").told["found"]["links"]
+    assert (links["number"], links["whole"]) == (0, False)
+    assert "as far as it was looked through" in explain(by_rel, "--log", "w0").out
 
 
 EVERY_SWITCH = "escapes,empty_query,collapse_slashes,drop_index,lower_case_path,drop_host_dot,brackets"

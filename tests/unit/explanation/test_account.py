@@ -313,6 +313,7 @@ def test_text_and_object_are_made_of_everything(sighting: Sighting | None) -> No
             "scope",
             "robots",
             "frontier",
+            "found",
             "key",
             "clocks",
             "visits",

@@ -95,6 +95,23 @@ def test_answers_are_those_of_a_recount(tmp_path, index):
         )
 
 
+@pytest.mark.parametrize("indexed", [True, False])
+def test_links_of_older_lines_are_named_too_as_long_as_there_is_time(tmp_path, indexed):
+    kept(tmp_path, [page(A, [B], 10.0)], [page(A, [C], 20.0)], [page(C, [B], 30.0)], [page(C, [B], 40.0)])
+    if not indexed:
+        for path in (tmp_path / segments.FOLDER).glob("*.idx"):
+            path.unlink()
+    logs = LinkLogs([tmp_path])
+    assert [(one.page, one.at) for one, _ in logs.naming(B, lambda: True)] == [
+        (A, 10.0),
+        (C, 30.0),
+        (C, 40.0),
+    ]
+    asked = iter([True, True, False])
+    assert 0 < len(list(logs.naming(B, lambda: next(asked)))) < 3
+    assert list(logs.naming(B, lambda: False)) == []
+
+
 def test_damage_is_named_with_its_place(tmp_path):
     kept(tmp_path, [page(A, [B])])
     (path,) = (tmp_path / segments.FOLDER).glob("*.gz")
