@@ -67,7 +67,7 @@ _WHOLE = frozenset({"header", "banner", "top", "bottom", "path"})
 """Ids and classes that say it alone and not as parts of others."""
 
 _MOST = 0.5
-"""Of a page's characters: an element that has more is what the page says, whatever it is called."""
+"""Of a page's characters: an element that has more may be what the page says, whatever it is called."""
 _PROSE = 300
 """Characters of an element from which on it may be prose; no navigation is so long without links."""
 _LINKED = 0.2
@@ -77,8 +77,6 @@ _HIDDEN = frozenset({"hidden", "style"})
 _LEAST = 0.1
 """Of a page's characters: where something is left besides boilerplate, but less, a page is taken as it is. Where
 nothing is left, it says nothing: pages that have their navigation in common are not the same."""
-
-_SPACES = re.compile(r"[ \t\r\n]{2,}|[\t\r\n]")
 
 
 class VisibleText(NamedTuple):
@@ -106,9 +104,9 @@ def main_markup(content: Content) -> str:
     if body is None:
         return ""
     _remove_unseen(body)
-    whole = len(_SPACES.sub(" ", body.text()))
+    whole = _length(body.text())
     _part(body, markup, whole)
-    return markup if 0 < len(_SPACES.sub(" ", body.text())) < _LEAST * whole else body.html or ""
+    return markup if 0 < _length(body.text()) < _LEAST * whole else body.html or ""
 
 
 def _extracted(markup: str) -> VisibleText:
@@ -120,20 +118,19 @@ def _extracted(markup: str) -> VisibleText:
         return _NOTHING
     _remove_unseen(body)
     _spell_out(body)
-    whole = _SPACES.sub(" ", body.text())
-    apart = _part(body, markup, len(whole))
-    main = _SPACES.sub(" ", body.text()) if apart else whole
+    whole = body.text()
+    length = _length(whole)
+    apart = _part(body, markup, length)
+    main = body.text() if apart else whole
     headings = [line for node in body.css(_HEADINGS) if (line := _lines(node.text()).replace("\n", " "))]
-    node = _main_element(body, len(main))
+    node = _main_element(body, length)
     if node is not None:
         node.replace_with(_BREAK)
         apart.append(body.text())
         body, main = node, node.text()
-    told = _lines(main)
-    # Marks of breaks count in the one and not in the other, so the first look is a cheap one.
-    if 0 < len(told) < _LEAST * len(whole) and len(told) < _LEAST * len(everything := _lines(whole)):
-        return VisibleText(everything, headings, "")
-    return VisibleText(told, headings, "\n".join(filter(None, map(_lines, apart))))
+    if 0 < _length(main) < _LEAST * length:
+        return VisibleText(_lines(whole), headings, "")
+    return VisibleText(_lines(main), headings, "\n".join(filter(None, map(_lines, apart))))
 
 
 def _remove_unseen(body: LexborNode) -> None:
@@ -179,7 +176,7 @@ def _main_element(body: LexborNode, length: int) -> LexborNode | None:
     for is_article, share in ((False, _LEAST), (True, _MOST)):
         if len(found[is_article]) == 1:
             [node] = found[is_article].values()
-            if len(node.text()) > share * length:
+            if _length(node.text()) > share * length:
                 return node
     return None
 
@@ -193,9 +190,7 @@ def _part(body: LexborNode, markup: str, length: int) -> list[str]:
         if node.tag in _WITHIN_LINES:
             continue
         text = node.text()
-        if len(text) > _MOST * length and len(_SPACES.sub(" ", text)) > _MOST * length:
-            continue
-        if _is_told(node, text):
+        if _is_told(node, text, length):
             continue
         node.replace_with(_BREAK)
         if text and not text.isspace():
@@ -204,15 +199,18 @@ def _part(body: LexborNode, markup: str, length: int) -> list[str]:
     return apart
 
 
-def _is_told(node: LexborNode, text: str) -> bool:
-    """Whether an element is what the page says although it is called otherwise: it has the page's heading, or it is
-    prose, such as a book has beside its text.
+def _is_told(node: LexborNode, text: str, length: int) -> bool:
+    """Whether an element is what the page says although it is called otherwise: it has the page's heading, it is
+    prose, such as a book has beside its text, or most of the page is in it and more than links.
     """
     if node.css_first("h1,main,article") is not None:
         return True
-    if len(text) < _PROSE or node.tag in _NEVER_TOLD or _HIDDEN & node.attributes.keys():
+    if node.tag in _NEVER_TOLD:
         return False
-    return sum(len(link.text()) for link in node.css("a")) < _LINKED * len(text)
+    mostly = _length(text) > _MOST * length
+    if not mostly and (len(text) < _PROSE or _HIDDEN & node.attributes.keys()):
+        return False
+    return sum(len(link.text()) for link in node.css("a")) < (_MOST if mostly else _LINKED) * len(text)
 
 
 def _selector(markup: str) -> str:
@@ -228,12 +226,18 @@ def _selector(markup: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _is_boilerplate(attribute: str, value: str) -> bool:
-    said = _HUMPS.sub("-", value.strip()).lower()
+    said = value.strip()
+    if not said.islower():
+        said = _HUMPS.sub("-", said).lower()
     if attribute == " role":
         return said in _ROLES
     return said in _WHOLE or _WORDS.search(said) is not None
 
 
 def _lines(text: str) -> str:
-    blocks = _SPACES.sub(" ", text).split(_BREAK)
-    return "\n".join([line for block in blocks if (line := block.strip(" "))])
+    return "\n".join([" ".join(words) for block in text.split(_BREAK) if (words := block.split())])
+
+
+def _length(text: str) -> int:
+    """Characters without most white space, which markup has in any amount."""
+    return len(text) - text.count(" ") - text.count("\n") - text.count("\t") - text.count(_BREAK)
