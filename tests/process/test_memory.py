@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+from urllib.parse import urlencode
 
 import pytest
 
 from tests import processes
+from tests.crawl import expectation
+from tests.fakeweb import Placement
 
 DOCUMENTS = int(os.environ.get("SOAK_DOCUMENTS", "100000"))
 """How many pages; the promise is made for a hundred thousand."""
@@ -83,6 +86,25 @@ def test_two_hundred_megabytes_of_nested_tags_are_cut_and_the_crawl_goes_on(serv
     assert {url: crawl.statuses()[url] for url in web.web.urls()} == dict.fromkeys(web.web.urls(), 200)
     most = {name: max(size for _, size in seen) >> 20 for name, seen in samples.items()}
     print(f"bytes of each {max(line['bytes'] for line in cut.values())}, most MB of each process {most}")
+    assert max(most.values()) < 400
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("form", "hosts"), [("huge", 20), ("huge-gz", 25)])
+def test_huge_sitemaps_of_many_hosts_at_a_time_take_no_more_memory_than_their_budget(
+    serve, start, form, hosts
+):
+    words = urlencode({"form": form, "urls": "/x/duplicate"})
+    names = tuple(f"h{number:04}.localhost" for number in range(hosts))
+    part = Placement("robots-sitemap", options={"sitemaps": f"/x/sitemap?{words}"}, hosts=names)
+    web = serve(hosts=hosts + 5, pages=200, seed=49, placements=(part,))
+    crawl = start(expectation.roots(web), SITEMAP_MAX_BYTES=60_000_000)
+    samples = watched(crawl)
+    crawl.wait().assert_ended_well()
+
+    assert [line["urls"] for line in crawl.lines("sitemap")] == [1] * hosts
+    most = {name: max(size for _, size in seen) >> 20 for name, seen in samples.items()}
+    print(f"most MB of each process {most}")
     assert max(most.values()) < 400
 
 

@@ -63,9 +63,17 @@ def _long(urls: list[str]) -> str:
     return _set(urls).replace("<url>", comments + "<url>", 1)
 
 
+def _huge(urls: list[str]) -> str:
+    """52 MB, more than the protocol allows, which can be packed to some hundredth of that."""
+    comments = "".join(f"<!-- {number:06} {'x' * 1024} -->\n" for number in range(50_000))
+    return _set(urls).replace("<url>", comments + "<url>", 1)
+
+
 _FORMS: dict[str, tuple[str, Callable[[list[str]], str]]] = {
     "xml": ("application/xml", _set),
     "gz": ("application/gzip", _set),
+    "huge": ("application/xml", _huge),
+    "huge-gz": ("application/gzip", _huge),
     "long": ("application/xml", _long),
     "long-gz": ("application/gzip", _long),
     "index": ("text/xml", _index),
