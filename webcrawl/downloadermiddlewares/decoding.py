@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from webcrawl.meta import FetchMeta
 
 
+AT_ONCE_BYTES = 1024 * 1024
+"""So much is unfolded on the event loop, in 10 ms at most; what unfolds to more on a thread."""
+
+
 class DecodingMiddleware:
     """The archive keeps the payload as it was received; from here on the body is what the page's author
     wrote.
@@ -51,7 +55,7 @@ class DecodingMiddleware:
         limit, account = facts.maxsize or self._limit_of(response), facts.account
         if account is None:
             return _decoded(response, decode(response.body, coding, limit), facts)
-        most = min(limit, account.room)
+        most = min(limit, account.room, AT_ONCE_BYTES)
         decoded = decode(response.body, coding, most)
         if decoded.truncated and most < limit:
             # What it unfolds to is known afterwards, and few unfold to more than their share of the memory.

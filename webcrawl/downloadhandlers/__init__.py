@@ -5,6 +5,7 @@
     Request -> http.HttpDownloadHandler
                  |  request_head    what is sent, byte for byte
                  |  network         a connection out of aiohttp's pool; with resolver and addresses
+                 |                  idle: how long one is kept; shortage: when none can be opened here
                  |  exchange        what comes back: response_head, gate (is the body wanted?), body
                  v
     Response and FetchMeta.capture, or an exception that failures.failure_word has a word for
