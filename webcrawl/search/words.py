@@ -14,8 +14,8 @@ Each character is a word there, and several typed together are a phrase.
 """
 UNSPACED_MARKS = "\u3031-\u3035\u309b\u309c\u30fc\uff70\uff9e\uff9f"
 """Characters that several of these scripts share and Unicode gives to none, the sign for a long vowel among them."""
-JOINING = "_"
-"""What joins words to a name: each of them is found, and the name as a phrase."""
+JOINING = "_\u200c"
+"""What joins words to a name, and in Persian parts of a word: each of them is found, and the whole as a phrase."""
 
 _UNSEEN = str.maketrans("", "", "\u00ad\u200b\u2060\ufeff")
 _HALF_WIDTH = re.compile("[\uff61-\uffdc]+")

@@ -49,6 +49,7 @@ def found(engine, text):
             ["pg_stat_activity", "activity", "fsync", "__init__"],
         ),
         ("none", "C" * 200, ["c" * 200]),
+        ("none", "می\u200cخواهم", ["خواهم", "می\u200cخواهم"]),
         ("english", "Deferred don't x\u0301", ["deferred", "DEFERRED", "don't", "don\u2019t", "x\u0301"]),
         ("english", "e-mail: me@a.test, C++ x.509", ["mail", "e-mail", "me@a.test", "x.509", "c++"]),
     ],
