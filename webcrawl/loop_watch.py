@@ -88,7 +88,7 @@ class LoopWatch:
         self._ended = threading.Event()
         self._samples: list[tuple[str, str | None]] = []
         self._collecting_since = 0.0
-        self._collected = 0.0
+        self._collected, self._generation = 0.0, 0
 
     def begin(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -123,7 +123,7 @@ class LoopWatch:
         if used >= self._threshold and late >= max(self._threshold - (passed - late), self._threshold / 2):
             self._held(Hold(used, passed, *self._seen(used)))
         self._samples.clear()
-        self._collected = 0.0
+        self._collected, self._generation = 0.0, 0
         self._idle = self._idle + 1 if used < LITTLE * passed else 0
         if used > MUCH * passed:
             self._arm(self._busy_beats)
@@ -133,7 +133,7 @@ class LoopWatch:
     def _seen(self, cpu: float) -> tuple[str, str | None]:
         """Where the loop's thread was most of the time, and what it worked on."""
         if self._collected > cpu / 2:
-            return "garbage collection", None
+            return f"garbage collection of generation {self._generation}", None
         if not self._samples:
             return "unknown place", None
         place, _ = Counter(place for place, _ in self._samples).most_common(1)[0]
@@ -143,9 +143,10 @@ class LoopWatch:
         """Called by Python's garbage collector, on whichever thread it runs."""
         if threading.get_ident() == self._thread:
             if phase == "start":
-                self._collecting_since = perf_counter()
+                self._collecting_since = thread_time()
             else:
-                self._collected += perf_counter() - self._collecting_since
+                self._collected += thread_time() - self._collecting_since
+                self._generation = max(self._generation, info["generation"])
 
     # -- on the thread beside it -----------------------------------------------------------------------------
 

@@ -23,7 +23,13 @@ def test_no_page_holds_the_event_loop(serve, crawl):
     seeds = [f"{web.web.origin(host)}/x/heavy?form={form}" for host, form in enumerate(HEAVY_FORMS)]
 
     crawled = crawl(
-        seeds, within=600, DEPTH_LIMIT=1, CLOSESPIDER_PAGECOUNT=1_000, REDIRECT_MAX_TIMES=1
+        seeds,
+        within=600,
+        DEPTH_LIMIT=1,
+        CONCURRENT_REQUESTS=32,
+        CLOSESPIDER_PAGECOUNT=600,
+        CLOSESPIDER_TIMEOUT=60,
+        REDIRECT_MAX_TIMES=1,
     ).assert_ended_well()
 
     assert "\n".join(holds(crawled)) == ""

@@ -79,7 +79,7 @@ def test_collecting_garbage_is_told_as_such() -> None:
             gc.collect()
 
     holds = watched(collect)
-    assert [hold.place for hold in holds] == ["garbage collection"]
+    assert [hold.place for hold in holds] == ["garbage collection of generation 2"]
     del kept
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-STARTS_AT_ONCE = 32
+STARTS_AT_ONCE = 16
 """Requests that begin in one turn of the event loop: each looks a name up and sends in the next, in a millisecond."""
 
 

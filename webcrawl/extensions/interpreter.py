@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-THRESHOLDS = (10_000, 8, 1_000)
-"""The second generation has some 80,000 objects when it is walked, which takes 10 to 25 ms; two millions held the
+THRESHOLDS = (10_000, 3, 2_500)
+"""The second generation has some 40,000 objects when it is walked, which takes 10 to 30 ms; two millions held the
 event loop for a third of a second. The third is walked as rarely as with fewer and larger ones."""
 
 
