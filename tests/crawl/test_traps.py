@@ -11,8 +11,10 @@ from tests.fakeweb.labyrinth import TRAPS, is_trap
 
 HOST = "h0000.localhost"
 SETTINGS = {"CONCURRENT_REQUESTS": 16, "COMMIT_INTERVAL_SECONDS": 0}
-LIMIT = 60
-"""Requests into one kind of trap, on average: of the thousands that a crawler makes there who looks for none."""
+LIMIT, MOST = 60, 150
+"""Requests into one kind of trap, on average and at most: of the thousands that a crawler makes there without looking
+for traps.
+"""
 
 
 def asked_for(web):
@@ -47,6 +49,15 @@ def test_next_to_nothing_of_the_traps_is_fetched(web, ended):
     print(dict(hits))
     assert set(hits) == set(TRAPS)
     assert hits.total() <= LIMIT * len(TRAPS)
+    assert max(hits.values()) < MOST
+
+
+@pytest.mark.parametrize("section", ["missing", "absent", "noise", "printed"])
+def test_a_trap_that_is_all_of_a_site_is_left_however_it_disguises_itself(serve, crawl, section):
+    alone = serve(kind="labyrinth", hosts=1, sections=(section,))
+    crawl(alone.seeds, **SETTINGS).assert_ended_well().assert_sound()
+    hits = Counter(url for url in asked_for(alone).elements() if is_trap(url))
+    assert 10 < hits.total() < MOST
 
 
 def traps(crawl, *words):

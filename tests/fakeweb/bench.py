@@ -21,9 +21,8 @@ from tests.fakeweb.robots import ALLOW_ALL
 INSIDE_LINKS = 80
 ACROSS_LINKS = 20
 PAGE_BYTES = 29_000
-FRESH_PAGES = 900_000_000
-"""Of a host, outside the closed space: so many that no two links of a crawl meet there. A number of ten digits may be
-taken for a moment in seconds, and the pages of a host for those of a calendar."""
+FRESH_PAGES = 2_000_000_000
+"""Of a host, outside the closed space: so many that no two links of a crawl meet there."""
 _TEMPLATES = 16
 _TEXT = """
 the of and to in a is that for it as was with be by on not he his but at are this have from or had an

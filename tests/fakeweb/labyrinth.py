@@ -240,6 +240,73 @@ def items(sight: Sight) -> Leaf | None:
     )
 
 
+@section(REAL, "shop")
+def shop(sight: Sight) -> Leaf | None:
+    """Products by numbers of ten digits, one template and a name each, found only by way of each other."""
+    number = _place(sight.path or _id(sight.seed, 0), sight.seed, OFFERS)
+    if number is None:
+        return None
+    near = [_id(sight.seed, n) for n in (number + 1, number * 3 % OFFERS) if n < OFFERS]
+    links = [("goes with it", f"/shop/{one}") for one in near]
+    return Leaf(
+        prose(f"{sight.seed} name {number}", 2), [*TEMPLATE, f"{number * 7 % 90},{number % 10}0 EUR"], links
+    )
+
+
+@section(REAL, "threads")
+def threads(sight: Sight) -> Leaf | None:
+    """Threads by numbers of ten digits in the query, each with one short line, and a link to the next."""
+    number = _place(sight.query.get("t", _id(sight.seed, 0)), sight.seed, THREADS)
+    if number is None:
+        return None
+    links = [("newer", f"/threads/?t={_id(sight.seed, number + 1)}")] if number + 1 < THREADS else []
+    return Leaf("Thread", [*TEMPLATE, prose(f"{sight.seed} {number}", 5)], links)
+
+
+@section(REAL, "notes")
+def notes(sight: Sight) -> Leaf | None:
+    """Documents by a token in the path, that say a line each; also by way of each other alone."""
+    number = next((n for n in range(NOTES) if sight.path in ("" if n == 0 else _token(sight.seed, n),)), None)
+    if number is None:
+        return None
+    links = [("next", f"/notes/{_token(sight.seed, number + 1)}")] if number + 1 < NOTES else []
+    return Leaf("Note", [*TEMPLATE, prose(f"{sight.seed} {number}", 6)], links)
+
+
+@section(REAL, "levels")
+def levels(sight: Sight) -> Leaf | None:
+    """A measurement under each number of ten digits, and the link to the next: two numbers of difference."""
+    number = _place(sight.path or _id(sight.seed, 0), sight.seed, LEVELS)
+    if number is None:
+        return None
+    [level] = numbers(f"{sight.seed} {number}", 1)
+    links = [("next", f"/levels/{_id(sight.seed, number + 1)}")] if number + 1 < LEVELS else []
+    return Leaf("Level", [*TEMPLATE, f"Water stood at {level % 997} centimetres"], links)
+
+
+OFFERS, THREADS, NOTES, LEVELS = 140, 140, 60, 140
+TEMPLATE = [
+    "Add to your list",
+    "Delivery within a few days to all countries of the world but two",
+    "All prices with taxes, without the costs of delivery",
+    "Tell us what you think of this page",
+]
+
+
+def _id(seed: str, number: int) -> str:
+    """Return a number of ten digits, as databases that are shared among many give them."""
+    return str(1_000_000_000 + numbers(f"{seed} id {number}", 1)[0] % 1_999_999_999)
+
+
+def _token(seed: str, number: int) -> str:
+    return "".join(f"{one:08x}" for one in numbers(f"{seed} token {number}", 3))
+
+
+def _place(text: str, seed: str, most: int) -> int | None:
+    """Return which of the first ``most`` numbers of ten digits a text is."""
+    return next((number for number in range(most) if _id(seed, number) == text), None)
+
+
 @section(REAL, "about")
 def about(sight: Sight) -> Leaf | None:
     """Pages that can be read under any session, and their printed form."""
@@ -382,6 +449,63 @@ def login(sight: Sight) -> Leaf:
             ("help", "/login/?" + urlencode({"back": here[-150:]})),
         ],
     )
+
+
+@section(TRAPS, "missing")
+def missing(sight: Sight) -> Leaf:
+    """Whatever number is asked for, the same page says that there is nothing, and offers others."""
+    return _not_found(sight.path or "0", sight, "/missing/")
+
+
+@section(TRAPS, "absent")
+def absent(sight: Sight) -> Leaf:
+    """The same with the number in the query."""
+    return _not_found(sight.query.get("id", "0"), sight, "/absent/?id=")
+
+
+def _not_found(asked: str, sight: Sight, to: str) -> Leaf:
+    """Near the same each time: it says what was asked for, the time of day, and a number of the visit."""
+    offered = [10_000_000 + n % 900_000_000 for n in numbers(f"{sight.seed} {asked}", 4)]
+    second = sight.visit % 86_400
+    return Leaf(
+        "Sorry",
+        [
+            f"There is nothing under the number {asked}. It was moved, or it never was there.",
+            "Go back to where you came from, write to us, or try one of these:",
+            f"Request id: {_token(sight.seed, sight.visit)}, 10:{second // 60 % 60:02}:{second % 60:02}",
+        ],
+        [(f"number {n}", f"{to}{n}") for n in offered],
+    )
+
+
+@section(TRAPS, "noise")
+def noise(sight: Sight) -> Leaf:
+    """Twelve pages below a token that is new at each visit; of all words a tenth is another each time."""
+    page = natural(sight.path.partition("/")[2], NOISY) or 1
+    stream = iter(numbers(f"{sight.seed} noise {sight.visit}", 1000))
+
+    def noisy(text: str) -> str:
+        return " ".join(f"q{next(stream):07x}" if next(stream) % 10 == 0 else one for one in text.split())
+
+    token = _token(sight.seed, sight.visit)
+    links = [(noisy(prose(f"{sight.seed} title {n}", 3)), f"/noise/{token}/{n}") for n in range(1, NOISY + 1)]
+    says = [noisy(prose(f"{sight.seed} {page} {n}", 12)) for n in range(4)]
+    return Leaf(noisy(prose(f"{sight.seed} title {page}", 3)), [*map(noisy, TEMPLATE), *says], links)
+
+
+@section(TRAPS, "printed")
+def printed(sight: Sight) -> Leaf:
+    """Nine pages under a visit that is new each time and printed in every link's text: in the query, or the path."""
+    way, _, rest = sight.path.partition("/")
+    page = natural(rest.rpartition("/")[2], 9) or 1
+    token = _token(sight.seed, sight.visit)
+    short = token[:8]
+    links = [(f"page {n} of visit {token}", f"/printed/q/{n}?sid={token}") for n in range(1, 10)]
+    links += [(f"page {n} of visit {short}", f"/printed/p/{short}/{n}") for n in range(1, 10)]
+    return Leaf(f"Visit {token}", [f"You are {short}", prose(f"{sight.seed} {way} {page}", 30)], links)
+
+
+NOISY = 12
 
 
 def _month(year: int, month: int, by: int) -> tuple[int, int]:

@@ -157,7 +157,10 @@ class PageMiddleware:
         # A page that is visited again says what it said before, and is no trap for that.
         if self._lookout is not None and page.mime in HTML_TYPES and known_of(entry) is None:
             encoding = page.encoding or "utf-8"
-            self._lookout.page(entry.url, entry.via, lambda: wording_of(response.body, encoding), found)
+            body = response.body
+            self._lookout.page(
+                entry.url, entry.via, lambda: wording_of(body, encoding, entry.url), found, len(body)
+            )
 
     async def _take(self, page: Page, flight: Flight) -> list[UrlEntry]:
         """Queue the links of a page; those that are new."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from webcrawl.traps.dates import Dated, dated, names_a_date, stem_of
+from webcrawl.traps.dates import Dated, are_days_apart, dated, names_a_date, stem_of
 from webcrawl.traps.kinship import extends, follows
 from webcrawl.traps.pattern import DEEP, REPEATED, Shape, is_paging_name, shape_of
 
@@ -29,6 +29,9 @@ ONE_PARAMETER = 3.0
 NUMBERED = 0.02
 """Three thousand that differ in a number alone, in the path or in one parameter: a site whose pages have next to no
 text looks the same, and is no trap."""
+HOLLOW = 0.75
+"""Eighty, where the numbers are drawn from a wide range and each page says the same as all: none is missed for long
+if it did not exist."""
 REPEATS_FROM = 5
 """Segments of a path from which on it counts that it says one again: trees of folders with short names do so too."""
 WITHOUT_ISSUE = 0.0
@@ -40,7 +43,8 @@ class Barren:
     """A page that brought nothing new.
 
     ``pattern``: under which it is judged; ``breeds``: whether it leads to new URLs of its own kind; ``chain``: how
-    many such pages led to each other up to this one.
+    many such pages led to each other up to this one; ``is_hollow``: whether it says what all of its kind say, under
+    a number drawn from a wide range; ``numbers_are_ids`` as for ``dated``.
     """
 
     shape: Shape
@@ -48,6 +52,8 @@ class Barren:
     via: str | None
     breeds: bool
     chain: int
+    is_hollow: bool = False
+    numbers_are_ids: bool = False
 
 
 def points_of(page: Barren) -> float:
@@ -61,14 +67,16 @@ def points_of(page: Barren) -> float:
             return DEEPENS
         return REPEATS if len(shape.segments) >= REPEATS_FROM else WITHOUT_ISSUE
     is_child = via is not None and follows(shape, via)
-    when = dated(shape)
+    when = dated(shape, numbers_are_ids=page.numbers_are_ids)
+    if via is not None and shape.pattern == via.pattern and are_days_apart(shape, via):
+        when = Dated.DAY
     if when is not Dated.NO and names_a_date(shape):
         is_child = is_child or (via is not None and stem_of(via) == stem_of(shape))
         return PERIOD if is_child and page.breeds and when is Dated.PERIOD else DAY
     if not is_child or not page.breeds:
         return WITHOUT_ISSUE
     if all(map(is_paging_name, shape.parameters)) or is_number(shape.parameters):
-        return NUMBERED
+        return HOLLOW if page.is_hollow else NUMBERED
     if len(shape.parameters) > 1 or any("," in value for value in shape.parameters.values()):
         return COMBINES
     return ONE_PARAMETER

@@ -1,4 +1,9 @@
-"""Does a URL speak of a time, as those of calendars and archives do?"""
+"""Does a URL speak of a time, as those of calendars and archives do?
+
+A number by itself proves nothing: numbers of ten digits are ids more often than seconds since 1970, and those of six
+or eight digits are ids where some of them are no month or day. So the first count as times only beside another that
+is whole days apart, and the others only while all of a kind are dates.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +30,8 @@ _MONTH = re.compile(r"0?[1-9]|1[0-2]|[a-z]{3,9}", re.IGNORECASE)
 _DAY = re.compile(r"0?[1-9]|[12]\d|3[01]")
 _MOMENT = re.compile(r"[12]\d{9}(?:\d{3})?")
 """Seconds or milliseconds since 1970, from 2001 on."""
+_DAY_SECONDS, _HOUR_SECONDS = 86_400, 3_600
+_COMPACT = re.compile(r"\d{6}(?:\d\d)?")
 _CALENDAR = re.compile(r"calend|kalend|agenda|almanac|\bcal\b", re.IGNORECASE)
 _NUMBERS_ALONE = re.compile(r"[#\W_]*(?:\.\w+)?")
 _PERIODS = re.compile(
@@ -33,12 +40,14 @@ _PERIODS = re.compile(
 _DAYS = re.compile(r"^(?:.*[-_])?(?:day|tag|jour|dia|date|datum|dd|time|ts)$", re.IGNORECASE)
 
 
-def dated(shape: Shape) -> Dated:
-    """Whether this very URL does, by what stands in it."""
+def dated(shape: Shape, *, numbers_are_ids: bool = False) -> Dated:
+    """Whether this very URL does, by what stands in it. ``numbers_are_ids``: those without marks between are no
+    dates.
+    """
     found = Dated.PERIOD if _CALENDAR.search(shape.path) else Dated.NO
-    found = max(found, _in_path(shape.segments))
+    found = max(found, _in_path(shape.segments, numbers_are_ids))
     for name, value in shape.parameters.items():
-        found = max(found, _of_value(value))
+        found = max(found, _of_value(value, numbers_are_ids))
         if value and not value.isalpha():
             if _DAYS.match(name):
                 found = Dated.DAY
@@ -47,21 +56,50 @@ def dated(shape: Shape) -> Dated:
     return found
 
 
-def _in_path(segments: tuple[str, ...]) -> Dated:
+def _in_path(segments: tuple[str, ...], numbers_are_ids: bool) -> Dated:
     found = Dated.NO
     for at, segment in enumerate(segments):
-        found = max(found, _of_value(segment.partition(".")[0]))
+        found = max(found, _of_value(segment.partition(".")[0], numbers_are_ids))
         if _YEAR.fullmatch(segment) and at + 1 < len(segments) and _MONTH.fullmatch(segments[at + 1]):
             is_day = at + 2 < len(segments) and _DAY.fullmatch(segments[at + 2])
             found = max(found, Dated.DAY if is_day else Dated.PERIOD)
     return found
 
 
-def _of_value(value: str) -> Dated:
+def _of_value(value: str, numbers_are_ids: bool) -> Dated:
     iso = _ISO.fullmatch(value[:10])
-    if iso is not None and (len(value) <= 10 or not value[10].isdigit()):
-        return Dated.DAY if iso[1] else Dated.PERIOD
-    return Dated.DAY if _MOMENT.fullmatch(value) else Dated.NO
+    if iso is None or (len(value) > 10 and value[10].isdigit()) or (numbers_are_ids and value.isdigit()):
+        return Dated.NO
+    # Of numbers that follow each other up to twelve are months, so that more than these are to be asked for.
+    return Dated.DAY if iso[1] or value.isdigit() else Dated.PERIOD
+
+
+def has_id(shape: Shape) -> bool:
+    """Whether a number as long as that of a month or a day is none."""
+    return any(
+        _COMPACT.fullmatch(value) is not None and _ISO.fullmatch(value) is None
+        for value in (*(one.partition(".")[0] for one in shape.segments), *shape.parameters.values())
+    )
+
+
+def are_days_apart(shape: Shape, other: Shape) -> bool:
+    """Whether both URLs have seconds or milliseconds since 1970 in them, not the same, and whole days lie between. An
+    hour more or less is the change of the clocks.
+    """
+    one, two = _moment(shape), _moment(other)
+    if one is None or two is None or one == two:
+        return False
+    return (one - two + _HOUR_SECONDS) % _DAY_SECONDS in (0, _HOUR_SECONDS, 2 * _HOUR_SECONDS)
+
+
+def _moment(shape: Shape) -> int | None:
+    """In seconds; None where there is none, or more than one."""
+    found = [
+        int(value[:10])
+        for value in (*shape.segments, *shape.parameters.values())
+        if _MOMENT.fullmatch(value) is not None
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def names_a_date(shape: Shape) -> bool:

@@ -1,9 +1,10 @@
 """The judge of patterns: which of them bring nothing new, and by their shape will never come to an end.
 
 Pages are counted by pattern. What a page says is looked at only once its pattern has several, and the less often the
-longer it goes on bringing something new. A page is barren when it says next to nothing that others of its path did
-not say, and leads to no URL that is new and of another kind. Barren pages in a row are the evidence; how many are
-needed depends on how the URLs were found and what they look like. Nothing here asks for the time.
+longer it goes on bringing something new, and all in all no more of them than the budget allows. A page is barren when
+it says next to nothing that others of its path did not say, and leads to no URL that is new and of another kind.
+Barren pages in a row are the evidence; how many are needed depends on how the URLs were found and what they look
+like. Nothing here asks for the time.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from webcrawl.traps.charge import CHAIN_LEAST, POINTS, Barren, points_of
+from webcrawl.traps.charge import CHAIN_LEAST, HOLLOW, NUMBERED, POINTS, Barren, points_of
+from webcrawl.traps.dates import has_id
 from webcrawl.traps.kinship import Kin, extends, kin_of
-from webcrawl.traps.novelty import Sketch
+from webcrawl.traps.novelty import LEARN_EVERY, Likeness, Sketch, Template
 from webcrawl.traps.pattern import DEEP, REPEATED, Shape, shape_of
 from webcrawl.traps.strands import Evidence, PathRecord
 from webcrawl.traps.wording import Wording
@@ -31,9 +33,17 @@ STRIDES = (1, 3, 5, 9, 17)
 so that of two kinds that take turns both are looked at."""
 STRIDE_OF_LEADING = 5
 """Likewise where they said nothing new, and only led on."""
+NUMBERED_STRIDE = 25
+HOLLOW_STRIDE = 2
+"""Pages that count for little are looked at now and then, and one of them counts for all between."""
 PATHS_MAX = 20_000
 SKETCHES_MAX = 256
 """Of so many paths the sketch is kept; 8 to 16 MB."""
+LEARN_AGAIN = 64
+"""Looks after which it is asked again whether the pages of a path are strewn with noise."""
+DOUBT = 2
+"""Pages that say the same, taken back for one that does not, where noise may be the cause."""
+TEMPLATES_MAX = 64
 NEW_WORDS = 2
 """A page with so many words that are new is not barren."""
 DEEP_SEGMENTS = 4
@@ -42,11 +52,13 @@ USUAL_PAGES = 12
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A fetched page. ``wording`` is called if need be; ``found`` are URLs that are new to the crawl."""
+    """A fetched page. ``wording`` is called if need be, and gives None where the page may not be read; ``found`` are
+    URLs that are new to the crawl.
+    """
 
     url: str
     via: str | None
-    wording: Callable[[], Wording]
+    wording: Callable[[], Wording | None]
     found: Callable[[], Iterator[str]]
 
 
@@ -69,6 +81,7 @@ class Judge:
         self._new_share = new_share
         self._paths: OrderedDict[str, PathRecord] = OrderedDict()
         self._sketches: OrderedDict[str, Sketch] = OrderedDict()
+        self._templates: OrderedDict[str, Template] = OrderedDict()
         self._chains: OrderedDict[int, int] = OrderedDict()
 
     def seen(self, shape: Shape, visit: Visit) -> list[Evidence]:
@@ -77,23 +90,56 @@ class Judge:
         if pattern is None:
             return []
         path = self._path(pattern)
-        path.pages += 1
+        path.met(shape, has_id=has_id(shape))
         if path.pages < path.look_at or not self._is_worth_a_look(path, shape, pattern, visit.via):
             return []
+        wording = visit.wording()
+        if wording is None:
+            return []
         known = pattern in self._sketches
-        sketch = self._sketch(pattern)
-        news = sketch.take(visit.wording())
+        template, likeness = self._template(pattern), Likeness()
+        learns = template.is_noisy is not False or path.looked % LEARN_AGAIN < LEARN_EVERY
+        if learns:
+            likeness = template.take(wording.without_echoes(wording.words()))
+        news = self._sketch(pattern).take(wording, likeness.noise)
         if not known:
             return []
-        says_new = news.share >= self._new_share or news.words >= NEW_WORDS
+        says_new = news.share >= self._new_share or news.words >= NEW_WORDS + likeness.unseen
         issue = _Issue.LEADS_ON if says_new else self._issue(shape, pattern, visit.found())
         barren = not says_new and issue is not _Issue.LEADS_ON
         path.saw(shape, says_new=says_new, barren=barren)
-        self._reckon_stride(path, says_new)
         if not barren:
+            self._reckon_stride(path, says_new)
             return []
-        page = Barren(shape, pattern, visit.via, issue is _Issue.BREEDS, self._chain(pattern, visit))
-        path.charge(shape, points_of(page), visit.url)
+        path.look_at = path.pages + 1
+        if path.is_sparse and not learns:
+            likeness = template.take(wording.without_echoes(wording.words()))
+        hollow = likeness.is_hollow and path.is_sparse and not news.files
+        # Of a long page it is the beginning alone that was compared word by word.
+        hollow = hollow and (wording.is_short or likeness.unseen > 0 or not news.share)
+        if path.hollow and not hollow:
+            # What is the same on many pages and not on all is the template of real ones, or noise hides that it is.
+            if likeness.unseen:
+                path.take_back(DOUBT * HOLLOW * path.stride)
+            else:
+                path.rest()
+        path.hollow = path.hollow + 1 if hollow else path.hollow if likeness.unseen else 0
+        page = Barren(
+            shape,
+            pattern,
+            visit.via,
+            issue is _Issue.BREEDS,
+            self._chain(pattern, visit),
+            hollow,
+            path.has_ids,
+        )
+        points = points_of(page)
+        if points in (NUMBERED, HOLLOW):
+            points *= path.stride
+            is_young = path.is_sparse and path.looked < LEARN_EVERY
+            path.stride = HOLLOW_STRIDE if hollow or is_young else NUMBERED_STRIDE
+            path.look_at = path.pages + path.stride
+        path.charge(shape, points, visit.url)
         return path.verdict(shape, pattern, self._quota)
 
     def _issue(self, shape: Shape, pattern: str, found: Iterator[str]) -> _Issue:
@@ -139,15 +185,23 @@ class Judge:
             self._sketches.popitem(last=False)
         return sketch
 
+    def _template(self, pattern: str) -> Template:
+        template = self._templates.setdefault(pattern, Template())
+        self._templates.move_to_end(pattern)
+        if len(self._templates) > TEMPLATES_MAX:
+            self._templates.popitem(last=False)
+        return template
+
     def _is_worth_a_look(self, path: PathRecord, shape: Shape, pattern: str, via: str | None) -> bool:
         """Not as long as its pages count for nothing anyway, and the later the more of them would be needed."""
         if path.is_suspect:
             return True
-        most = points_of(Barren(shape, pattern, via, True, CHAIN_LEAST))
+        most = points_of(Barren(shape, pattern, via, True, CHAIN_LEAST, path.is_sparse, path.has_ids))
         return most > 0 and path.pages * LOOKED_FROM * most >= self._quota
 
     @staticmethod
     def _reckon_stride(path: PathRecord, says_new: bool) -> None:
+        path.stride = 1
         stride = STRIDES[min(path.streak // PATIENT_AFTER, len(STRIDES) - 1)]
         path.look_at = path.pages + (stride if says_new else min(stride, STRIDE_OF_LEADING))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from webcrawl.traps.dates import dated, stem_of
+from webcrawl.traps.dates import are_days_apart, dated, stem_of
 from webcrawl.traps.pattern import REPEATED
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def kin_of(shape: Shape, other: Shape, *, goes_deeper: bool) -> Kin:
     if goes_deeper and extends(other, shape):
         return Kin.SAME
     if not dated(other):
-        return Kin.OTHER
+        return Kin.NEAR if are_days_apart(shape, other) else Kin.OTHER
     return Kin.SAME if dated(shape) and stem_of(other) == stem_of(shape) else Kin.NEAR
 
 

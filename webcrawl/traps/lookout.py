@@ -6,8 +6,9 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from webcrawl.traps.budget import ReadingBudget
 from webcrawl.traps.judge import Judge, Visit
-from webcrawl.traps.pattern import shape_of
+from webcrawl.traps.pattern import session_of_folder, shape_of
 from webcrawl.traps.quarantine import Quarantine, Withheld, how_to_release, in_words
 from webcrawl.traps.sessions import Sessions
 
@@ -36,30 +37,43 @@ class Lookout:
         self._clock = clock
         self._judge = Judge(pages, new_share)
         self._sessions = Sessions()
+        self._budget = ReadingBudget()
         self.quarantine = Quarantine(withheld_max, self._sessions.has)
 
     def page(
-        self, url: str, via: str | None, wording: Callable[[], Wording], found: Sequence[UrlEntry]
+        self,
+        url: str,
+        via: str | None,
+        wording: Callable[[], Wording],
+        found: Sequence[UrlEntry],
+        size: int = 0,
     ) -> None:
-        """A page of text was fetched. ``wording`` is called at most once; ``found``: its links that are new."""
+        """A page of text was fetched. ``wording`` is called at most once; ``found``: its links that are new;
+        ``size``: its bytes.
+        """
         shape = shape_of(url)
+        self._budget.earn(shape.place)
         if not (shape.varies or shape.parameters or shape.sessions or len(shape.segments) > 3):
             return
-        said: list[Wording] = []
+        read: list[Wording | None] = []
 
-        def once() -> Wording:
-            if not said:
-                said.append(wording())
-            return said[0]
+        def once() -> Wording | None:
+            if not read:
+                read.append(wording() if self._budget.pay(shape.place, size) else None)
+            return read[0]
 
         def urls() -> Iterator[str]:
             return (entry.url for entry in found[:FOUND_MAX])
 
         evidence: list[Evidence] = []
-        if shape.sessions:
-            evidence += self._sessions.seen(shape, url, once, self.quarantine.is_settled(shape))
+        visited = self.quarantine.with_session(shape)
+        if not (visited.sessions or visited.parameters):
+            visited = session_of_folder(visited)
+        if visited.sessions:
+            evidence += self._sessions.seen(visited, url, once, self.quarantine.is_settled(visited))
         evidence += self._judge.seen(shape, Visit(url, via, once, urls))
         for one in evidence:
+            self._budget.refill(shape.place)
             self._commit(one)
 
     def withheld(self, url: str, host: str, depth: int, via: str | None) -> None:

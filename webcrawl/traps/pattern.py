@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from webcrawl.urls.fingerprint import fingerprint
@@ -18,6 +19,7 @@ DEEP_KEPT = 3
 NUMBERS_MAX = 4
 """Numbers that may stand one behind the other before they count as a path that repeats itself."""
 PARAMETERS_MAX = 32
+NUMBER_LENGTH = 200
 
 _MONTHS = frozenset(
     [
@@ -104,9 +106,16 @@ _NAMED = re.compile(
     rf"\([A-Z]\([A-Za-z0-9_-]+\)\)|(?:s|sid|sess|session|sessionid)[-_=:,]{_MIXED}[A-Za-z0-9]{{6,}}",
     re.IGNORECASE,
 )
+_SHORT_TOKEN = re.compile(
+    r"(?=[^0-9]*[0-9]+[^0-9]+[0-9])(?=[^A-Za-z]*[A-Za-z]+[0-9]+[A-Za-z])[A-Za-z0-9]{6,}"
+)
+_IN_FOLDER = re.compile(r"(?=[^0-9]*[0-9])[A-Za-z0-9_-]{6,}|[0-9a-fA-F]{6,}")
 _NUMBER = re.compile(r"\d+")
 PATH_SESSION = "/*"
-"""What a session in a segment of the path is called, among the names of parameters."""
+"""The end of what a session in a segment of the path is called, among the names of parameters: before it stands the
+pattern of the folder that it is in, since what is a session there names documents elsewhere. Alone it is that of any
+folder, as earlier versions wrote it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +123,8 @@ class Shape:
     """A URL, seen for what it has in common with others.
 
     ``path`` is the pattern of the path; ``parameters`` are the names of the query with their values, sessions left
-    out; ``sessions`` the names of what looks like one, ``;name`` for one in the path's parameters, ``PATH_SESSION``
-    for a segment; ``varies``: whether other URLs can have the same pattern.
+    out; ``sessions`` the names of what looks like one, ``;name`` for one in the path's parameters, for a segment its
+    folder and ``PATH_SESSION``; ``varies``: whether other URLs can have the same pattern.
     """
 
     place: str
@@ -126,6 +135,8 @@ class Shape:
     varies: bool
     segments: tuple[str, ...]
     """As they stand there."""
+    session_at: int = -1
+    """Which segment is taken for a session that does not look like one by itself; see ``session_of_folder``."""
 
     @property
     def pattern(self) -> str:
@@ -144,9 +155,27 @@ class Shape:
         """The pattern of all that lies below the first ``count`` segments."""
         return "/".join([self.place, *self.segments[:count], DEEP])
 
+    def number(self) -> int | None:
+        """The number that a page is called by, if that is how it is called: the value of the only parameter, or the
+        last segment. None where parameters turn the pages of a list.
+        """
+        if len(self.parameters) == 1:
+            ((name, called),) = self.parameters.items()
+            if is_paging_name(name):
+                return None
+        elif self.parameters:
+            return None
+        else:
+            called = next((one for one in reversed(self.segments) if one), "").partition(".")[0]
+        found = _NUMBER.findall(called[:NUMBER_LENGTH])
+        return int(found[-1]) if found else None
+
     def base(self) -> int:
         """A fingerprint that URLs share which differ in nothing but their sessions."""
-        segments = [TOKEN if _is_session_segment(one) else one.partition(";")[0] for one in self.segments]
+        segments = [
+            TOKEN if at == self.session_at or _is_session_segment(one) else one.partition(";")[0]
+            for at, one in enumerate(self.segments)
+        ]
         query = "&".join(f"{name}={value}" for name, value in sorted(self.parameters.items()))
         return fingerprint(f"{self.place}/{'/'.join(segments)}?{query}")
 
@@ -165,6 +194,22 @@ def shape_of(url: str) -> Shape:
     return Shape(place, pattern, parameters, tuple(sessions), varies, segments)
 
 
+def session_of_folder(shape: Shape, is_known: Callable[[str], bool] | None = None) -> Shape:
+    """A URL without a session, as one with a session in its path.
+
+    Short tokens are found by chance among those that servers draw, and do not look like one; where ``is_known`` says
+    that a folder holds sessions, by the pattern of these, nearly everything in it is one. Without ``is_known`` it is
+    the first segment in which letters and digits take turns. The same URL where there is none.
+    """
+    looks = _SHORT_TOKEN if is_known is None else _IN_FOLDER
+    for at, segment in enumerate(shape.segments):
+        if looks.fullmatch(segment):
+            name = f"/{'/'.join(map(_fold, shape.segments[:at]))}{PATH_SESSION}"
+            if is_known is None or is_known(shape.of_session(name)):
+                return replace(shape, sessions=(name,), session_at=at)
+    return shape
+
+
 def _path(segments: tuple[str, ...], sessions: list[str]) -> tuple[str, bool]:
     folded: list[str] = []
     for segment in segments:
@@ -173,8 +218,8 @@ def _path(segments: tuple[str, ...], sessions: list[str]) -> tuple[str, bool]:
             plain = segment.partition(";")[0]
             _read_path_parameters(segment, sessions)
         fold = _fold(plain)
-        if fold == TOKEN and PATH_SESSION not in sessions:
-            sessions.append(PATH_SESSION)
+        if fold == TOKEN and TOKEN not in folded:
+            sessions.append(f"/{'/'.join(folded)}{PATH_SESSION}")
         folded.append(fold)
     again = _first_repeated(folded)
     if again is not None:
@@ -239,6 +284,11 @@ def _read_query(query: str, parameters: dict[str, str], sessions: list[str]) -> 
             parameters[name] = value
 
 
+def is_token(word: str) -> bool:
+    """Whether a part of a URL looks drawn at random: letters mixed with digits, or a long hexadecimal number."""
+    return not word.isdigit() and (_TOKEN.fullmatch(word) or _LIKELY_VALUE.fullmatch(word)) is not None
+
+
 def looks_like_session(name: str, value: str) -> bool:
     """By its name, or by its value alone."""
     if is_session_name(name):
@@ -252,5 +302,5 @@ def is_paging_name(name: str) -> bool:
 
 
 def is_session_name(name: str) -> bool:
-    """Whether servers are known to call a session so; ``PATH_SESSION`` is none of these names."""
+    """Whether servers are known to call a session so; those of segments are none of these names."""
     return name.lower().lstrip(";") in SESSION_NAMES

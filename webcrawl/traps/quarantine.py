@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from webcrawl.traps.pattern import DEEP, REPEATED, Shape, is_session_name, shape_of
+from webcrawl.traps.pattern import (
+    DEEP,
+    PATH_SESSION,
+    REPEATED,
+    Shape,
+    is_session_name,
+    session_of_folder,
+    shape_of,
+)
 from webcrawl.urls.fingerprint import fingerprint
 
 if TYPE_CHECKING:
@@ -111,17 +119,24 @@ class Quarantine:
             if (trap := traps.get(shape.of_parameter(name))) is not None:
                 return trap
         has_sessions, has_deep, _ = known
-        if has_sessions and shape.sessions:
-            return self._by_session(shape)
+        if has_sessions and (trap := self._by_session(self.with_session(shape))) is not None:
+            return trap
         return self._by_depth(shape) if has_deep else None
+
+    def with_session(self, shape: Shape) -> Shape:
+        """The same URL, with what is a session by its folder alone, as quarantine knows it."""
+        if shape.sessions or shape.parameters or not self._has_sessions(shape.place):
+            return shape
+        return session_of_folder(shape, self._traps.__contains__)
 
     def is_settled(self, shape: Shape) -> bool:
         """Whether each session of a URL is known to change nothing."""
-        return all(shape.of_session(name) in self._traps for name in shape.sessions)
+        return all(self._session(shape.of_session(name)) is not None for name in shape.sessions)
 
     def is_judged(self, pattern: str) -> bool:
         """Whether there is nothing more to be found out about a pattern."""
-        return pattern in self._traps or pattern in self._released
+        every = _of_every_folder(pattern)
+        return pattern in self._traps or not self._released.isdisjoint((pattern, every))
 
     def _by_repetition(self, pattern: str) -> Trap | None:
         """A path that repeats itself is covered by such a pattern above it too, but not by one of the whole host."""
@@ -135,10 +150,13 @@ class Quarantine:
 
     def _by_session(self, shape: Shape) -> Trap | None:
         for name in shape.sessions:
-            trap = self._traps.get(shape.of_session(name))
+            trap = self._session(shape.of_session(name))
             if trap is not None:
                 return trap if self._fetched(shape.base()) else None
         return None
+
+    def _session(self, pattern: str) -> Trap | None:
+        return self._traps.get(pattern) or self._traps.get(_of_every_folder(pattern))
 
     def _by_depth(self, shape: Shape) -> Trap | None:
         if len(shape.segments) <= DEEP_AT_LEAST:
@@ -216,9 +234,11 @@ class Quarantine:
             for other in self._traps:
                 self._count(other)
 
+    def _has_sessions(self, place: str) -> bool:
+        return self._hosts.get(_host_of(place), (False, False, 0))[0]
+
     def _count(self, pattern: str) -> None:
-        place = pattern.partition("/")[0].partition("?")[0]
-        host = place.rpartition(":")[0] if ":" in place.rpartition("]")[2] else place
+        host = _host_of(pattern.partition("/")[0].partition("?")[0])
         sessions, deep, count = self._hosts.get(host, (False, False, 0))
         is_session = "/" not in pattern.partition("?")[0]
         self._hosts[host] = (
@@ -232,11 +252,23 @@ DEEP_AT_LEAST = 3
 """Paths with more segments than this are covered by a pattern of all that lies below the first."""
 
 
+def _host_of(place: str) -> str:
+    return place.rpartition(":")[0] if ":" in place.rpartition("]")[2] else place
+
+
+def _of_every_folder(pattern: str) -> str:
+    """How earlier versions wrote the pattern of a session in the path; of any other pattern the same."""
+    place, _, name = pattern.partition("?")
+    return f"{place}?{PATH_SESSION}" if "/" not in place and name.endswith(PATH_SESSION) else pattern
+
+
 def in_words(pattern: str) -> str:
     """What a pattern covers, for people."""
     before, has_name, name = pattern.partition("?")
     if has_name and "/" not in before:
-        where = "a long number in the path" if name == "/*" else name.lstrip(";")
+        folder = name.removesuffix(PATH_SESSION).removeprefix("/")
+        in_path = f"long number in the path below /{folder}" if folder else "long number in the path"
+        where = f"a {in_path}" if name.endswith(PATH_SESSION) else name.lstrip(";")
         known = "" if not is_session_name(name) else "the session "
         return f"pages of {before} that were fetched already under another {known}{where}"
     if has_name:

@@ -27,6 +27,10 @@ COMMON = 3
 """With more of a path in quarantine less is needed for the rest, down to the third part."""
 
 
+SPARSE = 300
+"""Numbers that there are for each that was met: then these do not count anything."""
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """A pattern that is a trap, and why."""
@@ -100,6 +104,42 @@ class PathRecord:
     strands: dict[str, Strand] = field(default_factory=dict)
     traps: int = 0
     """Patterns of this path that were found guilty."""
+    has_ids: bool = False
+    """Whether its numbers are no dates, see ``dates.has_id``."""
+    lowest: int = 0
+    highest: int = -1
+    """Of the numbers that its URLs differ in."""
+    stride: int = 1
+    """Pages for which one is looked at, where pages count for next to nothing."""
+    hollow: int = 0
+    """Pages in a row that said what all of their kind say."""
+
+    def met(self, shape: Shape, *, has_id: bool) -> None:
+        """A page was fetched, whether it is looked at or not."""
+        self.pages += 1
+        if has_id and not self.has_ids:
+            self.has_ids = True
+            self.rest()
+        number = shape.number()
+        if number is not None:
+            self.lowest = number if self.highest < 0 else min(self.lowest, number)
+            self.highest = max(self.highest, number)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether its numbers are drawn from a wide range, as no list counts and few databases do."""
+        return self.highest - self.lowest > SPARSE * self.pages
+
+    def take_back(self, points: float) -> None:
+        """Some of what counts against it, counts no more."""
+        for strand in self.strands.values():
+            strand.points = max(0.0, strand.points - points)
+
+    def rest(self) -> None:
+        """Begin to count anew."""
+        self.hollow = 0
+        for strand in self.strands.values():
+            strand.rest()
 
     @property
     def is_suspect(self) -> bool:
@@ -118,6 +158,7 @@ class PathRecord:
         self.looked += 1
         self.told += says_new and self.looked > WARMED_UP
         self.streak = 0 if barren else self.streak + 1
+        self.hollow = self.hollow if barren else 0
         for name in list(shape.parameters) or [""]:
             if name not in self.strands and len(self.strands) >= STRANDS_MAX:
                 continue
@@ -151,8 +192,7 @@ class PathRecord:
         ]
         self.traps += len(found)
         if found:
-            for strand in self.strands.values():
-                strand.rest()
+            self.rest()
         return found
 
     def _accused(self, shape: Shape) -> list[str]:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.fakeweb.content import word
 from tests.fakeweb.names import numbers
+from webcrawl.traps.budget import CRAWL_MOST, HOST_MOST
 from webcrawl.traps.lookout import Lookout
 from webcrawl.traps.wording import wording_of
 
@@ -26,11 +27,28 @@ class Found:
     url: str
 
 
+LONG = " ".join(word(one % 300) for one in numbers("a template", 60))
+
+
+def draw(seed):
+    return numbers(seed, 1)[0] % 1_999_999_999
+
+
+def noisy(text, n):
+    """The same with a tenth of the words drawn anew."""
+    stream = iter(numbers(f"noise {n}", 2 * text.count(" ") + 2))
+    return " ".join(f"q{next(stream):x}" if next(stream) % 10 == 0 else one for one in text.split())
+
+
 def values(n):
     """What may stand in the templates of a case, for its page number ``n``."""
     months = {"": n, "before_": n - 1, "after_": n + 1}
     dates = {f"{which}year": 2024 + at // 12 for which, at in months.items()}
     dates |= {f"{which}month": at % 12 + 1 for which, at in months.items()}
+    counted = {"before_": n - 1, "": n, "after_": n + 1}
+    dates |= {f"{which}random": 1_000_000_000 + draw(f"id {at}") for which, at in counted.items()}
+    dates |= {f"{which}second": 1_700_000_000 + 86_400 * at for which, at in counted.items()}
+    dates |= {f"{which}six": 201_001 + at for which, at in counted.items()}
     path = ["ab"[bit == "1"] + "/" for bit in f"{n:b}"]
     return {
         **dates,
@@ -45,6 +63,12 @@ def values(n):
         "token": "".join(f"{one:08x}" for one in numbers(f"token {n}", 5)),
         "text": " ".join(word(one % 300) for one in numbers(f"text {n}", 40)),
         "event": "" if n % 3 else " ".join(word(one) for one in numbers(f"event {n}", 6)),
+        "two": f"{word(draw(f'one {n}') % 300)} {word(draw(f'two {n}') % 300)}.",
+        "line": " ".join(word(one % 300) for one in numbers(f"line {n}", 5)),
+        "price": draw(f"price {n}") % 997,
+        "clock": f"10:{n // 60 % 60:02}:{n % 60:02}",
+        "long": LONG,
+        "noisy": noisy(LONG, n),
         "path": "".join(path),
         "path_before": "".join(path[:-1]),
     }
@@ -54,9 +78,9 @@ def lookout(**more):
     return Lookout(lambda: 0.0, **{"pages": 12, "new_share": 0.1, "withheld_max": 10, **more})
 
 
-def page(text):
+def page(text, url=""):
     body = f"<title>A site</title><ul><li>Home<li>News<li>Contact<li>About</ul><p>{text}</p><footer>Ours".encode()
-    return partial(wording_of, body, "utf-8")
+    return partial(wording_of, body, "utf-8", url)
 
 
 def judged(case, **more):
@@ -65,12 +89,8 @@ def judged(case, **more):
     for n in range(1, case.get("pages", 100) + 1):
         given = values(n)
         links = [Found(SITE + link.format(**given)) for link in case.get("links", ())]
-        look.page(
-            SITE + case["url"].format(**given),
-            SITE + case["via"].format(**given),
-            page(case["says"].format(**given)),
-            links,
-        )
+        url = SITE + case["url"].format(**given)
+        look.page(url, SITE + case["via"].format(**given), page(case["says"].format(**given), url), links)
         if first is None and len(look.quarantine):
             first = n
     return [trap.pattern for trap in look.quarantine.traps()], first
@@ -115,3 +135,42 @@ def test_of_what_brings_something_new_again_and_again_only_few_pages_are_read():
     for n in range(500):
         look.page(f"{SITE}/a/{n}", f"{SITE}/a/{n - 1}", partial(reading, n), [])
     assert len(read) < 80
+
+
+@pytest.mark.parametrize("hosts", [1, 40])
+def test_no_site_makes_more_of_the_pages_be_read_than_a_tenth_in_the_long_run(hosts):
+    look, read = lookout(), []
+    size, count = 28_000, 6_000
+    for n in range(count):
+        # Days that say something new now and then are looked at each time.
+        given, site = values(n), f"http://h{n % hosts}.test"
+        text = given["text"] if n % 3 else "Nothing"
+        look.page(
+            f"{site}/day/2031-05-{n // hosts}",
+            f"{site}/day/2031-05-{n // hosts - 1}",
+            reads(read, text),
+            [],
+            size,
+        )
+    assert count / 40 < len(read) < count / 10 + min(hosts * HOST_MOST, CRAWL_MOST) / size
+
+
+def reads(read, text):
+    def wording():
+        read.append(text)
+        return page(text)()
+
+    return wording
+
+
+def test_a_site_that_has_spent_what_may_be_read_is_still_found_out_a_little_later():
+    look = lookout()
+    for n in range(1000):
+        given = values(n)
+        text = given["text"] if n % 3 else "Nothing"
+        look.page(f"{SITE}/day/2031-05-{n}", f"{SITE}/day/2031-05-{n - 1}", page(text), [], 28_000)
+    assert len(look.quarantine) == 0
+    for n in range(400):
+        link = Found(f"{SITE}/login?next=x{n + 1}")
+        look.page(f"{SITE}/login?next=x{n}", f"{SITE}/login?next=x{n - 1}", page("Name"), [link], 28_000)
+    assert [trap.pattern for trap in look.quarantine.traps()] == ["h.test/login?next"]

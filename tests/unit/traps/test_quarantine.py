@@ -38,6 +38,8 @@ def refuses(quarantine, url, host="h.test"):
         ),
         ("h.test/x/+", ["/x/a/a", "/x/a/b/a/c", "/x/q/a/b/a"], ["/x/a/b", "/y/a/a", "/a/x/a"]),
         ("h.test/x/**", ["/x/a/b/c", "/x/a/b/c/d"], ["/x/a/b", "/y/a/b/c"]),
+        ("h.test?/v/*", ["/v/0a1b2c3d4e5f/a"], ["/w/0a1b2c3d4e5f/a", "/v/a"]),
+        ("h.test?/*", ["/v/0a1b2c3d4e5f/a", "/0a1b2c3d4e5f/a"], ["/v/a"]),
         ("h.test?sid", ["/a?sid=ab12cd34", "/b?sid=ab12cd34&x=1"], ["/a", "/a?sid=17"]),
     ],
 )
@@ -84,6 +86,14 @@ def test_what_was_released_is_neither_withheld_nor_judged_again():
     assert refuses(quarantine, "http://h.test/cal/1") is None
     assert refuses(quarantine, "http://h.test/x/a/a")
     assert quarantine.add(Evidence("h.test/cal/#", "again", 7, ()), 9.0) is None
+
+
+def test_tokens_that_were_released_for_a_whole_host_are_not_judged_again_in_one_of_its_folders():
+    quarantine = held("h.test?/*")
+    assert quarantine.add(Evidence("h.test?/v/*", "the same", 7, ()), 9.0) is not None
+    quarantine.learn([replace(trap, released_at=9.0) for trap in quarantine.traps()])
+    assert quarantine.add(Evidence("h.test?/w/*", "the same", 7, ()), 9.0) is None
+    assert quarantine.add(Evidence("h.test?sid", "the same", 7, ()), 9.0) is not None
 
 
 def test_what_others_found_is_obeyed_and_what_a_store_has_lost_is_stored_again():
