@@ -17,6 +17,7 @@ from webcrawl.documents import listed, robots_tags
 from webcrawl.documents.mime import mime_type
 from webcrawl.downloadhandlers.failures import LocalShortageError, failure_word
 from webcrawl.downloadhandlers.response_head import MAX_TYPE_BYTES
+from webcrawl.errors import StorageFull, StorageLost
 from webcrawl.frontier.hold import uptime
 from webcrawl.frontier.lease import Ending, Result
 from webcrawl.frontier.policies import BUSY_STATUSES
@@ -106,7 +107,8 @@ class OutcomeMiddleware:
             flight.scheduler.ended(flight, Ending(None, self._clock()))
             return
         started, ended, capture = self._times(request, flight)
-        word = failure_word(exception)
+        # A disk of ours without room is no failure of the host.
+        word = "cancelled" if isinstance(exception, StorageFull | StorageLost) else failure_word(exception)
         ending = Ending(started, ended, error=word)
         record = self._record(request, flight, ending, capture)
         # Of what cannot be made a response of, the archive has what came.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from webcrawl.archive.errors import translated
 from webcrawl.downloadhandlers.body import announced_lengths
 from webcrawl.downloadhandlers.spool import Spool
 
@@ -82,11 +84,16 @@ class Reading:
                 self.spool.discard()
 
     async def keep(self, capture: Capture) -> None:
-        """Leave the payload in the capture. Raises OSError: there is no room for it."""
+        """Leave the payload in the capture.
+
+        Raises:
+            StorageFull, StorageLost: it could not be written to its file.
+        """
         if self.spool is None:
             capture.payload = self._exchange.payload
             return
-        capture.spooled = await self.spool.finish()
+        with translated(Path(self.spool.folder)):
+            capture.spooled = await self.spool.finish()
         capture.payload = self.spool.held
         self._account.resize(len(capture.payload))
 

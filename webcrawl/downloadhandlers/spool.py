@@ -24,7 +24,7 @@ class Spool:
 
     def __init__(self, folder: str, pause: Callable[[], None], resume: Callable[[], None]) -> None:
         """``folder`` is made when there is something to put there. ``pause`` and ``resume``: for who feeds it."""
-        self._folder = folder
+        self.folder = folder
         self._pause = pause
         self._resume = resume
         self._paused = False
@@ -107,8 +107,8 @@ class Spool:
 
     def _write(self, data: bytearray) -> None:
         if self._handle is None:
-            Path(self._folder).mkdir(parents=True, exist_ok=True)
-            self._handle, self._path = tempfile.mkstemp(prefix="payload-", dir=self._folder)
+            Path(self.folder).mkdir(parents=True, exist_ok=True)
+            self._handle, self._path = tempfile.mkstemp(prefix="payload-", dir=self.folder)
         self._hash.update(data)
         rest = memoryview(data)
         while rest:

@@ -17,6 +17,7 @@ from webcrawl.body_memory import body_memory_of
 from webcrawl.downloadhandlers import spool
 from webcrawl.downloadhandlers.network import network_of
 from webcrawl.downloadhandlers.spool import BUFFER_BYTES, Spool
+from webcrawl.errors import StorageFull
 
 if TYPE_CHECKING:
     from webcrawl.archive.capture import Capture
@@ -81,7 +82,7 @@ def test_a_disk_without_room_is_an_error_and_leaves_nothing(
             got = await client.fetch(
                 site.url(), {"lease_id": 1, "kind": "sitemap", "maxsize": 10**8, "spool": str(tmp_path)}
             )
-            assert got.error is not None
+            assert isinstance(got.error, StorageFull)
             assert body_memory_of(client.crawler).used == 0
 
     run(test())
