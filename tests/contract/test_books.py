@@ -82,6 +82,24 @@ def test_the_states_of_urls_are_told_with_the_reasons(backend: Driven) -> None:
         assert told == expected | {one.fingerprint: Known(State.QUEUED, None) for one in urls[90:]}
 
 
+def test_the_fingerprints_of_all_that_were_refused_are_told(backend: Driven) -> None:
+    urls = {host: pages(host, 300) for host in ("a.test", "b.test")}
+    backend.commit(found(*urls["a.test"], *urls["b.test"]))
+    ended = [
+        Settled(
+            one, State.REFUSED if n % 2 else State.DONE, "robots" if n % 2 else None, fence=key.record.fence
+        )
+        for key in backend.activate(2)
+        for n, one in enumerate(urls[key.record.key][:90])
+    ]
+    backend.commit(Batch(settled=ended))
+    with books(backend) as opened:
+        told = {mark for some in opened.refused() for mark in some}
+    refused = {one.entry.fingerprint for one in ended if one.state is State.REFUSED}
+    assert len(refused) == 90
+    assert told == (refused if backend.exact else set())
+
+
 def test_what_is_no_crawl_has_no_books(backend: Driven) -> None:
     if isinstance(backend, DrivenSqlite):
         opened = books_of(backend.path.with_name("other.db"))

@@ -18,6 +18,8 @@ from webcrawl.export import parquet, tree_forms, urls
 from webcrawl.export.seeds import seeds_of
 from webcrawl.export.tree import tree_of
 from webcrawl.hosts.groups import GroupsError
+from webcrawl.linklog import segments
+from webcrawl.linklog.reading import LinkLogs
 from webcrawl.reports import units
 from webcrawl.scope.patterns import PatternsError
 from webcrawl.urls.host_rules import HostRulesError
@@ -97,16 +99,27 @@ class Export:
                 return
             if state == "refused" and (books is None or not books.states_kept):
                 raise CrawlError("which URLs were refused is not kept: there are no books with states")
-            counted = _Counted(self._fetched(books), state)
+            counted = _Counted(self._fetched(books, state), state)
             output.write(listed(counted), self._opts.output)
         self._tell_missing(state, counted.number)
 
-    def _fetched(self, books: Books | None) -> Iterator[urls.UrlState]:
+    def _fetched(self, books: Books | None, state: str) -> Iterator[urls.UrlState]:
         choices = Choices(self._configuration)
         fetched = urls.FetchedUrls(choices.compared, choices.politeness_key().of_url)
         for line in self._logs.lines():
             fetched.add(line)
+        if books is not None and state == "refused":
+            self._add_refused(fetched, books)
         return fetched.states(books)
+
+    def _add_refused(self, fetched: urls.FetchedUrls, books: Books) -> None:
+        """Nothing was asked of most of them, so that their texts are where they were found."""
+        sought = urls.Marks()
+        for some in books.refused():
+            sought.add(some)
+        links = LinkLogs([folder for folder in self._logs.folders if segments.times(folder)])
+        for page in links.lines():
+            fetched.add_links(page.page, [(link.to, link.canonical) for link in page.links], sought)
 
     def _books(self) -> AbstractContextManager[Books | None]:
         return nullcontext() if self._crawl is None else self._crawl.books()
@@ -119,7 +132,7 @@ class Export:
         if missing > 0:
             _remark(
                 f"{units.things(missing, 'URL')} more {'is' if missing == 1 else 'are'} {state}, of which the "
-                "frontier keeps a fingerprint and these logs have no line"
+                "frontier keeps a fingerprint and these logs have no line and no link"
             )
 
 

@@ -42,3 +42,8 @@ class SharedBooks:
 
     def known(self, key: str, fingerprints: Sequence[int]) -> Mapping[int, Known]:
         return self._runner.run(self._books.known(key, fingerprints))
+
+    def refused(self) -> Iterator[Sequence[int]]:
+        some = self._books.refused()
+        while (marks := self._runner.run(anext(some, None))) is not None:
+            yield marks

@@ -1,8 +1,8 @@
 """Lists of URLs by the state they are in.
 
 Which state a URL is in say the frontier's books. They have the texts of queued URLs only, and of all others a
-fingerprint; the text of these is in the fetch log, where they were fetched or redirected to. Without books the last
-line of a URL says what became of it.
+fingerprint; the text of these is in the fetch log, where they were fetched or redirected to. That of URLs that were
+refused without a request is in the link log. Without books the last line of a URL says what became of it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from webcrawl.urls.fingerprint import fingerprint_all
 from webcrawl.urls.resolve import resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from webcrawl.frontier.backends.books import Books, Known
     from webcrawl.frontier.records import UrlEntry
@@ -30,9 +30,12 @@ AT_ONCE = 500
 _BETWEEN = "\0"
 """Stands in no key and no URL."""
 
-Told = tuple[float, int, str, int, str]
-"""What the log says of a URL: end of its last request (less than nothing: it was only a redirect's target), status (0
-for none), error, depth, via."""
+Told = tuple[float, int, str, int, str, str]
+"""What the logs say of a URL: end of its last request (``_TARGET``: it was only redirected to, ``_LINK``: linked to),
+status (0 for none), error, depth (less than nothing: not known), via, and its spelling if that is another one."""
+_TARGET, _LINK = -1.0, -2.0
+MARK_BITS = 27
+"""Of a fingerprint, by which ``Marks`` know it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,26 @@ class UrlState:
     """Fetches of a queued one that failed before."""
 
 
+class Marks:
+    """Fingerprints in 16 MB, however many there are: what is one of them is told to be, and a few others."""
+
+    def __init__(self) -> None:
+        self._bits = bytearray(1 << (MARK_BITS - 3))
+
+    def add(self, fingerprints: Iterable[int]) -> None:
+        bits = self._bits
+        for mark in fingerprints:
+            bits[mark >> 3 & _LAST] |= 1 << (mark & 7)
+
+    def among(self, fingerprints: Iterable[int]) -> list[int]:
+        """The places of those that are perhaps among them."""
+        bits = self._bits
+        return [place for place, mark in enumerate(fingerprints) if bits[mark >> 3 & _LAST] >> (mark & 7) & 1]
+
+
+_LAST = (1 << (MARK_BITS - 3)) - 1
+
+
 class FetchedUrls:
     """Every URL of the logs once, with what became of it."""
 
@@ -77,12 +100,20 @@ class FetchedUrls:
             str(line.get("error") or ""),
             depth if isinstance(depth, int) else 0,
             str(line.get("via") or ""),
+            "",
         )
         self._take(key, url, told)
         location = line.get("location")
         target = resolve(location, url) if isinstance(location, str) else None
         if target is not None:
-            self._take(self._key_of(target), target, (-1.0, 0, "", told[3], url))
+            self._take(self._key_of(target), target, (_TARGET, 0, "", told[3], url, ""))
+
+    def add_links(self, page: str, links: Sequence[tuple[str, str]], sought: Marks) -> None:
+        """Take those of a page's links that are perhaps sought. ``links``: as linked, and as compared."""
+        marks = fingerprint_all([form for _, form in links])
+        for place in sought.among(marks):
+            url, form = links[place]
+            self._take(self._key_of(url), form, (_LINK, 0, "", -1, page, url))
 
     def states(self, books: Books | None) -> Iterator[UrlState]:
         """Each in its state, key by key; those whose state is not known are left out."""
@@ -93,7 +124,7 @@ class FetchedUrls:
                     yield found
 
     def _take(self, key: str, url: str, told: Told) -> None:
-        self._told.add(f"{key}{_BETWEEN}{url}", told, len(told[4]))
+        self._told.add(f"{key}{_BETWEEN}{url}", told, len(told[4]) + len(told[5]))
 
     def _by_key(self) -> Iterator[tuple[str, list[tuple[str, Told]]]]:
         """A few hundred URLs of one key at a time."""
@@ -144,7 +175,7 @@ def as_json(states: Iterable[UrlState]) -> Iterator[str]:
 
 
 def _state(url: str, key: str, told: Told, known: Known | None) -> UrlState | None:
-    end, status, error, depth, via = told
+    end, status, error, depth, via, spelling = told
     if known is None and end < 0:
         return None
     if known is not None:
@@ -152,12 +183,12 @@ def _state(url: str, key: str, told: Told, known: Known | None) -> UrlState | No
     else:
         state, rule = (State.DONE, None) if status else (State.FAILED, error)
     return UrlState(
-        url,
+        spelling or url,
         state.name.lower(),
         key,
         rule=rule or (error if state is State.FAILED else None) or None,
         status=status or None,
         ended_at=end if end >= 0 else None,
-        depth=depth,
+        depth=depth if depth >= 0 else None,
         via=via or None,
     )

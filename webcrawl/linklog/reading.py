@@ -70,6 +70,12 @@ class LinkLogs:
                     if self._is_last(each, place):
                         yield each
 
+    def lines(self) -> Iterator[Linking]:
+        """Every line, those of pages that were fetched again since too."""
+        for segment in self._segments:
+            for member in _every_member(segment):
+                yield from self._parsed(segment.path, member, lines_of(member.data))
+
     def of(self, canonical_url: str) -> Linking | None:
         """The page with this comparable form, as it was when it was fetched last; None if it never was."""
         sought = index.page_bytes(fingerprint(canonical_url))

@@ -13,6 +13,7 @@ from tests.contract.driven import DrivenSqlite, make
 from tests.contract.planted import HELD, LONG, SHORT, Books
 from tests.contract.samples import entry, found, pages
 from tests.unit.export.logs import HOSTILE, log
+from tests.unit.linklog.logged import kept, page
 from webcrawl.archive import rotation
 from webcrawl.archive.disk import Disk
 from webcrawl.frontier.backend import Batch, Settled
@@ -101,6 +102,27 @@ def test_urls_are_listed_by_the_state_that_the_books_say(
         assert bool(done.err) == bool(missing)
 
 
+def test_refused_urls_are_named_with_their_rules_where_a_page_links_to_them(
+    local: DrivenSqlite, export: Command
+) -> None:
+    linked = [
+        "http://a.test/4?",
+        "http://a.test/4",
+        "http://a.test/3",
+        "http://a.test/5",
+        "http://a.test/new",
+    ]
+    kept(local.directory, [page("http://b.test/", linked)], [page("http://b.test/", [], 9e9)])
+    done = export("urls", str(local.directory), "--state", "refused", "--format", "json")
+    assert (done.status, done.err) == (0, "")
+    first, second = [json.loads(line) for line in done.out.splitlines()]
+    assert (first["url"], first["via"]) == ("http://a.test/3", "http://a.test/2")
+    assert second.pop("url") in linked[:2]
+    assert second == {"state": "refused", "key": "a.test", "rule": "robots", "via": "http://b.test/"}
+    said = export("urls", str(local.directory), "--state", "done").said
+    assert said.splitlines() == ["http://a.test/0", "http://a.test/2"]
+
+
 def test_as_json_a_url_is_told_with_what_is_known_of_it(local: DrivenSqlite, export: Command) -> None:
     def told(state: str) -> list[dict[str, Any]]:
         done = export("urls", str(local.directory), "--state", state, "--format", "json")
@@ -149,6 +171,10 @@ def test_the_books_of_a_crawl_on_redis_are_read(export: Command, books: Books, t
     assert done.out.splitlines() == [one.url for one in books.settled[:2]]
     refused = export("urls", folder, "--state", "refused", "--format", "json", **redis)
     assert [json.loads(line)["url"] for line in refused.out.splitlines()] == [books.settled[3].url]
+    kept(tmp_path / "w2", [page("http://b.test/", [one.url for one in books.settled])])
+    write(tmp_path / "w2", [])
+    linked = export("urls", str(tmp_path / "w2"), "--state", "refused", "--format", "json", **redis).told
+    assert (linked["url"], linked["via"]) == (books.settled[3].url, "http://b.test/")
 
 
 def test_seeds_are_one_url_a_site(export: Command, tmp_path: Path) -> None:

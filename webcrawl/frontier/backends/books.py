@@ -30,3 +30,8 @@ class Books(Protocol):
 
     def known(self, key: str, fingerprints: Sequence[int]) -> Mapping[int, Known]:
         """Those of some URLs of one politeness key that are known; a few hundred at a time."""
+
+    def refused(self) -> Iterator[Sequence[int]]:
+        """The fingerprints of all URLs that were refused, some at a time; one may come twice. None where there are no
+        states.
+        """

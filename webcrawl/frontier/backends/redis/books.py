@@ -12,7 +12,7 @@ from webcrawl.frontier.backends.redis.control import Control
 from webcrawl.frontier.backends.redis.names import shard_of
 from webcrawl.frontier.backends.redis.packing import encoded, unpack_entries, unpack_host
 from webcrawl.frontier.backends.redis.segments import segment_field, segment_of, segments_of, unpack_marks
-from webcrawl.frontier.records import Kind, UrlEntry
+from webcrawl.frontier.records import Kind, State, UrlEntry
 
 _UNREADABLE = (ValueError, IndexError, struct.error)
 
@@ -59,6 +59,19 @@ class RedisBooks:
         except _UNREADABLE as error:
             raise _lost(f"what is known of {key}") from error
         return found
+
+    async def refused(self) -> AsyncIterator[Sequence[int]]:
+        for reader in self._readers:
+            async for segments in reader.scan("HSCAN", reader.names.seen):
+                try:
+                    yield [
+                        mark
+                        for _, segment in segments
+                        for mark, state, _ in unpack_marks(segment)
+                        if state is State.REFUSED
+                    ]
+                except _UNREADABLE as error:
+                    raise _lost("what is known of URLs") from error
 
     async def _words_of(self, reader: Reader) -> Mapping[int, str]:
         if reader.number not in self._words:

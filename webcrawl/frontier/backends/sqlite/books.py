@@ -17,6 +17,7 @@ _QUEUED = (
     "FROM hosts JOIN queue ON host_id = id WHERE hosts.queued > 0 AND kind NOT IN ('robots', 'websub') "
     "ORDER BY host_id, rank, position"
 )
+_AT_ONCE = 10_000
 
 
 @contextmanager
@@ -53,3 +54,8 @@ class SqliteBooks:
             (host[0], *fingerprints),
         )
         return {fingerprint: Known(State(state), rule) for fingerprint, state, rule in rows}
+
+    def refused(self) -> Iterator[Sequence[int]]:
+        rows = self._ask("SELECT fingerprint FROM seen WHERE state = ?", (State.REFUSED,))
+        while some := rows.fetchmany(_AT_ONCE):
+            yield [fingerprint for (fingerprint,) in some]
