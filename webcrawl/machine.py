@@ -391,6 +391,7 @@ def _policies(
         pages_per_key_max=configuration.pages_per_key_max,
         page_budget=configuration.page_budget,
         forget=intake.forget,
+        may_return=intake.may_return,
         shared_clocks=choices.shared_clocks,
         # The network is there once the event loop runs.
         locate=lambda host: network_of(crawler).places.locate(host),

@@ -167,6 +167,130 @@ def test_what_is_pruned_is_refused_and_stays_known(make_backend: MakeBackend) ->
     backend.check_books()
 
 
+def test_what_was_pruned_is_queued_as_new_when_it_is_found_again_and_there_is_room(
+    make_backend: MakeBackend,
+) -> None:
+    backend = make_backend(queue_max=1)
+    first, gone = known = pages("a", 2)
+    backend.commit(found(*known))
+    backend.activate_one()
+    backend.commit(settled(first))
+    committed = backend.commit(found(entry(gone.url), entry(gone.url)))
+    assert urls(committed.queued) == ([gone.url] if backend.exact else [])
+    counts = backend.counts()
+    if backend.exact:
+        assert (counts.queued, counts.done, counts.refused) == (1, 1, 0)
+        assert backend.state_of(gone) is State.QUEUED
+        assert committed.queued[0].repeat is False
+    assert backend.commit(found(entry(gone.url))).queued == []
+    backend.check_books()
+
+
+def test_what_was_pruned_takes_what_room_new_urls_leave(make_backend: MakeBackend) -> None:
+    backend = make_backend(queue_max=3)
+    first, second, third, *gone = known = pages("a", 6)
+    backend.commit(found(*known))
+    backend.activate_one()
+    backend.commit(Batch(settled=[Settled(one, State.DONE) for one in (first, second)]))
+    again = [entry(one.url) for one in gone]
+    committed = backend.commit(found(*again, new := entry("http://a/new", level=-1)))
+    assert committed.pruned == 0
+    assert set(urls(committed.queued)) == ({new.url, gone[0].url} if backend.exact else {new.url})
+    if backend.exact:
+        assert sorted(committed.may_return) == sorted(one.fingerprint for one in gone[1:])
+        assert backend.counts().refused == 2
+        assert urls(backend.load("a").entries) == [third.url, gone[0].url, new.url]
+    backend.check_books()
+
+
+def test_what_is_pruned_is_told_as_what_may_return(make_backend: MakeBackend) -> None:
+    backend = make_backend(queue_max=2)
+    committed = backend.commit(found(*(known := pages("a", 4)), entry("http://a/0", repeat=True)))
+    assert sorted(committed.may_return) == sorted(one.fingerprint for one in known[2:] if backend.exact)
+    backend.check_books()
+
+
+def test_many_that_were_pruned_return_as_there_is_room(make_backend: MakeBackend) -> None:
+    backend = make_backend(queue_max=40)
+    known = pages("a", 300)
+    backend.commit(found(*known))
+    backend.activate_one()
+    for _ in range(9):
+        queued = backend.queued()
+        backend.commit(Batch(settled=[Settled(one, State.DONE) for one in queued]))
+        backend.commit(found(*(entry(one.url) for one in known)))
+        backend.check_books()
+    if backend.exact:
+        counts = backend.counts()
+        assert (counts.queued, counts.done, counts.refused) == (0, 300, 0)
+
+
+@pytest.mark.parametrize("state", [State.DONE, State.FAILED, State.REFUSED])
+def test_what_was_settled_by_another_rule_never_returns(make_backend: MakeBackend, state: State) -> None:
+    backend = make_backend(queue_max=2)
+    backend.commit(found(one := entry("http://a/1"), *pages("a", 4)))
+    backend.activate_one()
+    backend.commit(settled(one, state, "robots"))
+    assert backend.commit(found(entry("http://a/1"))).queued == []
+    backend.check_books()
+
+
+def test_what_was_pruned_while_it_was_fetched_and_is_found_again_is_fetched_once_more(
+    make_backend: MakeBackend,
+) -> None:
+    backend = make_backend(queue_max=1)
+    if not backend.exact:
+        return
+    low, returned = pruned_while_fetched_and_found_again(backend)
+    backend.commit(settled(low, State.DONE))
+    assert backend.state_of(low) is State.QUEUED
+    counts = backend.counts()
+    assert (counts.queued, counts.done, counts.refused) == (1, 1, 0)
+    backend.commit(settled(returned, State.FAILED))
+    counts = backend.counts()
+    assert (counts.queued, counts.done, counts.failed, counts.refused) == (0, 1, 1, 0)
+    backend.check_books()
+
+
+def test_what_was_pruned_while_it_was_fetched_and_is_found_again_is_not_queued_a_second_time(
+    make_backend: MakeBackend,
+) -> None:
+    backend = make_backend(queue_max=1)
+    if not backend.exact:
+        return
+    low, returned = pruned_while_fetched_and_found_again(backend)
+    committed = backend.commit(again(low))
+    assert (committed.queued, list(committed.lost)) == ([], [])
+    assert committed.total_queued == backend.counts().queued == 1
+    assert [one.position for one in backend.queued()] == [returned.position]
+    backend.check_books()
+
+
+def test_what_was_found_again_and_settled_leaves_nothing_for_the_fetch_before_it(
+    make_backend: MakeBackend,
+) -> None:
+    backend = make_backend(queue_max=1)
+    if not backend.exact:
+        return
+    low, returned = pruned_while_fetched_and_found_again(backend)
+    backend.commit(settled(returned, State.DONE))
+    backend.commit(again(low))
+    backend.commit(settled(low, State.FAILED))
+    counts = backend.counts()
+    assert (counts.queued, counts.done, counts.failed, counts.refused) == (0, 2, 0, 0)
+    backend.check_books()
+
+
+def pruned_while_fetched_and_found_again(backend: Driven) -> tuple[UrlEntry, UrlEntry]:
+    """A URL as it was leased, and as it is queued; another one is done."""
+    backend.commit(found(low := entry("http://a/low", level=0)))
+    backend.activate_one()
+    backend.commit(found(high := entry("http://a/high", level=1)))
+    backend.commit(settled(high))
+    [returned] = backend.commit(found(entry("http://a/low", level=0))).queued
+    return low, returned
+
+
 def test_what_is_pruned_at_once_is_not_among_what_was_queued(make_backend: MakeBackend) -> None:
     backend = make_backend(queue_max=2)
     committed = backend.commit(found(*pages("a", 5)))

@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from tests.crawl import expectation
+from webcrawl.frontier.records import State
 
 CONCURRENT = 8
 
@@ -48,6 +49,17 @@ def test_a_full_queue_is_pruned_and_says_so(serve, crawl):
     figures = crawled.assert_sound()
     assert figures.rules["queue-full"] > 100
     assert max(count for (count,) in crawled.query("SELECT queued FROM hosts")) <= 30
+
+
+def test_what_was_pruned_from_a_full_queue_is_fetched_when_later_pages_link_to_it(serve, crawl):
+    web = serve(hosts=1, pages=120, seed=2, same_host=1.0)
+    crawled = crawl(web.seeds, FRONTIER_QUEUE_MAX=10, CONCURRENT_REQUESTS=4).assert_ended_well()
+
+    assert "queue-full" in crawled.stderr
+    states = crawled.assert_sound().states
+    # Only what no later page leads to stays pruned; it was three in four when what was pruned never came back.
+    assert states[State.DONE] > 80
+    assert states[State.DONE] + states[State.REFUSED] == 120
 
 
 def test_no_host_is_asked_more_often_than_the_limit_also_when_the_crawl_goes_on(serve, crawl):

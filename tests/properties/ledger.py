@@ -27,8 +27,12 @@ def where(entry: UrlEntry) -> Where:
 class Ledger:
     """The books of a crawl. An entry's ``repeat`` is the test's own business here: it is decided anew."""
 
-    def __init__(self, queue_max: int, refused: Callable[[UrlEntry, str | None], None]) -> None:
+    def __init__(
+        self, queue_max: int, refused: Callable[[UrlEntry, str | None], None], *, exact: bool = True
+    ) -> None:
+        """``exact``: whether the backend keeps the state of each URL, so that what was pruned may return."""
         self._queue_max = queue_max
+        self._exact = exact
         self._refused = refused
         self.queue: dict[Where, UrlEntry] = {}
         self.states: dict[int, State] = {}
@@ -38,14 +42,17 @@ class Ledger:
         self.expected: dict[Where, tuple[State, int]] = {}
         """How leased URLs were settled: the state, and the attempts so far if they are tried again."""
         self.pruned: set[Where] = set()
+        """Where URLs stood that were pruned; some of them may have been leased."""
+        self.may_return: set[int] = set()
+        """URLs that are refused since their queue was full."""
 
     def committed(self, batch: Batch, committed: Committed) -> None:
         """A commit was carried out: do the same, by the book."""
         queued = [again for settled in batch.settled if (again := self._settle(settled)) is not None]
         queued += [entry for entry in batch.discovered if self._discover(entry)]
         for entry in queued:
-            assert where(entry) not in self.queue, "two URLs have one place"
-            self.queue[where(entry)] = entry
+            self._push(entry)
+        queued += [entry for entry in batch.discovered if self._take_back(entry)]
         for record in batch.robots:
             self.robots[record.origin] = record
             self.news.add(record.origin)
@@ -79,11 +86,25 @@ class Ledger:
             return True
         return entry.repeat
 
+    def _push(self, entry: UrlEntry) -> None:
+        assert where(entry) not in self.queue, "two URLs have one place"
+        self.queue[where(entry)] = entry
+
+    def _take_back(self, entry: UrlEntry) -> bool:
+        """Queue a URL that was pruned and is found again, if there is room beside all that is new."""
+        length = sum(key == entry.key for key, _ in self.queue)
+        if entry.repeat or entry.fingerprint not in self.may_return or length >= self._queue_max:
+            return False
+        self.may_return.discard(entry.fingerprint)
+        self.states[entry.fingerprint] = State.QUEUED
+        self._push(entry)
+        return True
+
     def _settle(self, settled: Settled) -> UrlEntry | None:
         """Settle a URL; what it goes back to its queue as."""
         entry, place = settled.entry, where(settled.entry)
         assert place in self.queue or place in self.pruned, f"{entry.url} was settled before"
-        self.queue.pop(place, None)
+        was_queued = self.queue.pop(place, None) is not None
         self.pruned.discard(place)
         expected = self.expected.pop(place, None)
         if expected is None:
@@ -93,6 +114,10 @@ class Ledger:
             attempts = settled.again.attempts if settled.again else 0
             assert (settled.state, attempts) == expected
         if not entry.repeat and entry.kind != Kind.ROBOTS:
+            if not was_queued and self._exact and self.states[entry.fingerprint] is not State.REFUSED:
+                # It was pruned and has been found again: it is fetched once more.
+                return None
+            self.may_return.discard(entry.fingerprint)
             self.states[entry.fingerprint] = settled.state
         return settled.again
 
@@ -104,4 +129,6 @@ class Ledger:
             self.pruned.add(place)
             if not entry.repeat:
                 self.states[entry.fingerprint] = State.REFUSED
+                if self._exact:
+                    self.may_return.add(entry.fingerprint)
         return excess

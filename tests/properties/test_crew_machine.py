@@ -143,7 +143,7 @@ class Crawl(RuleBasedStateMachine):
         for origin, target in web:
             self.links.setdefault(page(*origin).url, []).append(target)
         self.journal = Journal(self.server, self.time)
-        self.truth = Truth(self.time, self.policies(0), MIN_DELAY, self.journal, retry_times=1)
+        self.truth = Truth(self.time, self.policies(0), MIN_DELAY, self.journal, 1, queue_max)
         self.workers: list[Worker] = []
         self.seeds: list[Seed] = []
         for _ in range(workers):

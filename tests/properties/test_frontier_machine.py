@@ -108,7 +108,9 @@ class Play(RuleBasedStateMachine):
             commit_interval_seconds=0.0,
             session_budget=session_budget,
         )
-        self.ledger = Ledger(queue_max, lambda entry, rule: self.world.refused(entry, rule))
+        self.ledger = Ledger(
+            queue_max, lambda entry, rule: self.world.refused(entry, rule), exact=self.driven.exact
+        )
         self.world = World(self.policies(), self.ledger, open_max)
         self.promised: list[UrlEntry] = []
         self.pages_due: list[tuple[UrlEntry, Entry]] = []

@@ -94,8 +94,15 @@ class Truth:
     """Judges each request by what really happened before, whoever did it."""
 
     def __init__(
-        self, time: Time, policies: Policies, min_delay: float, journal: Journal, retry_times: int
+        self,
+        time: Time,
+        policies: Policies,
+        min_delay: float,
+        journal: Journal,
+        retry_times: int,
+        queue_max: int = 0,
     ) -> None:
+        self._prunes = queue_max > 0
         self._time = time
         self._policies = policies
         self._min_delay = min_delay
@@ -191,7 +198,9 @@ class Truth:
         before = self.fetches.setdefault(flight.lease.entry.fingerprint, [])
         for other in before:
             lost = other.kept_at is not None and self._journal.is_forgotten(other.kept_at)
-            if lost or other.lease.hold.is_over() or other.worker.gone:
+            # It may have been pruned meanwhile, and found again: then it stands at another place.
+            found_again = self._prunes and other.lease.entry.position != flight.lease.entry.position
+            if lost or found_again or other.lease.hold.is_over() or other.worker.gone:
                 # What it gave may not have become durable; if it did, doing it again is no harm.
                 other.excused = True
             ended = other.excused or (other.answer is not None and not other.final)

@@ -93,7 +93,7 @@ class FrontierSettings:
         whole(0, ANY, zero="no limit"),
         0,
         "URLs",
-        "longest queue of a host; the lowest level is pruned first",
+        "longest queue of a host; the lowest level is pruned first, and may come back when it is found again",
     )
     frontier_seen: str = setting(choice("exact", "bloom"), "exact", "", "how URLs seen before are remembered")
     frontier_seen_capacity: int = setting(

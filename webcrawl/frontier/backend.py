@@ -91,6 +91,10 @@ class Batch:
         return bool(self.discovered or self.settled or self.hosts or self.robots)
 
 
+QUEUE_FULL = "queue-full"
+"""The rule by which URLs are refused for which there is no place in the queue of their key."""
+
+
 @dataclass(slots=True)
 class Committed:
     """What a commit did: the entries that were really queued, and how many were pruned from full queues."""
@@ -105,6 +109,9 @@ class Committed:
     """New URLs that were not taken for lack of room: they are not known, and new when they are found again."""
     crowded_out: int = 0
     """Queued URLs that were pruned for lack of room."""
+    may_return: Sequence[int] = ()
+    """Fingerprints of URLs that were refused since their queue was full, now or before: they are taken as new when
+    they are found again and there is room. Nothing is told where the seen test keeps no states."""
 
 
 @dataclass(slots=True)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from webcrawl.frontier.backend import Committed, Filling, Room
+from webcrawl.frontier.backend import QUEUE_FULL, Committed, Filling, Room
 from webcrawl.frontier.tally import Tally
 
-QUEUE_FULL = "queue-full"
 BACKLOG_FULL = "backlog-full"
-"""The rules by which URLs are refused for which there is no place: in the queue of their key, or in the storage."""
+"""The rule by which URLs are refused for which there is no place in the storage."""
 
 logger = logging.getLogger(__name__)
 
@@ -28,9 +27,16 @@ class Backlog:
     statistics says how it stands.
     """
 
-    def __init__(self, tally: Tally, forget: Callable[[], None]) -> None:
-        """``forget`` is called when what was turned away may be offered again."""
+    def __init__(
+        self,
+        tally: Tally,
+        forget: Callable[[], None],
+        may_return: Callable[[Sequence[int]], None] = lambda fingerprints: None,
+    ) -> None:
+        """``forget`` is called when what was turned away may be offered again, ``may_return`` with the fingerprints
+        of what was pruned from full queues, which may be offered again too."""
         self._tally = tally
+        self._may_return = may_return
         self._forget = forget
         self._filling: Filling | None = None
         self._room = Room.PLENTY
@@ -63,7 +69,9 @@ class Backlog:
         }
 
     def committed(self, committed: Committed) -> None:
-        """Count what a commit had no place for."""
+        """Count what a commit had no place for, and let it be offered again."""
+        if committed.may_return:
+            self._may_return(committed.may_return)
         for rule, urls in (
             (QUEUE_FULL, committed.pruned),
             (BACKLOG_FULL, committed.turned_away + committed.crowded_out),

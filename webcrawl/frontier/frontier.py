@@ -109,7 +109,7 @@ class Frontier:
         self._closing = False
         self._paused = False
         self.tally = Tally()
-        self._backlog = Backlog(self.tally, policies.forget)
+        self._backlog = Backlog(self.tally, policies.forget, policies.may_return)
         self._membership: Membership | None = None
         if isinstance(backend, SharedBackend):
             self._membership = Membership(backend, self._patience, self._figures, self._heard, broken)

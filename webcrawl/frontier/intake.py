@@ -65,6 +65,15 @@ class Recent:
         for value in values:
             table[value & last] = value
 
+    def discard(self, values: Iterable[int]) -> None:
+        """These were not met."""
+        table, last = self._table, self._last
+        for value in values:
+            place = value & last
+            if table[place] == value:
+                # A place without one has what belongs elsewhere.
+                table[place] = 0 if place else 1
+
     def clear(self) -> None:
         self._table = array("q", bytes(8 * (self._last + 1)))
         # A place without one has what belongs elsewhere.
@@ -169,6 +178,10 @@ class Intake:
     def forget(self) -> None:
         """Links that were met lately may not have been taken: look at them again when they are met again."""
         self._recent.clear()
+
+    def may_return(self, marks: Iterable[int]) -> None:
+        """URLs with these fingerprints may be taken when they are met again: look at links to them again."""
+        self._recent.discard(marks)
 
     def seed(self, url: str) -> UrlEntry | str:
         """A seed's entry, or the rule that refuses it."""

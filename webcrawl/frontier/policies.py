@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from webcrawl.frontier.claims import Locate
@@ -75,6 +75,8 @@ class Policies:
     """Called with each queued URL that is refused when its turn comes."""
     forget: Callable[[], None] = lambda: None
     """Called when URLs that were turned away for lack of room may be offered again."""
+    may_return: Callable[[Sequence[int]], None] = lambda fingerprints: None
+    """Called with the fingerprints of URLs that were pruned from full queues: they may be offered again."""
 
 
 GROUP_LEAST = 32

@@ -71,6 +71,14 @@ def test_links_met_lately_are_looked_at_again_when_there_is_room_again(heard: He
     assert heard.forgotten == 1
 
 
+def test_what_was_pruned_may_be_offered_again() -> None:
+    told: list[int] = []
+    backlog = Backlog(Tally(), lambda: None, told.extend)
+    backlog.committed(Committed([], 0, 5, 1))
+    backlog.committed(Committed([], 2, 5, 1, may_return=[7, 8]))
+    assert told == [7, 8]
+
+
 def test_what_had_no_place_is_counted_by_the_rule(heard: Heard) -> None:
     heard.backlog.committed(Committed([], 0, 5, 1))
     assert (heard.tally.refusals, heard.tally.refused_by_rule) == (0, {})

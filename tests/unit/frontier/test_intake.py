@@ -10,6 +10,7 @@ from webcrawl.frontier.records import UrlEntry
 from webcrawl.scope.candidate import Candidate
 from webcrawl.scope.depth import DepthRule
 from webcrawl.scope.sequence import Scope
+from webcrawl.urls.fingerprint import fingerprint
 from webcrawl.urls.politeness_key import PolitenessKey
 
 VIA = "http://a.test/"
@@ -196,6 +197,22 @@ def test_what_was_met_lately_is_remembered_until_another_takes_its_place() -> No
     assert recent.unmet([8, 0, -1, 7, 3]) == [0, 7]
     recent.clear()
     assert recent.unmet(range(-1, 9)) == list(range(-1, 9))
+
+
+def test_a_link_that_may_return_is_looked_at_again_and_no_other(intake: Intake) -> None:
+    urls = [f"http://a.test/{number}" for number in range(4)]
+    entries = intake.links(urls, 1, "http://a.test/").entries
+    intake.may_return([entries[2].fingerprint, fingerprint("http://a.test/other")])
+    again = intake.links(urls, 1, "http://a.test/").entries
+    assert [one.url for one in again] == urls[2:3]
+
+
+def test_what_is_discarded_is_not_met_whatever_its_place() -> None:
+    recent = Recent(8)
+    for value in (0, 1, 8, 9, -8):
+        recent.update([value])
+        recent.discard([value, value + 8])
+        assert recent.unmet([value, 0, 1]) == [value, 0, 1]
 
 
 @given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1), max_size=50), st.sampled_from([2, 16]))

@@ -41,6 +41,8 @@ class _Host:
     queue: list[UrlEntry] = field(default_factory=list)
     """Sorted by place."""
     states: dict[int, State] = field(default_factory=dict)
+    pruned: set[int] = field(default_factory=set)
+    """Those that are refused since the queue was full: they may be found again."""
 
 
 class MemoryBackend:
@@ -117,10 +119,13 @@ class MemoryBackend:
         return True
 
     async def commit(self, batch: Batch) -> Committed:
-        for settled in batch.settled:
-            self._settle(settled)
+        again = [settled.again for settled in batch.settled if self._settle(settled)]
         queued = [copy.copy(entry) for entry in batch.discovered if self._discover(entry, batch.at)]
-        queued += [copy.copy(settled.again) for settled in batch.settled if settled.again]
+        may_return: list[int] = []
+        queued += [
+            copy.copy(entry) for entry in batch.discovered if self._take_back(entry, batch.at, may_return)
+        ]
+        queued += [copy.copy(entry) for entry in again if entry is not None]
         for record in batch.hosts:
             self._host(record.key).record = copy.deepcopy(record)
         for robots in batch.robots:
@@ -129,7 +134,9 @@ class MemoryBackend:
         if pruned:
             places = {(entry.key, place_of(entry)) for entry in pruned}
             queued = [entry for entry in queued if (entry.key, place_of(entry)) not in places]
-        return Committed(queued, len(pruned), self._counts.queued, len(self._hosts))
+            if self._seen is None:
+                may_return += [entry.fingerprint for entry in pruned if not entry.repeat]
+        return Committed(queued, len(pruned), self._counts.queued, len(self._hosts), may_return=may_return)
 
     async def release(self, records: Sequence[HostRecord]) -> None:
         for record in records:
@@ -203,11 +210,28 @@ class MemoryBackend:
         host = self._host(entry.key)
         if not self._admit(host, entry):
             return False
+        self._push(host, entry, at)
+        return True
+
+    def _take_back(self, entry: UrlEntry, at: float, may_return: list[int]) -> bool:
+        """Queue an entry of a URL that was pruned, if its queue has room; if not, it ``may_return`` another time."""
+        host = self._host(entry.key)
+        if entry.repeat or entry.fingerprint not in host.pruned:
+            return False
+        if self._queue_max and len(host.queue) >= self._queue_max:
+            may_return.append(entry.fingerprint)
+            return False
+        host.pruned.discard(entry.fingerprint)
+        host.states[entry.fingerprint] = State.QUEUED
+        self._counts.refused -= 1
+        self._push(host, entry, at)
+        return True
+
+    def _push(self, host: _Host, entry: UrlEntry, at: float) -> None:
         if not (host.queue or host.active or host.record.given_up):
             host.record.next_fetch_at = max(host.record.next_fetch_at, at)
         insort(host.queue, copy.copy(entry), key=place_of)
         self._counts.queued += 1
-        return True
 
     def _admit(self, host: _Host, entry: UrlEntry) -> bool:
         if entry.kind == Kind.ROBOTS:
@@ -225,7 +249,8 @@ class MemoryBackend:
         entry.repeat = not new
         return True
 
-    def _settle(self, settled: Settled) -> None:
+    def _settle(self, settled: Settled) -> bool:
+        """Whether it is queued again, if it says so."""
         entry = settled.entry
         host = self._host(entry.key)
         index = _index_of(host.queue, place_of(entry))
@@ -233,15 +258,20 @@ class MemoryBackend:
             del host.queue[index]
             self._counts.queued -= 1
         elif not entry.repeat:
-            # It was pruned while it was leased: what became of it since is what counts.
+            # It was pruned while it was leased: what became of it since is what counts, unless it was found again.
+            # Then its new place in the queue does.
+            if self._seen is None and host.states.get(entry.fingerprint) is not State.REFUSED:
+                return False
             self._counts.refused -= 1
+            host.pruned.discard(entry.fingerprint)
         if settled.again is None:
             self._end(host, entry, settled.state)
-            return
+            return False
         insort(host.queue, copy.copy(settled.again), key=place_of)
         self._counts.queued += 1
         if self._seen is None and not entry.repeat:
             host.states[entry.fingerprint] = State.QUEUED
+        return True
 
     def _end(self, host: _Host, entry: UrlEntry, state: State) -> None:
         if entry.repeat:
@@ -259,6 +289,8 @@ class MemoryBackend:
         self._counts.queued -= len(excess)
         for entry in excess:
             self._end(host, entry, State.REFUSED)
+            if self._seen is None and not entry.repeat:
+                host.pruned.add(entry.fingerprint)
         return excess
 
 

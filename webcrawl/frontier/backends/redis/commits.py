@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from webcrawl.frontier.backend import Room, Settled
+from webcrawl.frontier.backend import QUEUE_FULL, Room, Settled
 from webcrawl.frontier.backends.redis.packing import (
     encoded,
     pack_entries,
@@ -62,10 +62,12 @@ def portions(
     return made
 
 
-def push_call(portion: Portion, member: str, delay_seconds: float, long: int, at: float) -> Call:
-    """Queue the entries of ``portion`` at the time ``at``. The answer has the lengths of queues with ``long`` URLs or
-    more."""
-    args: list[Any] = [member, repr(delay_seconds), long, repr(at)]
+def push_call(
+    portion: Portion, member: str, delay_seconds: float, long: int, prunes: bool, queue_max: int, at: float
+) -> Call:
+    """Queue the entries of ``portion`` at the time ``at``; those that were pruned (where anything is) only in queues
+    of less than ``queue_max`` (0: no limit). The answer has the lengths of queues with ``long`` URLs or more."""
+    args: list[Any] = [member, repr(delay_seconds), long, repr(at), queue_max, QUEUE_FULL if prunes else ""]
     for key, entries in portion.keys.items():
         if len(entries) > 1:
             entries.sort(key=place_of)
@@ -73,7 +75,8 @@ def push_call(portion: Portion, member: str, delay_seconds: float, long: int, at
         packed = pack_entries(key, entries)
         text = b"".join(packed)
         args += (encoded(key), _marks(entries, len(text) - len(packed[-1]) + 1), text)
-    return portion.shard.names.fixed, args
+    names = portion.shard.names
+    return [*names.fixed, names.reasons], args
 
 
 _PLAIN, _REPEATED, _NEVER_SEEN = 0, 1, 2
@@ -212,4 +215,4 @@ def robots_calls(
 
 def pruned(entries: Iterable[UrlEntry]) -> list[Settled]:
     """What becomes of the end of a queue that is too long."""
-    return [Settled(entry, State.REFUSED, "queue-full") for entry in entries]
+    return [Settled(entry, State.REFUSED, QUEUE_FULL) for entry in entries]

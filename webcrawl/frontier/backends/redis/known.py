@@ -34,6 +34,12 @@ class Known:
             self._old, self._young = self._young, set()
         self._young.update(fingerprints)
 
+    def discard(self, fingerprints: Iterable[int]) -> None:
+        """These are to be asked for again: they may be taken as new."""
+        for fingerprint in fingerprints:
+            self._young.discard(fingerprint)
+            self._old.discard(fingerprint)
+
     def clear(self) -> None:
         self._young.clear()
         self._old.clear()

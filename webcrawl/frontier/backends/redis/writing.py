@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _COUNTED = ("queued", "done", "failed", "refused", "hosts", "given_up_hosts", "given_up_urls")
 _RELIEVED_AT_ONCE = 16
 _TAKEN_IN_AT_ONCE = 1000
+_PRUNED = ord("3")
+"""The fate of a URL that was pruned from a queue that is still full."""
 
 
 class Writer:
@@ -76,6 +78,8 @@ class Writer:
         """Of servers that were noticed."""
         self._uncertain: set[str] = set()
         """Keys about which a commit may have queued something without our hearing of it."""
+        self._may_return: list[int] = []
+        """Fingerprints that this commit found to be refused, or refused, for a full queue."""
 
     def forget(self) -> None:
         """A server has started: it may have forgotten what it told us last, and what we told it."""
@@ -122,6 +126,7 @@ class Writer:
         # Before it is asked what is known: by an epoch that is over nothing is settled.
         epochs = [shard.epoch for shard in self._shards]
         await self._put_in_place()
+        self._may_return = []
         queued, turned_away = await self._take_in(self._unknown(batch.discovered), lengths, batch.at)
         if batch.robots:
             most = max(self._options.robots_max // len(self._shards), 1)
@@ -139,7 +144,10 @@ class Writer:
             queued = [entry for entry in queued if (entry.key, place_of(entry)) not in gone]
         total = sum(shard.queued for shard in self._shards)
         hosts = sum(shard.hosts for shard in self._shards)
-        return Committed(queued, len(pruned), total, hosts, sorted(lost), turned_away, len(crowded_out))
+        return Committed(
+            *(queued, len(pruned), total, hosts, sorted(lost), turned_away, len(crowded_out)),
+            may_return=self._may_return,
+        )
 
     async def make_room(self) -> None:
         """A server refuses to take more: prune what is too much by the budget, so that it does so no longer."""
@@ -182,8 +190,9 @@ class Writer:
         """Queue what is new; what was really queued, in the order it came."""
         known_before: set[int] = set()
         made = portions(news, lambda entry: entry.key, self._shard_of)
-        delay, long = self._options.delay_seconds, self._long
-        calls = [push_call(portion, self._member, delay, long, now) for portion in made]
+        delay, long, most = self._options.delay_seconds, self._long, self._options.queue_max
+        prunes = most > 0 or self._budget.is_given
+        calls = [push_call(portion, self._member, delay, long, prunes, most, now) for portion in made]
         for portion, answer in zip(made, await self._server.call("push", calls), strict=True):
             portion.shard.queued, portion.shard.hosts, fates, moves, told = answer
             members: list[UrlEntry] = list(portion.in_order())
@@ -191,15 +200,25 @@ class Writer:
                 members[at - 1].position = place_from(place)[1]
             self._known.update(entry.fingerprint for entry in members if entry.kind != Kind.ROBOTS)
             for entry, fate in zip(members, fates.decode(), strict=True):
-                if fate == "0":
+                if fate in "03":
                     known_before.add(id(entry))
                 else:
                     entry.repeat = fate == "2"
-            changed = portion.keys if b"0" not in fates else _changed(members, known_before)
+            if b"3" in fates:
+                self._let_return(
+                    entry.fingerprint for entry, fate in zip(members, fates, strict=True) if fate == _PRUNED
+                )
+            changed = _changed(members, known_before) if b"0" in fates or b"3" in fates else portion.keys
             lengths.update(_lengths(changed, told))
         new = [entry for entry in news if id(entry) not in known_before] if known_before else list(news)
         self._remember(new)
         return new
+
+    def _let_return(self, fingerprints: Iterable[int]) -> None:
+        """What was pruned is to be asked for again when it is found again."""
+        gone = list(fingerprints)
+        self._known.discard(gone)
+        self._may_return += gone
 
     def _remember(self, entries: list[UrlEntry]) -> None:
         if entries:
@@ -245,9 +264,10 @@ class Writer:
             if one.record is not None and encoded(one.key) in dropped:
                 self._lose(one.key, one.record.fence, lost)
             for its in one.settled:
-                if next(fate) == "0":
+                became = next(fate)
+                if became == "0":
                     self._lose(one.key, its.fence, lost)
-                elif its.again is not None:
+                elif its.again is not None and became == "1":
                     again.append(its.again)
         return again
 
@@ -282,6 +302,7 @@ class Writer:
             gone.update((entry.key, place_of(entry)) for entry in over)
             left: dict[str, int] = {}
             await self._settle((), pruned(over), left, set())
+            self._let_return(entry.fingerprint for entry in over if not entry.repeat)
             self._budget.note({key: left.get(key, 0) for key in full})
             full = [key for key in full if left.get(key, 0) > most[key]]
         return gone

@@ -148,7 +148,7 @@ class SqliteBackend:
         row = self._connection.execute(f"SELECT {', '.join(_TOTALS)} FROM totals").fetchone()
         self._totals = dict(zip(_TOTALS, row, strict=True))
         self._seen: SeenTest = (
-            ExactSeen(self._connection)
+            ExactSeen(self._connection, prunes=self._options.queue_max > 0)
             if options.seen == "exact"
             else BloomSeen(self._connection, self._directory, options.seen_capacity, options.seen_error_rate)
         )

@@ -124,17 +124,22 @@ class Queues:
         entries = [_entry(row) for row in rows[:count]]
         return Loaded(entries, more=len(rows) > count, robots=self._robots_of_all(entries))
 
+    def length(self, host_id: int) -> int:
+        """How many URLs are queued, as is written with the key."""
+        row = self._cursor.execute("SELECT queued FROM hosts WHERE id = ?", (host_id,)).fetchone()
+        return row[0] if row else 0
+
     def prune(self, host_id: int, queue_max: int) -> list[tuple[Place, int, bool]]:
         """Cut the queue to ``queue_max``, lowest level and last come first; (place, fingerprint, repeat) of
         what went.
         """
-        row = self._cursor.execute("SELECT queued FROM hosts WHERE id = ?", (host_id,)).fetchone()
-        if row is None or row[0] <= queue_max:
+        length = self.length(host_id)
+        if length <= queue_max:
             return []
         rows = self._cursor.execute(
             "SELECT rank, position, fingerprint, repeat FROM queue WHERE host_id = ? "
             "ORDER BY rank DESC, position DESC LIMIT ?",
-            (host_id, row[0] - queue_max),
+            (host_id, length - queue_max),
         ).fetchall()
         self._remove.run([value for rank, position, _, _ in rows for value in (host_id, rank, position)])
         return [((rank, position), fingerprint, bool(repeat)) for rank, position, fingerprint, repeat in rows]

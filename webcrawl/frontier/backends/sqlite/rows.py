@@ -36,11 +36,17 @@ class Rows:
 
     def numbers(self, values: Sequence[Value]) -> list[int]:
         """For a statement that selects the numbers of some of its rows, with commas between: all of them."""
-        found: list[int] = []
+        [found] = self.columns(values, 1)
+        return found
+
+    def columns(self, values: Sequence[Value], columns: int) -> list[list[int]]:
+        """For a statement that selects so many such columns: the numbers in each."""
+        found: list[list[int]] = [[] for _ in range(columns)]
         for first, text, part in self._parts(values):
-            [listed] = self._cursor.execute(text, part).fetchone()
-            if listed is not None:
-                found += [first + int(number) for number in listed.split(",")]
+            row = self._cursor.execute(text, part).fetchone()
+            for numbers, listed in zip(found, row, strict=True):
+                if listed is not None:
+                    numbers += [first + int(number) for number in listed.split(",")]
         return found
 
     def _parts(self, values: Sequence[Value]) -> Iterator[tuple[int, str, Sequence[Value]]]:

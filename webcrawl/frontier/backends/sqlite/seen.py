@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from webcrawl.errors import JobdirDamaged
+from webcrawl.frontier.backend import QUEUE_FULL
 from webcrawl.frontier.backends.sqlite.rows import Rows
 from webcrawl.frontier.records import State
 from webcrawl.frontier.seen import Seen
@@ -28,8 +29,11 @@ Ends = dict[Mark, tuple[State, str | None]]
 class SeenTest(Protocol):
     """Called on the store's thread, inside a transaction unless said otherwise."""
 
-    def add(self, marks: Sequence[Mark]) -> Sequence[bool]:
-        """Add URLs; says of each whether it was new. Where one comes several times only the first of it is."""
+    keeps_states: bool
+
+    def add(self, marks: Sequence[Mark]) -> tuple[Sequence[bool], Sequence[int]]:
+        """Add URLs; says of each whether it was new, and the numbers of those that were pruned from a full queue.
+        Where one comes several times only the first of it is new."""
         ...
 
     def settle(self, ends: Ends) -> None: ...
@@ -52,11 +56,18 @@ class SeenTest(Protocol):
 class ExactSeen:
     """The table ``seen``: no errors, and the state of every URL."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    keeps_states = True
+
+    def __init__(self, connection: sqlite3.Connection, *, prunes: bool) -> None:
+        """``prunes``: whether queues have a limit, so that it is worth the time to look for what was pruned."""
         self._cursor = cursor = connection.cursor()
+        # The row is at hand where it is known: to look at its rule too costs no statement, and needs no index.
+        pruned = (
+            f", group_concat(nth) FILTER (WHERE rule = '{QUEUE_FULL}' AND state = 3)" if prunes else ", NULL"
+        )
         self._known = Rows(
             cursor,
-            "WITH mark (nth, host, fingerprint) AS (VALUES {rows}) SELECT group_concat(nth) FROM mark "
+            f"WITH mark (nth, host, fingerprint) AS (VALUES {{rows}}) SELECT group_concat(nth){pruned} FROM mark "
             "CROSS JOIN seen ON host_id = mark.host AND seen.fingerprint = mark.fingerprint",
             "({nth}, ?, ?)",
         )
@@ -69,10 +80,11 @@ class ExactSeen:
             "(?, ?, ?, ?)",
         )
 
-    def add(self, marks: Sequence[Mark]) -> Sequence[bool]:
+    def add(self, marks: Sequence[Mark]) -> tuple[Sequence[bool], Sequence[int]]:
         values = list(chain.from_iterable(marks))
         new = [True] * len(marks)
-        for number in self._known.numbers(values):
+        known, pruned = self._known.columns(values, 2)
+        for number in known:
             new[number] = False
         # Fingerprints alone are compared sooner than marks; that two of them are alike is rare.
         if len(set(values[1::2])) < len(marks):
@@ -81,7 +93,7 @@ class ExactSeen:
                 new[number] = new[number] and mark not in met
                 met.add(mark)
         self._add.run(list(chain.from_iterable(compress(marks, new))))
-        return new
+        return new, pruned
 
     def settle(self, ends: Ends) -> None:
         self._settle.run(
@@ -111,6 +123,8 @@ class BloomSeen:
     leaves older, filter and journal together hold every URL that was added.
     """
 
+    keeps_states = False
+
     def __init__(
         self, connection: sqlite3.Connection, directory: Path, capacity: int, error_rate: float
     ) -> None:
@@ -129,10 +143,10 @@ class BloomSeen:
         self._added: set[int] = set()
         self._undone: set[int] = set()
 
-    def add(self, marks: Sequence[Mark]) -> Sequence[bool]:
+    def add(self, marks: Sequence[Mark]) -> tuple[Sequence[bool], Sequence[int]]:
         new = [self._is_new(fingerprint) for _, fingerprint in marks]
         self._to_journal.run([fingerprint for _, fingerprint in compress(marks, new)])
-        return new
+        return new, ()
 
     def _is_new(self, fingerprint: int) -> bool:
         if fingerprint in self._added:

@@ -1,22 +1,26 @@
--- push: queue URLs that were discovered, those of them that are new
+-- push: queue URLs that were discovered, those of them that are new or were pruned from a queue that has room again
 -- uses: shard queue seen
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
+-- KEYS[11]     reasons HASH  see settle.lua
 -- ARGV[1]      the caller's name as a member of the crew
 -- ARGV[2]      delay_seconds of a key that is met for the first time
 -- ARGV[3]      how long a queue has to be for its length to be told
 -- ARGV[4]      epoch seconds: a key whose queue was empty waits for its turn from then on
--- ARGV[5..]    for each key three: the key; what is asked of the seen test: 'p' if all of its entries are plain and no mark
+-- ARGV[5]      how many URLs a queue may have, '0' for no limit
+-- ARGV[6]      the word of those reasons that says that a URL was pruned from a full queue, '' where none ever is
+-- ARGV[7..]    for each key three: the key; what is asked of the seen test: 'p' if all of its entries are plain and no mark
 --              comes twice, else 'm', where the last entry begins (4 bytes, big-endian, from 1), and for each entry its mark
 --              and a byte: 0 for a plain one, 1 for one that may be repeated, 2 for one that is never seen; its entries as in
 --              queue.lua, in the order of their places, no two at the same
 -- Returns      {queued in all, hosts in all, fates, places that were moved, keys and lengths of long queues}
---              fates: a digit for each entry, 0 known already, 1 queued, 2 queued beside another of the same fingerprint;
+--              fates: a digit for each entry, 0 known already, 1 queued, 2 queued beside another of the same fingerprint,
+--              3 known as pruned from a queue that is still full;
 --              places: pairs of number of an entry and its place
 
 local ending, delay, long, now = ' ' .. ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local keys, number = {}, 0
-for arg = 5, #ARGV, 3 do
+for arg = 7, #ARGV, 3 do
     number = number + 1
     keys[number] = ARGV[arg]
 end
@@ -29,25 +33,59 @@ for number = 1, #keys do
     only[number] = seen.ask_only(keys[number], known)
     if not only[number] then
         firsts[number] = #segments
-        seen.ask_all(keys[number], known, ARGV[3 * number + 3], 6, segments)
+        seen.ask_all(keys[number], known, ARGV[3 * number + 5], 6, segments)
     end
 end
 seen.fetch()
 
--- Which entries are new. `fates`: of each key a digit for each entry; `news`: how many marks of a key were added.
-local fates, news, open = {}, {}, {}
+-- Which entries are new. `fates`: of each key a digit for each entry; `news`: how many of a key are queued as the first of
+-- their marks; `returned`: how many of these marks were not added, since they were known as pruned.
+local fates, news, returned, open = {}, {}, {}, {}
 
--- Which of the marks of a key are known, by their numbers; nil when none is. The others are added.
+-- The byte of a mark that was pruned from a full queue: refused, and why; nil when there is none.
+local reason = ARGV[6] ~= '' and call('HGET', KEYS[11], ARGV[6])
+local PRUNED = reason and 3 + 4 * tonumber(reason) or nil
+
+-- Let entries of a key that were pruned (for each three: its number, segment and place of its mark) return while there is room
+-- beside `new` ones. `digits`: the fates of all.
+local function let_return(number, pruned, digits, new)
+    local most, value = tonumber(ARGV[5]), hosts[number]
+    local room = most > 0 and most - new - (value and unpacked('<I4', value) or 0) or math.huge
+    local back = 0
+    for at = 1, #pruned, 3 do
+        local entry, segment, begin = pruned[at], pruned[at + 1], pruned[at + 2]
+        -- It may stand here twice.
+        if byte(seen.texts[segment], begin + 8) == PRUNED then
+            if back < room then
+                seen.turn(segment, begin, '\0')
+                digits[entry], back = '1', back + 1
+            else
+                digits[entry] = '3'
+            end
+        end
+    end
+    returned[number] = back
+    return back
+end
+
+-- Which of the marks of a key are known, by their numbers; nil when none is. The others are added. And which of those that are
+-- known were pruned, as in `let_return`; nil when none was.
 local function known_of(number, marks)
-    local segment, first, found = only[number], firsts[number], nil
+    local segment, first, found, pruned = only[number], firsts[number], nil, nil
     local texts, added = seen.texts, seen.added
     for entry = 1, (#marks - 5) / 9 do
         local of, mark = segment or segments[first + entry], sub(marks, 9 * entry - 3, 9 * entry + 4)
         local text = texts[of]
         local hit = text and find(text, mark, 1, true)
-        if hit and (hit % 9 == 1 or seen.find(of, mark)) then
+        local at = hit and (hit % 9 == 1 and hit or seen.find(of, mark))
+        if at then
             found = found or {}
             found[entry] = true
+            if PRUNED and byte(text, at + 8) == PRUNED then
+                pruned = pruned or {}
+                local next = #pruned
+                pruned[next + 1], pruned[next + 2], pruned[next + 3] = entry, of, at
+            end
         elseif not segment then
             added[of] = (added[of] or '') .. mark .. '\0'
         end
@@ -61,12 +99,12 @@ local function known_of(number, marks)
             end
         end
     end
-    return found
+    return found, pruned
 end
 
 -- Fates of entries that are all plain.
 local function judge(number, marks)
-    local found, all = known_of(number, marks), (#marks - 5) / 9
+    local all, found, pruned = (#marks - 5) / 9, known_of(number, marks)
     if not found then
         news[number] = all
         return string.rep('1', all)
@@ -76,30 +114,36 @@ local function judge(number, marks)
         digits[entry] = found[entry] and '0' or '1'
         new = found[entry] and new or new + 1
     end
-    news[number] = new
+    news[number] = new + (pruned and let_return(number, pruned, digits, new) or 0)
     return table.concat(digits)
 end
 
 -- Fates of entries of which some may be repeated, are never seen or come twice.
 local function judge_each(number, marks)
-    local digits, new = {}, 0
+    local digits, new, pruned = {}, 0, nil
     for entry = 1, (#marks - 5) / 9 do
         local at = 9 * entry - 3
         local of, mark, kind = only[number] or segments[firsts[number] + entry], sub(marks, at, at + 7), byte(marks, at + 8)
         digits[entry] = '2'
-        if kind ~= 2 and not seen.find(of, mark) and not seen.is_new(of, mark) then
+        local known = kind ~= 2 and seen.find(of, mark)
+        if kind ~= 2 and not known and not seen.is_new(of, mark) then
             seen.add(of, mark .. '\0')
             digits[entry], new = '1', new + 1
         elseif kind == 0 then
             digits[entry] = '0'
+            if known and PRUNED and byte(seen.texts[of], known + 8) == PRUNED then
+                pruned = pruned or {}
+                local next = #pruned
+                pruned[next + 1], pruned[next + 2], pruned[next + 3] = entry, of, known
+            end
         end
     end
-    news[number] = new
+    news[number] = new + (pruned and let_return(number, pruned, digits, new) or 0)
     return table.concat(digits)
 end
 
 for number = 1, #keys do
-    local marks = ARGV[3 * number + 3]
+    local marks = ARGV[3 * number + 5]
     fates[number] = (byte(marks) == 112 and judge or judge_each)(number, marks)
     if find(fates[number], '[12]') then
         open[#open + 1] = number
@@ -108,7 +152,7 @@ end
 
 -- Those entries that are new, of entries that are all plain: their text, how many, and the place of the last.
 local function text_of(number, marks)
-    local entries, digits = ARGV[3 * number + 4], fates[number]
+    local entries, digits = ARGV[3 * number + 6], fates[number]
     if news[number] == #digits then
         local last = #digits == 1 and 1 or unpacked('>I4', marks, 2)
         return entries, sub(entries, last, last + 13)
@@ -157,11 +201,11 @@ end
 
 -- Queue the new entries of a key one by one. Returns how many that were, and the first place of them.
 local function enqueue_each(rows, number, earlier)
-    local entries, digits = ARGV[3 * number + 4], fates[number]
+    local entries, digits = ARGV[3 * number + 6], fates[number]
     local queued, first, at = 0, nil, 1
     for entry = 1, #digits do
         local after, fate = entry_end(entries, at), byte(digits, entry)
-        local place = fate ~= 48 and enqueue(rows, sub(entries, at, after - 1), fate == 49, earlier + entry)
+        local place = (fate == 49 or fate == 50) and enqueue(rows, sub(entries, at, after - 1), fate == 49, earlier + entry)
         if place then
             queued = queued + 1
             first = (not first or place < first) and place or first
@@ -185,7 +229,7 @@ local function reindex(key, value, rank)
 end
 
 local names, lengths, written, stored, stirred, places = {}, {}, {}, {}, {}, {}
-local queued_more, known_more, held_more = 0, 0, 0
+local queued_more, known_more, held_more, returned_all = 0, 0, 0, 0
 local earlier, next = {}, 0
 for number = 1, #keys do
     earlier[number] = next
@@ -208,7 +252,7 @@ end
 
 -- Queue what is new of a key. Returns how many more there are, the first place of them, chunks and the last place.
 local function enqueue_all(number, key, chunks, last, tail)
-    local marks = ARGV[3 * number + 3]
+    local marks = ARGV[3 * number + 5]
     if byte(marks) ~= 112 then
         return enqueue_apart(number, key, chunks, last, tail)
     end
@@ -233,7 +277,8 @@ end
 for at = 1, #open do
     local number = open[at]
     local key, value, holder = keys[number], hosts[number], held[number]
-    local new = news[number]
+    local back = returned[number] or 0
+    local new = news[number] - back
     if not value then
         value = fresh(delay)
     end
@@ -261,7 +306,7 @@ for at = 1, #open do
         if known + new > FULL then
             seen.grow(key, known, known + new)
         end
-        queued_more, known_more = queued_more + more, known_more + new
+        queued_more, known_more, returned_all = queued_more + more, known_more + new, returned_all + back
         written[#written + 1] = key
         written[#written + 1] = pack(COUNTS, queued + more, known + new, chunks_now, last_now, highest)
             .. record
@@ -278,6 +323,7 @@ carry_out_on('HSET', QUEUES, stored)
 seen.save()
 count('queued', queued_more)
 count('seen', known_more)
+count('refused', -returned_all)
 count('held_urls', held_more)
 settle_totals()
 local totals = call('HMGET', TOTALS, 'queued', 'hosts')

@@ -166,6 +166,13 @@ function queue.insert(rows, entry)
     return true
 end
 
+-- Whether there is an entry at a place.
+function queue.has(rows, place)
+    local part = part_at(rows, place)
+    local _, found = seek(part and part.text or queue.tail(rows), place, part and rows.begin or 1)
+    return found
+end
+
 -- Take an entry out: what it was, false when it is not there.
 function queue.remove(rows, place)
     local part = part_at(rows, place)

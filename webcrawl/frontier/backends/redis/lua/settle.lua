@@ -13,7 +13,8 @@
 --              bytes), its new state (a digit; '-' for a repeat, which has none), the number of its word (a byte; 0 for
 --              none) and, where it goes back into the queue, its entry at the new place
 -- Returns      {queued in all, fates, keys and lengths of long queues, keys whose records were dropped}; a fate is 1 when it
---              was carried out, 0 when it was dropped because the caller does not hold the key; or {-1} when the epoch is
+--              was carried out, 0 when it was dropped because the caller does not hold the key, 2 when it is not queued again:
+--              it was pruned while it was fetched, and was found again or settled since; or {-1} when the epoch is
 --              over, and nothing was done. Carried out a second time it changes nothing.
 
 if ARGV[2] ~= '' and ARGV[2] ~= (call('HGET', TOTALS, 'epoch') or '0') then
@@ -68,7 +69,8 @@ local function turn(segment, text, removed)
     local found = seen.find(segment, mark)
     local before = found and seen.state(segment, found)
     if not removed and before and before ~= PRUNED or seen.is_new(segment, mark) then
-        -- Not pruned while it was fetched, so this was carried out before.
+        -- This was carried out before; or it was pruned while it was fetched, and found again: its new place in the queue is
+        -- what counts.
         return nil
     end
     if not before then
@@ -88,14 +90,15 @@ local function turn(segment, text, removed)
     return not before
 end
 
--- Settle a URL. Returns how many more the queue has, and how many more are known.
+-- Settle a URL. Returns how many more the queue has, how many more are known, and whether the URL is not in the queue where it
+-- was to go back to.
 local function settle(rows, arg)
     local text = ARGV[arg]
     local removed, new = queue.remove(rows, sub(text, 1, 14)), false
     if segments[arg] then
         new = turn(segments[arg], text, removed)
         if new == nil then
-            return removed and -1 or 0, 0
+            return removed and -1 or 0, 0, #text > 24 and not queue.has(rows, sub(text, 25, 38))
         end
     end
     local again = #text > 24 and queue.insert(rows, sub(text, 25))
@@ -104,15 +107,19 @@ end
 
 local fates, lost, lengths, written = {}, {}, {}, {}
 
--- Settle those URLs of a key that are the caller's to settle. Returns the beginning of its record.
-local function settle_all(number, value, holder)
+-- Settle those URLs of a key that are the caller's to settle; the first of them has the fate of that number. Returns the beginning
+-- of its record.
+local function settle_all(number, value, holder, fate)
     local queued, known, chunks, last = unpacked(COUNTS, value)
     local rows = queue.open(keys[number], chunks, last, nil)
     local more, new, first = 0, 0, args[number]
     for arg = first + 5, first + 3 + 2 * ARGV[first + 3], 2 do
         if may_write(holder, ARGV[arg - 1], me) then
-            local gained, met = settle(rows, arg)
+            local gained, met, dropped = settle(rows, arg)
             more, new = more + gained, new + met
+            if dropped then
+                fates[fate + (arg - first - 5) / 2] = '2'
+            end
         end
     end
     local rank = queue.rank(rows)
@@ -142,6 +149,7 @@ for number = 1, #keys do
     local arg, holder, value = args[number], held[number], hosts[number]
     local fence, urls = ARGV[arg + 1], tonumber(ARGV[arg + 3])
     local records = fence ~= '' and may_write(holder, fence, me)
+    local fate = #fates + 1
     local settles = judge(arg + 4, urls, holder)
     if fence ~= '' and not records then
         lost[#lost + 1] = key
@@ -155,7 +163,7 @@ for number = 1, #keys do
             displace(key, opened(value))
         end
         local record = records and ARGV[arg + 2] or sub(value, RECORD_AT)
-        value = (settles and settle_all(number, value, holder) or sub(value, 1, RECORD_AT - 1)) .. record
+        value = (settles and settle_all(number, value, holder, fate) or sub(value, 1, RECORD_AT - 1)) .. record
         if not holder then
             place(key, opened(value))
         end
