@@ -331,7 +331,9 @@ class Scheduler:
             if not flight.over:
                 self._unreported(flight)
             if flight.is_unkept:
-                flight.outcome = Outcome(Result.ABANDONED, entry=flight.outcome.entry)
+                flight.outcome = Outcome(
+                    Result.ABANDONED, entry=flight.outcome.entry, earlier=flight.outcome.earlier
+                )
             if flight.outcome.result not in (Result.RETRY, Result.ABANDONED):
                 self.requests.done(flight.lease.entry)
             if self._machine.focusing is not None:

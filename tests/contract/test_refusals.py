@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.contract.samples import entry, found, pages
-from webcrawl.errors import JobdirDamaged, JobdirUnusable, JobdirVersion, StartRefused, StorageLost
+from webcrawl.errors import (
+    JobdirDamaged,
+    JobdirUnusable,
+    JobdirVersion,
+    StartRefused,
+    StorageAway,
+    StorageLost,
+)
 from webcrawl.frontier.backends.sqlite import SqliteBackend
 from webcrawl.frontier.backends.sqlite.backend import SqliteOptions
 
@@ -199,14 +206,14 @@ def test_a_database_that_is_found_damaged_while_the_crawl_runs_ends_it_with_advi
     backend.close()
 
 
-def test_a_database_that_another_program_keeps_locked_ends_the_crawl_with_its_name(
+def test_a_database_that_another_program_keeps_locked_is_waited_for_with_its_name(
     make_sqlite: MakeSqlite,
 ) -> None:
     backend = make_sqlite()
     backend.connection.execute("PRAGMA busy_timeout = 0")
     with closing(sqlite3.connect(backend.path)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StorageLost, match=r"frontier\.db.*locked"):
+        with pytest.raises(StorageAway, match=r"frontier\.db.*locked"):
             backend.commit(found(entry("http://a/")))
         other.rollback()
     assert len(backend.commit(found(entry("http://a/"))).queued) == 1

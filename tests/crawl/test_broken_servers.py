@@ -52,10 +52,11 @@ def test_the_outcome_is_the_truth(web, urls, crawled, name):
     host = NAMES.index(name)
     stage = web.web.exhibit_stage(host, f"/x/{name}")
     outcome = BEHAVIOURS[name].outcome(stage)
-    first = next(line for line in crawled.lines() if line["url"] == urls[name])
+    first = next(line for line in crawled.lines() if line["url"] == urls[name] and "resent" not in line)
+    was_resent = any(line["url"] == urls[name] and "resent" in line for line in crawled.lines())
 
     expected = FIRST_ANSWERS.get(name, outcome.status)
-    if outcome.disputed or "resent" in first:
+    if outcome.disputed or was_resent:
         assert "error" in first or first["status"] in (200, expected)
     elif expected is None:
         assert "error" in first

@@ -33,8 +33,9 @@ def cases(web):
 
 @pytest.fixture(scope="module")
 def failing(web):
-    """Pages of one host that fails seven times in a row."""
-    return [f"{web.web.origin(10)}/x/flaky-reset?times=1&page={number}" for number in range(7)]
+    """Pages of one host that fails seven times in a row, after the first, which is sent again at once: it is lost on
+    the connection that robots.txt left open. From then on none is kept."""
+    return [f"{web.web.origin(10)}/x/flaky-reset?times=1&page={number}" for number in range(8)]
 
 
 @pytest.fixture(scope="module")
@@ -81,15 +82,15 @@ def test_a_host_that_fails_five_times_in_a_row_is_parked_and_loses_nothing(web, 
     hits = [hit for hit in web.hits() if hit.host == "h0010.localhost" and not hit.is_robots]
     gaps = [after.start_mono - before.end_mono for before, after in itertools.pairwise(hits)]
 
-    assert max(gaps[:4]) < PARK
-    assert gaps[4] >= PARK
-    assert gaps[5] >= 2 * PARK
+    assert max(gaps[:6]) < PARK
+    assert gaps[6] >= PARK
+    assert gaps[7] >= 2 * PARK
     assert {url: crawled.statuses()[url] for url in failing} == dict.fromkeys(failing, 200)
 
 
 def test_a_parked_host_does_not_hold_up_the_others(web, crawled):
     hits = web.hits()
-    parked_at = [hit.end_mono for hit in hits if hit.host == "h0010.localhost"][5]
+    parked_at = [hit.end_mono for hit in hits if hit.host == "h0010.localhost"][7]
     others = [
         hit for hit in hits if hit.host not in ("h0010.localhost", "h0005.localhost", "h0006.localhost")
     ]

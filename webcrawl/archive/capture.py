@@ -69,14 +69,25 @@ class Capture:
     spooled: Spooled | None = None
     """Where the payload is in place of ``payload``, which is empty then: that of a long sitemap. The file is there
     until the group is kept."""
-    resent_at: float | None = None
-    """Epoch seconds when the request was sent a second time, since the kept connection on which it was sent first was
-    closed without a byte of an answer; None where it was sent once."""
+    lost: LostSending | None = None
+    """The first time that it was sent, where that was lost and the times above are those of the second."""
 
     @property
     def length(self) -> int:
         """Bytes of the payload, wherever it is."""
         return len(self.payload) if self.spooled is None else self.spooled.length
+
+
+@dataclass(frozen=True, slots=True)
+class LostSending:
+    """A request that a server never answered, since it closed the kept connection as the request came."""
+
+    started_at: float
+    ended_at: float
+    """Epoch seconds: when it was sent, and when the connection was found closed."""
+    ip: str | None
+    error: str
+    """A word of ``hosts.health.FAILURES``; the host is not charged with it."""
 
 
 @dataclass(slots=True)

@@ -5,12 +5,13 @@ archive.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import IgnoreRequest
 
-from webcrawl.archive.capture import Capture, Entry, FetchRecord
+from webcrawl.archive.capture import Capture, Entry, FetchRecord, LostSending
 from webcrawl.archive.records import digest
 from webcrawl.core import header_fields
 from webcrawl.documents import listed, robots_tags
@@ -142,8 +143,8 @@ class OutcomeMiddleware:
         if capture is None:
             return flight.lease.leased_at, self._clock(), None
         # The wall clock may have been set since; the frontier's own never runs backwards.
-        ended, sent_at = self._clock(), capture.resent_at or capture.started_at
-        return ended - max(capture.ended_at - sent_at - facts.held_seconds, 0.0), ended, capture
+        ended = self._clock()
+        return ended - max(capture.ended_at - capture.started_at - facts.held_seconds, 0.0), ended, capture
 
     def _record(
         self, request: Request, flight: Flight, ending: Ending, capture: Capture | None
@@ -169,8 +170,8 @@ class OutcomeMiddleware:
         )
         if capture is not None and capture.truncated:
             record.extra["truncated"] = capture.truncated
-        if capture is not None and capture.resent_at is not None:
-            record.extra["resent"] = round(capture.resent_at, 6)
+        if capture is not None and (lost := capture.lost) is not None:
+            flight.outcome.earlier = Entry(_record_of_lost(record, lost, flight.lease.pause_seconds))
         if entry.kind != Kind.ROBOTS and entry.attempts:
             record.extra["attempt"] = entry.attempts + 1
         if entry.listed is not None:
@@ -181,6 +182,21 @@ class OutcomeMiddleware:
             # Where nothing could be sent, that of the list which let the URL come as far as it came.
             record.extra["exclusions"] = fetch_meta(request).sent_under or self._exclusions.version
         return record
+
+
+def _record_of_lost(record: FetchRecord, lost: LostSending, pause_seconds: float) -> FetchRecord:
+    """The line of the first sending of a request whose second one has ``record``."""
+    return replace(
+        record,
+        start=lost.started_at,
+        end=lost.ended_at,
+        ip=lost.ip,
+        status=None,
+        error=lost.error,
+        mime=None,
+        bytes=0,
+        extra={"resent": True, "delay": round(pause_seconds, 6)},
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -18,12 +18,12 @@ from urllib.parse import urlsplit
 from scrapy import signals
 from scrapy.exceptions import DownloadCancelledError, ResponseDataLossError, UnsupportedURLSchemeError
 
-from webcrawl.archive.capture import Capture
+from webcrawl.archive.capture import Capture, LostSending
 from webcrawl.body_memory import body_memory_of
 from webcrawl.core import header_fields
 from webcrawl.core.listening import has_listeners
 from webcrawl.downloadhandlers.exchange import Exchange
-from webcrawl.downloadhandlers.failures import LocalShortageError, translate
+from webcrawl.downloadhandlers.failures import LocalShortageError, failure_word, translate
 from webcrawl.downloadhandlers.gate import ANNOUNCED_OVERSIZE, STOPPED, Gate, may_have_links
 from webcrawl.downloadhandlers.idle import LONGEST_SECONDS
 from webcrawl.downloadhandlers.network import Attempt, Proxy, close_network, network_of, seed_addresses
@@ -72,10 +72,8 @@ class _Errand:
     """Bytes that are read of one that may have links, 0 for all."""
     deadline: float
     """Monotonic seconds."""
-    again: bool = False
-    """It was sent before."""
     sent_at: float = 0.0
-    """Monotonic seconds when it was sent first; 0 before."""
+    """Monotonic seconds when it was sent last; 0 before."""
 
     def limit_of(self, head: ResponseHead) -> int:
         """Bytes that are read of the payload behind ``head``, 0 for all."""
@@ -197,7 +195,11 @@ class HttpDownloadHandler:
                 if attempt.fresh or network.is_closed or not _met_a_closing(errand, connection, exchange):
                     _fill(errand, exchange)
                     raise exchange.error
-                attempt.fresh = errand.again = True
+                attempt.fresh = True
+                capture = errand.capture
+                lost_at = capture.started_at + monotonic() - errand.sent_at
+                word = failure_word(exchange.error)
+                capture.lost = LostSending(capture.started_at, lost_at, connection.ip, word)
                 network.mistrust(errand.target)
                 # Perhaps the server did see it.
                 await asyncio.sleep(errand.fetch.pause_seconds)
@@ -241,11 +243,12 @@ class HttpDownloadHandler:
         capture.request_head = errand.head
         capture.ip = connection.ip
         sent_at = monotonic()
-        if errand.again:
-            # The wall clock may have been set meanwhile.
-            capture.resent_at = capture.started_at + sent_at - errand.sent_at
+        if capture.lost is None:
+            capture.started_at = time()
         else:
-            capture.started_at, errand.sent_at = time(), sent_at
+            # The wall clock may have been set meanwhile.
+            capture.started_at += sent_at - errand.sent_at
+        errand.sent_at = sent_at
         try:
             if errand.fetch.hold.is_over():
                 raise DownloadCancelledError(f"{request.url}: the lease of its key has ended")

@@ -40,7 +40,7 @@ COLUMNS = {
     "content_location": "string",
     "archived": "bool",
     "attempt": "int32",
-    "resent": "timestamp",
+    "resent": "bool",
     "noindex": "bool",
     "nofollow": "bool",
     "exclusions": "category",

@@ -301,6 +301,8 @@ class Frontier:
         active = self._holding(lease)
         order = self._policies.order
         order.tell(self._clock())
+        if outcome.earlier is not None:
+            self._committer.add(Change(entry=outcome.earlier))
         change = Change(discovered=order.place_all(outcome.discovered), entry=outcome.entry)
         change.archived = outcome.archived
         change.then = lambda: self._settled(lease)

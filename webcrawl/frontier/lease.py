@@ -86,6 +86,8 @@ class Outcome:
     """The rule that refused it, or the error it failed with."""
     entry: Entry | None = None
     """For the archive and the fetch log; None when nothing was sent."""
+    earlier: Entry | None = None
+    """For the fetch log: the first sending of a request that was lost with a kept connection and sent again."""
     discovered: list[UrlEntry] = field(default_factory=list)
     robots: RobotsReply | None = None
     """For a robots.txt: what came back."""
@@ -99,6 +101,10 @@ class Outcome:
         failed = self.result in (Result.FAILED, Result.RETRY)
         if failed or (self.robots is not None and self.robots.error is not None):
             return Outcome(
-                Result.ABANDONED, entry=self.entry, discovered=self.discovered, archived=self.archived
+                Result.ABANDONED,
+                entry=self.entry,
+                earlier=self.earlier,
+                discovered=self.discovered,
+                archived=self.archived,
             )
         return self

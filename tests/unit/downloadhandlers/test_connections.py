@@ -91,8 +91,9 @@ def test_a_request_that_met_a_closing_connection_is_sent_on_a_new_one(
             assert site.connections == 2
             capture = again.meta.capture
             assert capture is not None
-            assert capture.resent_at is not None
-            assert before <= capture.started_at <= capture.resent_at <= capture.ended_at
+            lost = capture.lost
+            assert lost is not None
+            assert before <= lost.started_at <= lost.ended_at <= capture.started_at <= capture.ended_at
 
     run(test(), loop)
 
