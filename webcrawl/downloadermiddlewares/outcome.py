@@ -80,6 +80,7 @@ class OutcomeMiddleware:
             retry_after_seconds=retry_after_seconds(header, ended) if header else None,
             payload_bytes=len(response.body) or (0 if capture is None else capture.length),
             mime=_mime_type(mime[:MAX_TYPE_BYTES]) if mime else None,
+            resent=_is_resent(capture),
         )
         record = self._record(request, flight, ending, capture)
         location = header_fields.last(response.headers, b"Location")
@@ -110,7 +111,7 @@ class OutcomeMiddleware:
         started, ended, capture = self._times(request, flight)
         # A disk of ours without room is no failure of the host.
         word = "cancelled" if isinstance(exception, StorageFull | StorageLost) else failure_word(exception)
-        ending = Ending(started, ended, error=word)
+        ending = Ending(started, ended, error=word, resent=_is_resent(capture))
         record = self._record(request, flight, ending, capture)
         # Of what cannot be made a response of, the archive has what came.
         flight.outcome.entry = Entry(
@@ -128,7 +129,7 @@ class OutcomeMiddleware:
         """
         outcome = flight.outcome
         started, ended, capture = self._times(flight.request, flight)
-        ending = Ending(started, ended, error="cancelled")
+        ending = Ending(started, ended, error="cancelled", resent=_is_resent(capture))
         replaced = bool(outcome.discovered)
         outcome.result, outcome.rule = (Result.REDIRECTED, None) if replaced else (Result.RETRY, "cancelled")
         if capture is not None or not replaced:
@@ -184,6 +185,10 @@ class OutcomeMiddleware:
         return record
 
 
+def _is_resent(capture: Capture | None) -> bool:
+    return capture is not None and capture.lost is not None
+
+
 def _record_of_lost(record: FetchRecord, lost: LostSending, pause_seconds: float) -> FetchRecord:
     """The line of the first sending of a request whose second one has ``record``."""
     return replace(
@@ -227,6 +232,8 @@ def _tell(record: FetchRecord, flight: Flight, ending: Ending) -> None:
         record.extra["delay"] = round(ending.delay_seconds, 6)
     if ending.number is not None:
         record.extra["number"] = ending.number
+        if (earlier := flight.outcome.earlier) is not None:
+            earlier.record.extra["number"] = ending.number - 1
     if flight.lease.claim.pauses:
         record.extra["clocks"] = dict(flight.lease.claim.pauses)
     hold = flight.lease.hold

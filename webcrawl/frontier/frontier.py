@@ -278,6 +278,7 @@ class Frontier:
             # Perhaps it was we who ended it; whoever has the key now knows better.
             return
         is_robots = lease.entry.kind == Kind.ROBOTS
+        record.fetches += ending.resent
         policies.politeness.fetched(record, ending.started_at, ending.ended_at, is_robots=is_robots)
         if ending.error is not None:
             if ending.error in HOST_FAILURES and not lease.claim.hold.is_over():

@@ -69,7 +69,9 @@ class Ending:
     delay_seconds: float | None = None
     """How long after ``ended_at`` the key is left alone; None when nothing was sent, or it is not ours any more."""
     number: int | None = None
-    """The how-manieth request of its key this was, over all runs and processes."""
+    """Counts the requests of its key, from 1, over all runs and processes."""
+    resent: bool = False
+    """The request was sent twice, since the first one was lost with a kept connection; both are counted."""
 
     def owes(self, record: HostRecord) -> None:
         """Take down what is owed now, from the key's record after its clock has restarted."""
