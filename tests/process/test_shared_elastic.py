@@ -82,7 +82,7 @@ def test_a_dead_worker_s_hosts_are_taken_over_after_the_lease_time(serve, start,
     assert_polite_and_complete(web, crew)
 
 
-@pytest.mark.parametrize("hosts", [5, 16])
+@pytest.mark.parametrize("hosts", [5, pytest.param(16, marks=pytest.mark.soak)])
 def test_few_hosts_are_shared_out_although_they_are_never_at_rest(serve, start, serve_redis, hosts):
     web = serve(hosts=hosts, pages=None, seed=6)
     settings = {**SETTINGS, "POLITENESS_MIN_DELAY": 0.3 * hosts / 100, "POLITENESS_FACTOR": 0}

@@ -12,7 +12,7 @@ from tests.unit.archive.samples import record
 from webcrawl.downloadermiddlewares.outcome import _tell
 from webcrawl.frontier.claims import NO_CLAIM, Claim
 from webcrawl.frontier.hold import FOREVER, Hold, uptime
-from webcrawl.frontier.lease import Ending
+from webcrawl.frontier.lease import Ending, Outcome, Result
 
 if TYPE_CHECKING:
     from webcrawl.archive.capture import FetchRecord
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 def told(ending: Ending, hold: Hold, line: FetchRecord, claim: Claim = NO_CLAIM) -> dict[str, object]:
-    _tell(line, cast("Flight", SimpleNamespace(lease=SimpleNamespace(hold=hold, claim=claim))), ending)
+    flight = SimpleNamespace(lease=SimpleNamespace(hold=hold, claim=claim), outcome=Outcome(Result.FETCHED))
+    _tell(line, cast("Flight", flight), ending)
     return dict(line.extra)
 
 
