@@ -50,6 +50,8 @@ logger = logging.getLogger(__name__)
 
 ROOM_SECONDS = 2.0
 """How long seeds wait that were turned away for lack of room, before they are given again."""
+ADDED_AT_ONCE = 1000
+"""Seeds that are queued in one turn of the event loop."""
 GIVEN_AT_ONCE = 5000
 """Requests of one callback that are held back to be committed together with its page."""
 
@@ -282,7 +284,9 @@ class Scheduler:
         told = self.frontier.tally.refused_by_rule
         while entries and not self.frontier.is_closing():
             before = told[BACKLOG_FULL]
-            self.frontier.add(entries)
+            for first in range(0, len(entries), ADDED_AT_ONCE):
+                self.frontier.add(entries[first : first + ADDED_AT_ONCE])
+                await asyncio.sleep(0)
             if not await self.frontier.drain():
                 return False
             if told[BACKLOG_FULL] == before or not (entries := await self._unknown(entries)):

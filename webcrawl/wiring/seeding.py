@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-AT_ONCE = 1000
-"""Seeds that are queued together."""
+AT_ONCE = 10_000
+"""Seeds that are queued together. Each time all that a busy crawl has to store is waited for, and a host
+whose seed is not queued cannot have its turn."""
 BREATH = 100
 """Seeds after which the event loop has its turn."""
 BAD_SHOWN = 20
