@@ -92,9 +92,10 @@ class ActiveKey:
         """Leases of its URLs that are open or whose outcome is not durable yet."""
         self.unprocessed = 0
         """Of these, responses that have ended and are still being read: parsed, or waiting for it."""
-        self.session = session_budget if activated.queue.more else min(session_budget, len(self.head))
-        """How many more URLs it gives in this session, robots.txt not counted. What is found while the session lasts
-        has to wait for the next one, behind the hosts that waited longer."""
+        budget = session_budget if activated.record.pages else 1
+        self.session = budget if activated.queue.more else min(budget, len(self.head))
+        """How many more URLs it gives in this session, robots.txt not counted: one on the first visit. What is found
+        while the session lasts has to wait for the next one, behind the hosts that waited longer."""
         self.unread: RobotsRecord | None = None
         """A robots.txt that is being parsed; nothing is sent meanwhile."""
         self.leaving = False

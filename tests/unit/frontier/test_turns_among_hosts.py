@@ -77,6 +77,14 @@ def test_each_seed_is_visited_before_any_host_is_visited_for_more(backend):
     assert len(hosts.visits) >= 0.95 * HOSTS
 
 
+def test_a_first_visit_is_one_page_although_others_have_linked_to_many(backend):
+    hosts = EndlessHosts()
+    more = [page(f"http://h{number}.test/linked/{n}") for n in range(5) for number in range(HOSTS)]
+    crawl = VirtualCrawl(backend, hosts.answer, open_max=16, rate=RATE)
+    crawl.run([*hosts.seeds(HOSTS), *more], HOSTS)
+    assert len(hosts.visits) >= 0.95 * HOSTS
+
+
 def test_no_host_falls_behind_the_mean_by_more_than_two_sessions(backend):
     hosts, session = EndlessHosts(), 2
     crawled(backend, hosts, 200, 1600, session_budget=session)
