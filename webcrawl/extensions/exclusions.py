@@ -61,10 +61,11 @@ class Exclusions:
 
     async def _watch(self) -> None:
         asked = await asyncio.to_thread(self._asked)
-        if asked != self._heard or self._clock() >= self._look_at:
-            # Before the look: who asks during it has changed the file perhaps a moment too late.
-            self._heard, self._look_at = asked, self._clock() + self._every
+        began_at = self._clock()
+        if asked != self._heard or began_at >= self._look_at:
             await asyncio.to_thread(self._look)
+            # What was asked before the look: who asks during it has changed the file perhaps a moment too late.
+            self._heard, self._look_at = asked, began_at + self._every
 
     def _asked(self) -> tuple[int, str]:
         """Something else each time the operator wants a look."""

@@ -55,8 +55,8 @@ class Importance:
     async def _step(self, *, last: bool = False) -> None:
         try:
             if not self._begun:
-                self._begun = True
                 await self._keeping.begin(self._clock())
+                self._begun = True
             await self._keeping.step(self._clock(), last=last)
         except CrawlError as error:
             if not self._failed:

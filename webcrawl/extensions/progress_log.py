@@ -64,10 +64,16 @@ class ProgressLog:
             await self._step()
 
     async def _step(self) -> None:
-        # A disk that hangs must not keep the loop waiting.
-        await asyncio.to_thread(self._write, self._line())
+        try:
+            # A disk that hangs must not keep the loop waiting.
+            await asyncio.to_thread(self._write, self._line())
+        except OSError as error:
+            if not self._complained:
+                logger.warning("No line in %s: %s", progress_log.NAME, error)
+            self._complained = True
 
     def _line(self) -> dict[str, Any]:
+        """How things stand. :raises OSError: the system does not tell now what was taken"""
         frontier = self._frontier
         assert frontier is not None
         tally, stands = frontier.tally, frontier.snapshot()
@@ -90,10 +96,5 @@ class ProgressLog:
 
     def _write(self, line: dict[str, Any]) -> None:
         assert self._path is not None
-        try:
-            if self._path.parent.is_dir():
-                progress_log.append(self._path, line)
-        except OSError as error:
-            if not self._complained:
-                logger.warning("No line in %s: %s", self._path.name, error)
-            self._complained = True
+        if self._path.parent.is_dir():
+            progress_log.append(self._path, line)

@@ -107,4 +107,8 @@ class Replenishing:
         except ContactMissing as error:
             logger.error("Asked for seeds, and nobody is asked again: %s", error)
             self._over = True
+        except Exception:
+            # A fault is no reason to ask again before it is time.
+            await self._turns.answered()
+            raise
         await self._turns.answered()

@@ -14,7 +14,7 @@ import pytest
 from webcrawl import in_force
 from webcrawl.configuration import Configuration
 from webcrawl.extensions import exclusions as extension
-from webcrawl.scope.exclusion import ExclusionList
+from webcrawl.scope.exclusion import ExclusionList, Refreshed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -172,6 +172,25 @@ def test_a_full_disk_does_not_keep_a_list_from_being_in_force(
         await until(lambda: in_force.told(machine.jobdir.path))
 
     watched(file, story)
+
+
+def test_a_look_that_fails_is_made_again_at_once(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def story(machine: Machine, exclusions: ExclusionList) -> None:
+        await until(lambda: in_force.told(machine.jobdir.path))
+        refresh, failures = exclusions.refresh, [RuntimeError("can't start new thread")] * 2
+
+        def failing(now: float) -> Refreshed:
+            if failures:
+                raise failures.pop()
+            return refresh(now)
+
+        exclusions.refresh = failing
+        write(file, "b.test\n")
+        in_force.ask(machine.jobdir.path)
+        await until(lambda: exclusions.domain_objection("b.test"))
+
+    watched(file, story)
+    assert caplog.text.count("can't start new thread") == 2, "a line and its traceback"
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"version": 1}', "\xff"])

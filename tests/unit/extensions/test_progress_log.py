@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 
 from webcrawl.configuration import Configuration
+from webcrawl.extensions import processor_time
 from webcrawl.extensions import progress_log as extension
 from webcrawl.extensions.processor_time import cpu_seconds
 from webcrawl.extensions.progress_log import ProgressLog
@@ -70,6 +72,27 @@ def test_a_disk_without_room_is_told_once(
 
     asyncio.run(twice())
     assert [record.getMessage()[:27] for record in caplog.records] == ["No line in progress.jsonl: "]
+
+
+def test_when_no_file_can_be_opened_lines_are_left_out_and_written_again_later(
+    made: ProgressLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = 0
+
+    def listdir(path: Any) -> list[str]:
+        nonlocal asked
+        asked += 1
+        if asked <= 3:
+            raise OSError(errno.EMFILE, "Too many open files", str(path))
+        return []
+
+    monkeypatch.setattr(processor_time.os, "listdir", listdir)
+    asyncio.run(opened_for(made, 1, tmp_path))
+    assert asked > 3
+    assert len(list(progress_log.read(tmp_path))) == asked - 3
+    [record] = caplog.records
+    assert record.getMessage().startswith("No line in progress.jsonl: ")
+    assert "Too many open files" in record.getMessage()
 
 
 def test_it_can_be_left_out() -> None:

@@ -1,9 +1,11 @@
-"""A step again and again, until the end or the first that raises."""
+"""A step again and again, until the end."""
 
 import asyncio
+import errno
 
 import pytest
 
+from webcrawl.errors import StorageAway
 from webcrawl.extensions.ticking import Ticking
 
 
@@ -53,16 +55,48 @@ def test_the_first_step_may_wait(at_once, taken):
     assert asyncio.run(run()) == taken
 
 
-def test_a_step_that_raises_is_told_and_is_the_last(caplog):
-    async def broken():
-        raise RuntimeError("a mistake")
+class Failing(Steps):
+    """Raises in every step what is next in its list; after these it succeeds."""
+
+    def __init__(self, *errors):
+        super().__init__(len(errors) + 2)
+        self._errors = list(errors)
+
+    async def step(self):
+        await super().step()
+        if self._errors:
+            raise self._errors.pop(0)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_step_that_raises_is_followed_by_the_next_one(at_once):
+    async def run():
+        steps = Failing(RuntimeError("a mistake"))
+        ticking = Ticking(0, steps.step, at_once=at_once)
+        ticking.begin()
+        await asyncio.wait_for(steps.done.wait(), 30)
+        ticking.end()
+        return steps.taken
+
+    assert asyncio.run(run()) >= 3
+
+
+def test_each_kind_of_failure_is_told_once(caplog):
+    no_files = [OSError(errno.EMFILE, "Too many open files", f"/proc/{number}") for number in range(3)]
+    full = OSError(errno.ENOSPC, "No space left on device")
+    steps = Failing(*no_files, RuntimeError("a mistake"), full, StorageAway("gone"), *no_files)
 
     async def run():
-        ticking = Ticking(0, broken, at_once=True)
+        ticking = Ticking(0, steps.step)
         ticking.begin()
-        for _ in range(3):
-            await asyncio.sleep(0)
+        await asyncio.wait_for(steps.done.wait(), 30)
+        ticking.end()
 
     asyncio.run(run())
-    [record] = caplog.records
-    assert "broken is called no more: a mistake" in record.getMessage()
+    assert [(record.getMessage().partition(": ")[2], bool(record.exc_info)) for record in caplog.records] == [
+        (str(no_files[0]), False),
+        ("a mistake", True),
+        (str(full), False),
+        ("gone", False),
+    ]
+    assert "Failing.step failed and is called again, every 0 s: " in caplog.text

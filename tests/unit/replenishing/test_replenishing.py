@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from webcrawl.errors import ContactMissing
 from webcrawl.replenishing.replenishing import Replenishing
@@ -94,6 +97,19 @@ def test_what_is_wrong_is_asked_again_later() -> None:
     for answer in (NoAnswer("it failed"), b"", b"# none today\n"):
         world = in_world(lambda world: world.steps(70), 0, answer)
         assert (len(world.asked), world.taken) == (2, [])
+
+
+def test_a_failure_is_raised_once_and_no_reason_to_ask_sooner() -> None:
+    async def test(world: World) -> None:
+        await world.steps(1)
+        with pytest.raises(OSError, match="Too many open files"):
+            await world.steps(1)
+        world.answer = b"http://a.test/\n"
+        await world.steps(70)
+
+    world = in_world(test, 0, OSError(errno.EMFILE, "Too many open files"))
+    assert [at - 1000 for at in world.asked] == [0, 60]
+    assert world.taken == ["http://a.test/"]
 
 
 def test_lines_that_are_no_url_cost_the_others_nothing() -> None:
