@@ -14,6 +14,8 @@ from typing import IO
 from webcrawl.errors import JobdirDamaged, JobdirLocked, JobdirUnusable
 
 FRONTIER = "frontier.db"
+SPIDER = "spider"
+"""The file that names the spider whose crawl, or whose worker, the folder is."""
 _FETCHED = ("fetch.jsonl", "warc")
 
 AFTERMATH_SECONDS = 20.0
@@ -53,6 +55,28 @@ class Jobdir:
         with suppress(OSError):
             os.ftruncate(lock.fileno(), 0)
             os.write(lock.fileno(), b"process %d\n" % os.getpid())
+
+    def refuse_another(self, spider: str) -> None:
+        """:raises JobdirUnusable: what is kept here is another spider's than ``spider``"""
+        try:
+            whose = (self.path / SPIDER).read_text(encoding="utf-8").strip()
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError) as error:
+            raise JobdirUnusable(f"{self.path / SPIDER} cannot be read: {error}") from error
+        if whose and whose != spider:
+            raise JobdirUnusable(
+                f"JOBDIR {self.path} is a crawl of the spider {whose}, and {spider} would mix its pages with those "
+                "that are kept there; give another JOBDIR"
+            )
+
+    def belongs_to(self, spider: str) -> None:
+        """Note whose crawl is kept here, unless that is known."""
+        path = self.path / SPIDER
+        # It is asked for when the folder is used again: a full disk is no reason not to begin.
+        with suppress(OSError):
+            if not path.exists() or not path.stat().st_size:
+                path.write_text(f"{spider}\n", encoding="utf-8")
 
     def refuse_remains(self) -> None:
         """For a crawl whose frontier is kept here.

@@ -128,6 +128,7 @@ class Scheduler:
         try:
             if machine.jobdir is not None:
                 machine.jobdir.hold()
+                machine.jobdir.refuse_another(self._crawler.spidercls.name)
                 if isinstance(machine.backend, SqliteBackend):
                     machine.jobdir.refuse_remains()
             if heartbeat is not None:
@@ -138,6 +139,8 @@ class Scheduler:
                     logger.info("Repaired after a crash: %s", sentence)
             counts = await self.frontier.open()
             await machine.open_beside(counts)
+            if machine.jobdir is not None:
+                machine.jobdir.belongs_to(self._crawler.spidercls.name)
         except BaseException as error:
             if heartbeat is not None:
                 heartbeat.end()

@@ -139,3 +139,24 @@ def test_the_lock_of_a_killed_process_holds_nobody_up(serve, start, crawl):
 
     crawl(web.seeds, of=first).assert_ended_well()
     assert Path(first.path / "lock").exists()
+
+
+def test_on_redis_a_second_worker_and_another_spider_are_refused_on_a_jobdir(serve, start, crawl, serve_redis):
+    web, redis = serve(hosts=4, pages=40), serve_redis()
+    ours = {"module": "tests.crawl.ordinary.settings", "REDIS_URL": redis.url}
+    first = start(web.seeds, spider="broad", POLITENESS_MIN_DELAY=0.5, REDIS_URL=redis.url, WORKER_NAME="w1")
+    first.until_logged(5)
+    (line,) = refusal(crawl(web.seeds, of=first, REDIS_URL=redis.url, WORKER_NAME="w2"))
+    assert f"in use by process {first.process.pid}" in line
+    assert first.process.poll() is None
+    first.wait().assert_ended_well()
+    kept, asked = content_of(first.path), len(web.hits())
+
+    origins = {"origins": web.web.origin(0)}
+    (line,) = refusal(crawl(of=first, spider="shared", arguments=origins, **ours))
+    assert f"JOBDIR {first.path} is a crawl of the spider broad, and shared would" in line
+    assert content_of(first.path) == kept
+    assert len(web.hits()) == asked
+    # Nobody has joined its crawl on Redis, nor that of broad.
+    assert redis.call("EXISTS", "shared:crew") == redis.call("EXISTS", "broad:crew") == 0
+    crawl(web.seeds, of=first, REDIS_URL=redis.url).assert_ended_well()

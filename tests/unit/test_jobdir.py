@@ -52,6 +52,35 @@ def test_the_lock_names_only_its_last_holder(tmp_path: Path) -> None:
     assert (tmp_path / "lock").read_text() == f"process {os.getpid()}\n"
 
 
+def test_a_folder_of_another_spider_is_refused(tmp_path: Path) -> None:
+    jobdir = Jobdir(tmp_path)
+    jobdir.refuse_another("books")
+    jobdir.belongs_to("books")
+    jobdir.belongs_to("news")
+    jobdir.refuse_another("books")
+    said = f"^JOBDIR {tmp_path} is a crawl of the spider books, and news would .*; give another JOBDIR$"
+    with pytest.raises(JobdirUnusable, match=said):
+        jobdir.refuse_another("news")
+
+
+def test_a_name_that_was_not_written_to_its_end_refuses_nobody(tmp_path: Path) -> None:
+    (tmp_path / "spider").touch()
+    jobdir = Jobdir(tmp_path)
+    jobdir.refuse_another("news")
+    jobdir.belongs_to("news")
+    assert (tmp_path / "spider").read_text() == "news\n"
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", None])
+def test_a_name_that_cannot_be_read_is_said(tmp_path: Path, content: bytes | None) -> None:
+    if content is None:
+        (tmp_path / "spider").mkdir()
+    else:
+        (tmp_path / "spider").write_bytes(content)
+    with pytest.raises(JobdirUnusable, match=f"^{tmp_path}/spider cannot be read: "):
+        Jobdir(tmp_path).refuse_another("news")
+
+
 def test_a_process_that_is_killed_gives_the_folder_back(tmp_path: Path) -> None:
     code = (
         "import pathlib, sys; from webcrawl.jobdir import Jobdir; jobdir = Jobdir(pathlib.Path(sys.argv[1])); "
