@@ -141,7 +141,9 @@ def test_the_lock_of_a_killed_process_holds_nobody_up(serve, start, crawl):
     assert Path(first.path / "lock").exists()
 
 
-def test_on_redis_a_second_worker_and_another_spider_are_refused_on_a_jobdir(serve, start, crawl, serve_redis):
+def test_on_redis_a_second_worker_and_another_spider_are_refused_on_a_jobdir(
+    serve, start, crawl, serve_redis
+):
     web, redis = serve(hosts=4, pages=40), serve_redis()
     ours = {"module": "tests.crawl.ordinary.settings", "REDIS_URL": redis.url}
     first = start(web.seeds, spider="broad", POLITENESS_MIN_DELAY=0.5, REDIS_URL=redis.url, WORKER_NAME="w1")

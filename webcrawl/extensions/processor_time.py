@@ -26,7 +26,7 @@ def _children() -> set[str]:
     found: set[str] = set()
     threads = _PROC / "self" / "task"
     # Not by a pattern: that passes over a folder which cannot be opened.
-    for thread in os.listdir(threads) if threads.is_dir() else ():
+    for thread in threads.iterdir() if threads.is_dir() else ():
         with suppress(*_GONE):
             found.update((threads / thread / "children").read_text().split())
     return found

@@ -22,6 +22,7 @@ from webcrawl.frontier.tally import Snapshot, Tally
 from webcrawl.reports import progress_log
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -79,14 +80,14 @@ def test_when_no_file_can_be_opened_lines_are_left_out_and_written_again_later(
 ) -> None:
     asked = 0
 
-    def listdir(path: Any) -> list[str]:
+    def iterdir(path: Path) -> Iterator[Path]:
         nonlocal asked
         asked += 1
         if asked <= 3:
             raise OSError(errno.EMFILE, "Too many open files", str(path))
-        return []
+        return iter(())
 
-    monkeypatch.setattr(processor_time.os, "listdir", listdir)
+    monkeypatch.setattr(processor_time.Path, "iterdir", iterdir)
     asyncio.run(opened_for(made, 1, tmp_path))
     assert asked > 3
     assert len(list(progress_log.read(tmp_path))) == asked - 3
