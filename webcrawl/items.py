@@ -38,6 +38,8 @@ class Page:
     error: str | None = None
     """Why the page could not be read to its end: hostile markup, a damaged content coding."""
     links: MutableSequence[Link] = field(default_factory=list)
+    other_links: list[tuple[str, str, str, str]] = field(default_factory=list, repr=False)
+    """Links of other schemes than http and https, like a ``Link`` each: for the link log alone."""
     noindex: bool = False
     """What the page's author asks for in a meta element: that it be kept out of stores and indexes. Such a page
     reaches no item pipeline and no feed. The header field ``X-Robots-Tag`` is added on the way."""

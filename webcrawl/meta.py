@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from webcrawl.archive.capture import Capture
+    from webcrawl.archive.listed_links import SpooledLinks
     from webcrawl.body_memory import BodyAccount
     from webcrawl.scope.exclusion import ExclusionList
 
@@ -71,6 +72,8 @@ class FetchMeta:
     """The folder for its payload if that is long, and is to be read from a file; None to hold it in memory."""
     account: BodyAccount | None = None
     """What its body takes of the memory for bodies; set by the download handler."""
+    listed: SpooledLinks | None = None
+    """What a long sitemap lists, in a file; set by the middleware that reads it."""
     held_seconds: float = 0.0
     """How long its body was not read for lack of that memory, which is no fault of the host."""
 
@@ -80,6 +83,8 @@ class FetchMeta:
             self.account.release()
         if self.capture is not None and self.capture.spooled is not None:
             self.capture.spooled.remove()
+        if self.listed is not None:
+            self.listed.remove()
 
 
 def fetch_meta(request: Request) -> FetchMeta:

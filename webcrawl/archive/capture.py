@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from webcrawl.archive.listed_links import SpooledLinks
 
 Truncated = Literal["length", "time", "disconnect", "unspecified"]
 """Why a payload is shorter than what the server had to give (WARC 1.1, section 5.13)."""
@@ -137,10 +140,17 @@ class Entry:
     revisit: Revisit | None = None
     """Where the payload is already; its WARC record then says so instead of having it again."""
     links: Sequence[LinkRow] = ()
-    """All links of the page, followed or not; filled only if a store wants them."""
+    """All links of the page over HTTP, followed or not, or what a list of URLs names; filled only if a store wants
+    them.
+    """
     fields: Mapping[str, Any] = field(default_factory=dict)
     """What processing found in the page, plain values by name; filled only if a store wants them."""
     found: Sequence[tuple[Any, ...]] = ()
     """What it brought and is not queued here, a row of plain values each; see ``segments.found``."""
+    other_links: Sequence[LinkRow] = ()
+    """Likewise those of other schemes (``mailto:``, ``javascript:``)."""
+    listed: SpooledLinks | None = None
+    """What a long list of URLs names, in place of ``links`` and ``other_links``. The file is there until the group is
+    kept."""
     kept: Callable[[], None] | None = None
     """Called once it is durable."""

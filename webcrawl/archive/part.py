@@ -35,7 +35,7 @@ class Part(Protocol):
     """
 
     wants_links: ClassVar[bool] = False
-    """Whether ``Entry.links`` is needed. It is empty where nobody wants it."""
+    """Whether ``Entry.links``, ``other_links`` and ``listed`` are needed. They are empty where nobody wants them."""
     wants_fields: ClassVar[bool] = False
     """Whether ``Entry.fields`` is needed. It is empty where nobody wants it."""
     fields_needed: ClassVar[tuple[str, ...]] = ()

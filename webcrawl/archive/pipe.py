@@ -21,6 +21,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.archive.capture import Capture, Entry, FetchRecord, Revisit, Spooled
+from webcrawl.archive.listed_links import SpooledLinks
 from webcrawl.documents.linkcolumns import LinkColumns
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def receive(stream: BinaryIO) -> Any:
 
 
 def row_of(entry: Entry, *, links: bool = True, fields: bool = True) -> tuple[Any, ...]:
-    """An entry as plain values, without its ``links`` and ``fields`` where nobody wants them, and with the length of
+    """An entry as plain values, without its links and ``fields`` where nobody wants them, and with the length of
     its payload instead of that.
     """
     record, capture, revisit = entry.record, entry.capture, entry.revisit
@@ -74,8 +75,11 @@ def row_of(entry: Entry, *, links: bool = True, fields: bool = True) -> tuple[An
     packed = LinkColumns.of(entry.links) if links and entry.links else None
     rows = None if packed is None else (len(packed), packed.columns)
     found = dict(entry.fields) if fields else {}
+    others = tuple(map(tuple, entry.other_links)) if links and entry.other_links else ()
+    listed = entry.listed.path if links and entry.listed is not None else None
+    behind = earlier, rows, found, tuple(entry.found), others, listed
     if capture is None:
-        return said, None, earlier, rows, found, tuple(entry.found)
+        return said, None, *behind
     kept = (
         *(
             capture.url,
@@ -94,7 +98,7 @@ def row_of(entry: Entry, *, links: bool = True, fields: bool = True) -> tuple[An
             capture.spooled and (capture.spooled.path, capture.spooled.length, capture.spooled.digest),
         ),
     )
-    return said, kept, earlier, rows, found, tuple(entry.found)
+    return said, kept, *behind
 
 
 def payload_of(entry: Entry) -> bytes:
@@ -111,7 +115,7 @@ def payload_bytes(row: tuple[Any, ...]) -> int:
 
 def entry_of(row: tuple[Any, ...], payload: bytes) -> Entry:
     """The entry that ``row_of`` and ``payload_of`` were given."""
-    said, kept, earlier, links, fields, found = row
+    said, kept, earlier, links, fields, found, others, listed = row
     capture = None
     if kept is not None:
         *of_capture, spooled = kept
@@ -120,5 +124,12 @@ def entry_of(row: tuple[Any, ...], payload: bytes) -> Entry:
         capture.spooled = None if spooled is None else Spooled(*spooled)
     rows = () if links is None else LinkColumns(*links)
     return Entry(
-        FetchRecord(*said), capture, None if earlier is None else Revisit(*earlier), rows, fields, found
+        FetchRecord(*said),
+        capture,
+        None if earlier is None else Revisit(*earlier),
+        rows,
+        fields,
+        found,
+        others,
+        None if listed is None else SpooledLinks(listed),
     )

@@ -46,6 +46,7 @@ WRONG = (
 )
 """What may be wrong; the message names it."""
 
+_HTTP = ("http://", "https://")
 _TREES = {"text": tree_forms.as_text, "json": tree_forms.as_json, "html": tree_forms.as_html}
 _LISTS = {"text": urls.as_text, "json": urls.as_json}
 
@@ -119,7 +120,8 @@ class Export:
             sought.add(some)
         links = LinkLogs([folder for folder in self._logs.folders if segments.times(folder)])
         for page in links.lines():
-            fetched.add_links(page.page, [(link.to, link.canonical) for link in page.links], sought)
+            found = [(link.to, link.canonical) for link in page.links if link.to.startswith(_HTTP)]
+            fetched.add_links(page.page, found, sought)
 
     def _books(self) -> AbstractContextManager[Books | None]:
         return nullcontext() if self._crawl is None else self._crawl.books()

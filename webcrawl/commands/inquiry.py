@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from webcrawl.archive import fetchlog
 from webcrawl.archive.errors import ArchiveError
+from webcrawl.archive.listed_links import LISTED
 from webcrawl.choices import Choices, politeness_of
 from webcrawl.crawls.asked import crawl_asked
 from webcrawl.downloadhandlers.addresses import address_rule
@@ -372,6 +373,8 @@ class Inquiry:
         """Why a link is not followed, if it is not; a redirect is, whatever else its answer says."""
         if link.type == "redirect":
             return None
+        if link.type == LISTED:
+            return None if self._configuration.sitemaps_follow else "sitemaps"
         if page.nofollow:
             return "page"
         if link.type not in self._configuration.link_types:

@@ -14,6 +14,7 @@ from webcrawl.errors import CrawlError
 from webcrawl.export.parquet import ParquetMissingError
 from webcrawl.linklog import forms, parquet, segments
 from webcrawl.linklog.graph import Choice, host_graph, page_graph
+from webcrawl.linklog.line import PAGE
 from webcrawl.linklog.ranking import GraphLibraryMissingError, pagerank
 from webcrawl.linklog.reading import LinkLogs
 from webcrawl.reports import units
@@ -21,7 +22,7 @@ from webcrawl.reports.moments import moment
 from webcrawl.urls.canonical import SWITCHES, CanonicalRules, canonical
 from webcrawl.urls.host_rules import HostRulesError, load_host_rules
 from webcrawl.urls.listfile import printable
-from webcrawl.urls.resolve import resolve
+from webcrawl.urls.resolve import resolve, resolve_other_scheme
 from webcrawl.urls.seeds import BadSeed, read_seed
 
 if TYPE_CHECKING:
@@ -42,6 +43,10 @@ WRONG = (
 TOP = 20
 LIMIT = 1000
 """Links told unless more are asked for."""
+_PLAINLY_OTHERS = ("mailto:", "tel:", "sms:", "fax:", "javascript:", "data:")
+"""What is no host with a port, though a number may stand behind it."""
+_KINDS = {"robots": "robots.txt"}
+"""How a kind is told that is not its own word."""
 
 
 class Question:
@@ -132,10 +137,15 @@ class Question:
         return LinkLogs(folders)
 
     def _compared(self, text: str) -> str:
-        """A URL that a person gave, as the crawl compares it."""
+        """A URL that a person gave, as the crawl compares it; one of another scheme is compared as it is."""
+        other = resolve_other_scheme(text, "about:blank")
+        if other is not None and other.startswith(_PLAINLY_OTHERS):
+            return other
         url = resolve(text, "about:blank")
         if url is None:
             seed = read_seed(text.strip())
+            if isinstance(seed, BadSeed) and other is not None:
+                return other
             if isinstance(seed, BadSeed):
                 raise CrawlError(f"{seed.text!r} is no URL: {seed.reason}")
             url = seed.url
@@ -160,6 +170,8 @@ def _as_object(page: Linking, link: Link) -> dict[str, Any]:
     told: dict[str, Any] = {"page": page.page, "at": page.at, "status": page.status, **link._asdict()}
     if page.noindex or page.nofollow:
         told |= {"noindex": page.noindex, "nofollow": page.nofollow}
+    if page.kind != PAGE:
+        told["kind"] = page.kind
     if page.duplicate_of is not None:
         told["duplicate_of"] = page.duplicate_of
     return told
@@ -167,6 +179,7 @@ def _as_object(page: Linking, link: Link) -> dict[str, Any]:
 
 def _said(page: Linking) -> str:
     words = [f"fetched {moment(page.at)} with status {page.status}"]
+    words += [f"as a {_KINDS.get(page.kind, page.kind)}"] if page.kind != PAGE else []
     words += [name for name in ("noindex", "nofollow") if getattr(page, name)]
     if page.duplicate_of is not None:
         words.append(f"the same bytes as {_shown(page.duplicate_of)}")

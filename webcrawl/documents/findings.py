@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -16,7 +17,9 @@ from webcrawl.documents.links import (
 )
 
 HREF_MAX = 8_192
-"""Characters of a link; a longer one is dropped."""
+"""Characters of a link; a longer one is dropped, but for those of which only the beginning is kept anyway."""
+
+_HOLDS_CONTENT = re.compile(r"[\0- ]*(?:data|javascript):", re.IGNORECASE).match
 
 METAS_MAX = 200
 """Meta elements, and translations, that are kept of a page."""
@@ -86,6 +89,8 @@ class Findings:
         """Take in one link; an empty one is to the base of the page."""
         if href is None:
             return
+        if len(href) > HREF_MAX and _HOLDS_CONTENT(href):
+            href = href[:HREF_MAX]
         if len(self.found) < self.links_max and len(href) <= HREF_MAX:
             self.found.append((href, kind, text, rel))
         else:

@@ -13,7 +13,7 @@ from webcrawl.documents.findings import Findings, Found
 from webcrawl.documents.links import FOLLOWED, TEXT_MAX, Link, is_vouched_for
 from webcrawl.documents.mime import mime_type
 from webcrawl.documents.text import line
-from webcrawl.urls.resolve import resolve, resolve_all
+from webcrawl.urls.resolve import resolve, resolve_all, resolve_other_scheme
 
 TITLE_MAX = 500
 """Characters of a title that are kept."""
@@ -40,11 +40,12 @@ class Document:
     ``title`` is one line of at most ``TITLE_MAX`` characters. ``base`` is the URL that the links were resolved
     against. ``encoding`` is the Python codec that the bytes were decoded with. ``links`` are in the order of the
     page, each pair of URL and type once: with the first text that is not empty, and with a word of ``links.NOFOLLOW``
-    in ``rel`` only when all links of the pair have one. ``links_dropped`` counts links that were too long or over the
-    limit. ``robots`` is what meta elements say to all robots or to us, for ``robots_tags.of_meta``. ``metas``,
-    ``language``, ``canonical`` and ``translations`` are as ``findings.Findings`` has them: as they stand there, not
-    resolved, not cleaned. ``beside`` has words that stand right before or behind links, by URL, where they were asked
-    for and the page is one for ``tree``. ``error`` says why the page was not read to its end.
+    in ``rel`` only when all links of the pair have one. ``other_links`` are those of other schemes than http and
+    https (``mailto:``, ``javascript:``), plain tuples like a ``Link``. ``links_dropped`` counts links that were too
+    long or over the limit. ``robots`` is what meta elements say to all robots or to us, for ``robots_tags.of_meta``.
+    ``metas``, ``language``, ``canonical`` and ``translations`` are as ``findings.Findings`` has them: as they stand
+    there, not resolved, not cleaned. ``beside`` has words that stand right before or behind links, by URL, where they
+    were asked for and the page is one for ``tree``. ``error`` says why the page was not read to its end.
     """
 
     title: str
@@ -58,6 +59,7 @@ class Document:
     translations: list[tuple[str, str]] = field(default_factory=list)
     beside: dict[str, str] = field(default_factory=dict)
     error: str | None = None
+    other_links: list[tuple[str, str, str, str]] = field(default_factory=list)
     links: MutableSequence[Link] = field(default_factory=list)
 
 
@@ -107,6 +109,7 @@ class Extraction:
         self._agent = agent.lower()
         self._beside: dict[str, str] | None = {} if surroundings else None
         self._links: dict[tuple[str, str], Link] = {}
+        self._other_links: dict[tuple[str, str], Link] = {}
         self.document = Document(title="", base=url, encoding=encoding_of(body, content_type))
 
     def steps(self) -> Iterator[None]:
@@ -139,6 +142,7 @@ class Extraction:
             self._resolve(findings.found[start : start + _BATCH])
             yield
         document.links = list(self._links.values())
+        document.other_links = [(*link,) for link in self._other_links.values()]
 
     def stop_reading(self, why: str) -> None:
         """Make do with what was found so far; ``why`` becomes the document's error."""
@@ -147,8 +151,9 @@ class Extraction:
     def _resolve(self, found: list[Found]) -> None:
         links = self._links
         urls = resolve_all([href for href, _, _, _ in found], self.document.base, self.document.encoding)
-        for url, (_, kind, told, rel) in zip(urls, found, strict=True):
+        for url, (href, kind, told, rel) in zip(urls, found, strict=True):
             if url is None:
+                self._resolve_other(href, kind, told, rel)
                 continue
             text = _known_line(told) if len(told) <= TEXT_MAX else line(told, TEXT_MAX)
             # Made by the tuple: the constructor of a NamedTuple takes twice as long, a hundred times a page.
@@ -161,6 +166,17 @@ class Extraction:
             for url, (href, _, _, _) in zip(urls, found, strict=True):
                 if url is not None and (words := self._beside.get(href)):
                     self.document.beside.setdefault(url, words)
+
+    def _resolve_other(self, href: str, kind: str, told: str, rel: str) -> None:
+        """Take in a link that cannot be requested over HTTP, if it is one at all."""
+        url = resolve_other_scheme(href, self.document.base, self.document.encoding)
+        if url is None:
+            return
+        text = line(told, TEXT_MAX)
+        known = self._other_links.get((url, kind))
+        self._other_links[url, kind] = (
+            Link(url, kind, text, rel) if known is None else _merged(known, text, rel)
+        )
 
 
 def readable_as_html(text: str, mime: str | None) -> str:

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.downloadermiddlewares.sitemaps import named_in_robots
+from webcrawl.archive.listed_links import rows_of
+from webcrawl.downloadermiddlewares.sitemaps import named_in_robots, resolved_all, tell_links
 from webcrawl.downloadhandlers.failures import LocalShortageError, failure_word
 from webcrawl.frontier import robots_desk
 from webcrawl.frontier.records import Kind
@@ -46,7 +47,8 @@ class RobotsMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._machine = machine_of(crawler)
+        self._machine = machine = machine_of(crawler)
+        self._keeps_links = machine.archive is not None and machine.archive.wants_links
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RobotsMiddleware:
@@ -94,8 +96,10 @@ class RobotsMiddleware:
             read = robots_desk.read(entry, reply, now, policy)
         if read.record is not None:
             self._look_at_delay(flight, read.record)
-        if machine.configuration.sitemaps_follow and read.record is not None:
-            sitemaps = policy.rules.rules(read.record).sitemaps
+        sitemaps = () if read.record is None else policy.rules.rules(read.record).sitemaps
+        if sitemaps and self._keeps_links:
+            _log(sitemaps, flight)
+        if sitemaps and machine.configuration.sitemaps_follow and read.record is not None:
             key = machine.key.of_url(f"{read.record.origin}/")
             flight.outcome.discovered += named_in_robots(machine, flight, sitemaps, key)
         return read
@@ -135,6 +139,15 @@ class RobotsMiddleware:
     def _robots_flight(self, request: Request) -> Flight | None:
         flight = flight_of(self._crawler, request)
         return flight if flight is not None and flight.lease.entry.kind == Kind.ROBOTS else None
+
+
+def _log(sitemaps: Sequence[str], flight: Flight) -> None:
+    """Have the link log say which sitemaps a robots.txt names."""
+    if (kept := flight.outcome.entry) is None:
+        return
+    found = resolved_all(sitemaps, flight.lease.entry.url)
+    kept.links, kept.other_links = rows_of(dict.fromkeys(found))
+    tell_links(kept.record, len(kept.links), len(kept.other_links))
 
 
 def _is_cut_off(request: Request, response: Response) -> bool:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from webcrawl.archive.errors import translated
+from webcrawl.archive.listed_links import ListedLinks, rows_of
 from webcrawl.core import header_fields
 from webcrawl.documents.decoding import decoded_chunks
 from webcrawl.documents.offload import TURN_SECONDS
@@ -21,16 +24,18 @@ from webcrawl.machine import machine_of
 from webcrawl.meta import fetch_meta
 from webcrawl.refusal import Refused
 from webcrawl.scheduler import GIVEN_AT_ONCE, flight_of
-from webcrawl.urls.resolve import resolve, resolve_all
+from webcrawl.urls.resolve import resolve, resolve_all, resolve_other_scheme
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable, Iterator
+    from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
     from typing import Any
 
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
 
+    from webcrawl.archive.capture import FetchRecord
     from webcrawl.machine import Machine
+    from webcrawl.meta import FetchMeta
     from webcrawl.scheduler import Flight
 
 LATER = -100
@@ -54,6 +59,18 @@ def named_in_robots(machine: Machine, flight: Flight, sitemaps: Iterable[str], k
     return found
 
 
+def resolved_all(urls: Sequence[str], base: str) -> list[str]:
+    """What a list names, for the link log: URLs of all schemes."""
+    return _together(resolve_all(urls, base), urls, base)
+
+
+def tell_links(record: FetchRecord, number: int, others: int) -> None:
+    """Have the fetch log say how many links of a list the link log has."""
+    record.extra["links"] = number
+    if others:
+        record.extra["other_links"] = others
+
+
 @dataclass(slots=True)
 class _Visit:
     """A sitemap that is being read."""
@@ -65,6 +82,8 @@ class _Visit:
     """Sitemaps that it has given so far."""
     hints: int = 0
     """Pages that are due earlier for what it says of them."""
+    listed: ListedLinks | None = None
+    """All that it names; None where nobody wants to know."""
 
 
 class SitemapMiddleware:
@@ -80,6 +99,8 @@ class SitemapMiddleware:
         self._redirects_max = machine.configuration.redirect_max_times
         self._hinting = machine.hinting
         self._turn = asyncio.Lock()
+        keeps_links = machine.archive is not None and machine.archive.wants_links
+        self._spool = machine.spool if keeps_links else None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> SitemapMiddleware:
@@ -116,8 +137,19 @@ class SitemapMiddleware:
     async def _read(self, flight: Flight, request: Request, response: Response) -> None:
         """In turns of the event loop, one sitemap at a turn; what lies in a file is read on a thread."""
         reading = SitemapReading(response.url, urls_max=self._urls_max, bytes_max=self._max_bytes)
-        visit = _Visit(flight, reading, response.url)
         facts = fetch_meta(request)
+        listed = None if self._spool is None else ListedLinks(self._spool)
+        visit = _Visit(flight, reading, response.url, listed=listed)
+        try:
+            await self._read_all(visit, response, facts)
+        finally:
+            if listed is not None:
+                # Removed together with the payload.
+                facts.listed = listed.spooled()
+        self._tell(flight, visit)
+
+    async def _read_all(self, visit: _Visit, response: Response, facts: FetchMeta) -> None:
+        reading = visit.reading
         spooled = None if facts.capture is None else facts.capture.spooled
         if spooled is None:
             await self._work(visit, reading.feed(response.body))
@@ -130,7 +162,8 @@ class SitemapMiddleware:
             finally:
                 chunks.close()
         await self._work(visit, reading.finish())
-        self._tell(flight, visit)
+        if visit.listed is not None and visit.listed.has_spilled:
+            await self._wait(visit.listed.finish)
 
     async def _work(self, visit: _Visit, steps: Iterator[None]) -> None:
         is_done = False
@@ -155,6 +188,11 @@ class SitemapMiddleware:
             return
         facts = flight.outcome.entry.record.extra
         facts["urls"] = reading.found
+        if (listed := visit.listed) is not None:
+            kept = flight.outcome.entry
+            tell_links(kept.record, listed.number, listed.others)
+            kept.listed = listed.spooled()
+            kept.links, kept.other_links = rows_of(listed.held())
         if self._hinting is not None:
             facts["hints"] = visit.hints
         if broken is not None:
@@ -164,6 +202,7 @@ class SitemapMiddleware:
         """Give what was found since the last time to the frontier."""
         flight, entry, found = visit.flight, visit.flight.lease.entry, visit.flight.outcome.discovered
         pages, sitemaps = visit.reading.take()
+        resolved: list[str | None] = []
         if pages:
             resolved = resolve_all([page.url for page in pages], visit.base)
             told = {url: page.told for url, page in zip(resolved, pages, strict=True) if url is not None}
@@ -175,8 +214,14 @@ class SitemapMiddleware:
                 flight.scheduler.frontier.tally.refused(rule)
             if self._hinting is not None:
                 visit.hints += await self._hinting.listed(entry, told)
+        further = resolve_all([one.url for one in sitemaps], visit.base)
+        if visit.listed is not None:
+            named = [one.url for one in (*pages, *sitemaps)]
+            visit.listed.add(_together([*resolved, *further], named, visit.base))
+            if visit.listed.is_full:
+                await self._wait(visit.listed.spill)
         if entry.depth < self._nested_max:
-            for url in resolve_all([one.url for one in sitemaps], visit.base):
+            for url in further:
                 if url is not None:
                     level = LATER if visit.sitemaps else entry.level
                     visit.sitemaps += self._add_sitemap(flight, url, level, entry.depth + 1)
@@ -185,6 +230,11 @@ class SitemapMiddleware:
             flight.scheduler.frontier.add(list(found))
             found.clear()
             await flight.scheduler.frontier.drain()
+
+    async def _wait(self, write: Callable[[], None]) -> None:
+        """Write on a thread. Raises StorageFull, StorageLost."""
+        with translated(Path(self._spool or "")):
+            await asyncio.to_thread(write)
 
     def _add_sitemap(self, flight: Flight, url: str, level: int, depth: int, redirects: int = 0) -> bool:
         entry = flight.lease.entry
@@ -195,3 +245,12 @@ class SitemapMiddleware:
         given.level = level
         flight.outcome.discovered.append(given)
         return True
+
+
+def _together(resolved: Iterable[str | None], written: Iterable[str], base: str) -> list[str]:
+    """URLs as resolved, and for what none was made of that of another scheme, if it is one."""
+    return [
+        found
+        for url, text in zip(resolved, written, strict=True)
+        if (found := resolve_other_scheme(text, base) if url is None else url) is not None
+    ]

@@ -64,7 +64,7 @@ class LinkTo:
     rel: str
     withheld: str | None
     """``page``: the page asks that its links not be followed; ``rel``: the link itself does; ``type``: links of its
-    type are not followed; None: it is followed.
+    type are not followed; ``sitemaps``: sitemaps are not; None: it is followed.
     """
 
 
@@ -248,6 +248,7 @@ _WITHHELD = {
     "rel": "not followed for its rel",
     "page": "not followed: the page asks for nofollow",
     "type": "not followed: its type is not in LINK_TYPES",
+    "sitemaps": "not followed: SITEMAPS_FOLLOW is off",
 }
 
 

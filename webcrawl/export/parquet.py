@@ -62,6 +62,7 @@ COLUMNS = {
     "expected": "numbers",
     "language": "category",
     "links": "int64",
+    "other_links": "int64",
     "urls": "int64",
     "broken": "string",
     "hints": "int64",

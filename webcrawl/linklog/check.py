@@ -15,8 +15,8 @@ from webcrawl.archive.errors import translated
 from webcrawl.archive.faults import Fault, Leftovers
 from webcrawl.archive.sortedlines import CHUNK_BYTES, Sorter
 from webcrawl.linklog import index, segments
-from webcrawl.linklog.line import lines_of, parse
-from webcrawl.linklog.log import NOT_MODIFIED
+from webcrawl.linklog.line import PAGE, lines_of, parse
+from webcrawl.linklog.log import NOT_MODIFIED, ROBOTS, SITEMAP
 from webcrawl.urls.fingerprint import digest_all
 
 if TYPE_CHECKING:
@@ -32,15 +32,20 @@ if TYPE_CHECKING:
 
 _LOGGED, _LINKED = "FL"
 """A line of a fetch log, and one of a link log."""
+_MAY_HAVE = "may"
+"""For the number of links in a fetch log: it does not say whether there is a line in the link log."""
 
 
 class _Seen(NamedTuple):
-    """A line about a page: when its fetch ended, which line of which file it is, how many links it tells of."""
+    """A line about a page: when its fetch ended, which line of which file it is, how many links it tells of, and as
+    which part of a list (empty for none).
+    """
 
     at: str
     where: str
     number: str
     links: str
+    part: str = ""
 
 
 class LinkLogCheck:
@@ -65,17 +70,17 @@ class LinkLogCheck:
 
     def logged(self, folder: Path, line: Mapping[str, Any]) -> None:
         """See ``Beside``. A crawl without a link log lacks none."""
-        if folder not in self._times or line.get("kind") != "page":
+        if folder not in self._times or (kind := line.get("kind")) not in (PAGE, SITEMAP, ROBOTS):
             return
         if line.get("status") in (None, NOT_MODIFIED) or not isinstance(end := line.get("end"), float):
             return
+        # A redirect has one link of which the fetch log says nothing, and a list has no line where it says nothing.
+        links = "" if kind == PAGE else _MAY_HAVE
+        numbers = line.get("links"), line.get("other_links", 0)
+        if all(isinstance(number, int) for number in numbers):
+            links = str(sum(numbers))
         self._numbers[folder] += 1
-        seen = _Seen(
-            repr(end),
-            str(folder / fetchlog.NAME),
-            str(self._numbers[folder]),
-            str(line.get("links", "")),
-        )
+        seen = _Seen(repr(end), str(folder / fetchlog.NAME), str(self._numbers[folder]), links)
         self._add(str(line["url"]), _LOGGED, seen)
 
     def faults(self, totals: Totals) -> Iterator[Fault]:
@@ -107,7 +112,11 @@ class LinkLogCheck:
                 for linking in linkings:
                     totals.links += 1
                     seen = _Seen(
-                        repr(linking.at), str(path), str(totals.links - before), str(len(linking.links))
+                        repr(linking.at),
+                        str(path),
+                        str(totals.links - before),
+                        str(len(linking.links)),
+                        "" if linking.part is None else str(linking.part),
                     )
                     self._add(linking.page, _LINKED, seen)
                 block = next(blocks, None)
@@ -123,6 +132,7 @@ class LinkLogCheck:
     def _page(self, group: Iterable[bytes]) -> Iterator[Fault]:
         """All lines about one URL."""
         logged, linked = list[_Seen](), dict[str, _Seen]()
+        parts: dict[str, dict[str, int]] = {}
         url = ""
         for line in group:
             url, kind, *about = line.decode().rstrip("\n").split("\t")
@@ -131,6 +141,8 @@ class LinkLogCheck:
                 logged.append(seen)
             else:
                 linked[seen.at] = seen
+                # A line may be there twice.
+                parts.setdefault(seen.at, {})[seen.part] = int(seen.links)
         last = max((float(at) for at in linked), default=0.0)
         for each in logged:
             number = int(each.number)
@@ -138,11 +150,12 @@ class LinkLogCheck:
                 self._unlinked.has(each.where, number)
                 self._unlogged.has(other.where, int(other.number))
                 self._first[each.where] = min(self._first.get(each.where, number), number)
-                if each.links not in ("", other.links):
-                    yield Fault(
-                        other.where, f"tells of {other.links} links of {url}, the fetch log of {each.links}"
-                    )
-            elif float(each.at) > last:  # one that a crash has lost was fetched again
+                told = str(sum(parts[each.at].values()))
+                if each.links not in ("", _MAY_HAVE, told):
+                    yield Fault(other.where, f"tells of {told} links of {url}, the fetch log of {each.links}")
+            elif (
+                each.links != _MAY_HAVE and float(each.at) > last
+            ):  # one that a crash has lost was fetched again
                 self._unlinked.lacks(each.where, number, url)
         for at in linked.keys() - {each.at for each in logged}:
             self._unlogged.lacks(linked[at].where, int(linked[at].number), url)

@@ -13,6 +13,7 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 from weakref import finalize
 
+from webcrawl.linklog.line import PAGE
 from webcrawl.urls.fingerprint import fingerprint
 from webcrawl.urls.politeness_key import host_of
 
@@ -21,10 +22,14 @@ if TYPE_CHECKING:
 
     from webcrawl.linklog.line import Link, Linking
 
+_HTTP = ("http://", "https://")
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which links are edges."""
+    """Which links are edges: of those of pages to what may be a page. A list of URLs vouches for none, and what has
+    another scheme than http and https has no host.
+    """
 
     types: frozenset[str] = frozenset()
     """Only of these types; empty for all."""
@@ -37,7 +42,11 @@ class Choice:
         if page.nofollow and not self.nofollow:
             return
         for link in page.links:
-            if (not self.types or link.type in self.types) and self.avoided.isdisjoint(link.rel.split()):
+            if (
+                (not self.types or link.type in self.types)
+                and self.avoided.isdisjoint(link.rel.split())
+                and link.canonical.startswith(_HTTP)
+            ):
                 yield link
 
 
@@ -127,11 +136,16 @@ class Graph:
         return left
 
 
+def _linking(pages: Iterable[Linking]) -> Iterator[Linking]:
+    """Those that may be vertices by themselves: no lists of URLs, and nothing without a host."""
+    return (page for page in pages if page.kind == PAGE and page.canonical.startswith(_HTTP))
+
+
 def page_graph(pages: Iterable[Linking], choice: Choice) -> Graph:
     """The graph of URLs in their comparable form."""
     names, ends, counts = Names(), array("q"), array("q")
     fetched = bytearray()
-    for page in pages:
+    for page in _linking(pages):
         source = names.number(page.canonical)
         targets = Counter(link.canonical for link in choice.of(page) if link.canonical != page.canonical)
         for target, count in targets.items():
@@ -147,7 +161,7 @@ def host_graph(pages: Iterable[Linking], choice: Choice) -> Graph:
     names = Names()
     counted: Counter[tuple[int, int]] = Counter()
     fetched = bytearray()
-    for page in pages:
+    for page in _linking(pages):
         host = host_of(page.canonical)
         source = names.number(host)
         targets = Counter(host_of(link.canonical) for link in choice.of(page))

@@ -7,6 +7,7 @@
 
 The four lists belong together, a place in each for a link. Further names are there only where they say something:
 ``canonical`` is the page's comparable form if it is another one, ``canonicals`` that of links by their place;
+``kind`` is that of what is no page but a list of URLs, and ``part`` counts the lines of a list of several, from 1;
 ``noindex``, ``nofollow``, ``duplicate_of`` are as in the fetch log.
 """
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 NAMES = ("to", "type", "text", "rel")
 """The lists of a line: the columns of ``LinkRow``."""
+PAGE = "page"
 FACTS = ("noindex", "nofollow", "duplicate_of")
 """What a line of the fetch log may say that is said here too."""
 _BETWEEN_BYTES = BETWEEN.encode()
@@ -69,7 +71,7 @@ class Link(NamedTuple):
 
 
 class Linking(NamedTuple):
-    """A page with its links. ``at`` is when its fetch ended, in epoch seconds."""
+    """A page with its links, a list of URLs, or a part of one. ``at`` is when its fetch ended, in epoch seconds."""
 
     page: str
     canonical: str
@@ -79,24 +81,44 @@ class Linking(NamedTuple):
     nofollow: bool
     duplicate_of: str | None
     links: list[Link]
+    kind: str = PAGE
+    """``sitemap`` or ``robots`` for a list of URLs."""
+    part: int | None = None
+    """Which line of the list it is, from 1; None where there is but one."""
 
     @property
     def mark(self) -> int:
         return fingerprint(self.canonical)
 
 
-def written(record: FetchRecord, links: Sequence[LinkRow], rules: CanonicalRules) -> Written:
-    """The line of a fetched page; its ``status`` is set."""
+def written(
+    record: FetchRecord,
+    links: Sequence[LinkRow],
+    rules: CanonicalRules,
+    others: Sequence[LinkRow] = (),
+    part: int | None = None,
+) -> Written:
+    """The line of a fetched page; its ``status`` is set. ``others``: links of other schemes, of which each URL is its
+    own comparable form.
+    """
     [known_as] = canonical_all([record.url], rules)
     # The index has the same number to the last digit: by it the last line of a page is told.
     at = round(record.end, 6)
     said = [f'{{"page":{_text(record.url)},"at":{at!r},"status":{record.status}']
     if known_as != record.url:
         said.append(f'"canonical":{_text(known_as)}')
+    if record.kind != PAGE:
+        said.append(f'"kind":{_text(record.kind)}')
+    if part is not None:
+        said.append(f'"part":{part}')
     facts = ((name, record.extra.get(name)) for name in FACTS)
     said += [f'"{name}":{json.dumps(fact)}' for name, fact in facts if fact is not None]
     packed = LinkColumns.of(links)
     different, targets = _targets(packed, rules)
+    if others:
+        beside = LinkColumns.of(others)
+        packed = _joined(packed, beside)
+        targets += digest_all([url.encode("utf-8", "surrogatepass") for url in beside.values(0)])
     line = _line(said, packed, different, _as_they_are)
     if line.translate(None, _STEERING) != line:
         line = _line(said, packed, different, _each)
@@ -112,6 +134,19 @@ def _line(
         pairs = ",".join(f'"{place}":{_text(url)}' for place, url in different.items())
         lists.append(f'"canonicals":{{{pairs}}}')
     return (",".join([*said, *lists]) + "}").encode("ascii")
+
+
+def _joined(links: LinkColumns, others: LinkColumns) -> LinkColumns:
+    """Both, one behind the other."""
+    if not links:
+        return others
+    columns: list[Column] = []
+    for place, (one, other) in enumerate(zip(links.columns, others.columns, strict=True)):
+        if isinstance(one, str) and isinstance(other, str):
+            columns.append(one + BETWEEN + other)
+        else:
+            columns.append((*links.values(place), *others.values(place)))
+    return LinkColumns(len(links) + len(others), tuple(columns))
 
 
 def _targets(links: LinkColumns, rules: CanonicalRules) -> tuple[dict[int, str], list[int]]:
@@ -143,6 +178,8 @@ def parse(line: bytes) -> Linking:
             value.get("nofollow", False),
             value.get("duplicate_of"),
             [Link(*row) for row in rows],
+            value.get("kind", PAGE),
+            value.get("part"),
         )
     except (KeyError, TypeError, IndexError) as error:
         raise ValueError(f"it is no line of a link log: {error!r}") from error

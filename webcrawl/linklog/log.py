@@ -12,17 +12,18 @@ from isal import isal_zlib
 
 from webcrawl.archive.disk import AppendFile, Disk, OneFile
 from webcrawl.archive.errors import translated
+from webcrawl.archive.listed_links import rows_of
 from webcrawl.archive.members import GZIP_MEMBER
 from webcrawl.archive.part import Part
 from webcrawl.archive.warc import stamp
 from webcrawl.linklog import index, segments
-from webcrawl.linklog.line import Written, written
+from webcrawl.linklog.line import PAGE, Written, written
 from webcrawl.urls.canonical import SWITCHES, CanonicalRules
 from webcrawl.urls.host_rules import load_host_rules
-from webcrawl.urls.resolve import resolve
+from webcrawl.urls.resolve import resolve, resolve_other_scheme
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from webcrawl.archive.capture import Entry, LinkRow
 
@@ -34,10 +35,13 @@ NOT_MODIFIED = 304
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 REDIRECT = "redirect"
 """The type of the one link that a redirect is."""
+SITEMAP, ROBOTS = "sitemap", "robots"
+"""The kinds of lists of URLs. A robots.txt has a line only if it names a sitemap."""
 
 
 class LinkLog(OneFile, Part):
-    """Writes a line for each page that was answered, in members of whole groups, into segments that roll by size.
+    """Writes a line for each page and each list of URLs that was answered, for a long list several, in members of
+    whole groups, into segments that roll by size.
 
     A group is in the segment whole or not at all. The index grows behind it, when the group is kept.
     """
@@ -78,14 +82,12 @@ class LinkLog(OneFile, Part):
         lines: list[Written] = []
         length = 0
         for entry in entries:
-            if (links := links_of(entry)) is None:
-                continue
-            line = written(entry.record, links, self._rules)
-            lines.append(line)
-            length += len(line.line)
-            if length >= MEMBER_BYTES:
-                self._add(lines)
-                lines, length = [], 0
+            for line in self._lines(entry):
+                lines.append(line)
+                length += len(line.line)
+                if length >= MEMBER_BYTES:
+                    self._add(lines)
+                    lines, length = [], 0
         if lines:
             self._add(lines)
 
@@ -106,6 +108,18 @@ class LinkLog(OneFile, Part):
 
     def close(self) -> None:
         self._close_segment()
+
+    def _lines(self, entry: Entry) -> Iterator[Written]:
+        if (told := links_of(entry)) is None:
+            return
+        if entry.listed is None:
+            links, others = told
+            yield written(entry.record, links, self._rules, others)
+            return
+        with translated(Path(entry.listed.path)):
+            for part, urls in enumerate(entry.listed, start=1):
+                links, others = rows_of(urls)
+                yield written(entry.record, links, self._rules, others, part)
 
     def _add(self, lines: Sequence[Written]) -> None:
         """One more member to the open group."""
@@ -149,15 +163,23 @@ class LinkLog(OneFile, Part):
                 os.close(handle)
 
 
-def links_of(entry: Entry) -> Sequence[LinkRow] | None:
-    """The links that a line has; None where a fetch has none: what is no page, failed, or was not modified since."""
+def links_of(entry: Entry) -> tuple[Sequence[LinkRow], Sequence[LinkRow]] | None:
+    """The links that a line has, over HTTP and of other schemes; None where a fetch has none: what is neither page
+    nor list, failed, or was not modified since.
+    """
     record = entry.record
-    if record.kind != "page" or record.status is None or record.status == NOT_MODIFIED:
+    if record.kind not in (PAGE, SITEMAP) and (
+        record.kind != ROBOTS or not (entry.links or entry.other_links)
+    ):
+        return None
+    if record.status is None or record.status == NOT_MODIFIED:
         return None
     if record.status in REDIRECTS and record.location and not entry.links:
-        target = resolve(record.location, record.url)
-        return () if target is None else ((target, REDIRECT, "", ""),)
-    return entry.links
+        if (target := resolve(record.location, record.url)) is not None:
+            return ((target, REDIRECT, "", ""),), ()
+        other = resolve_other_scheme(record.location, record.url)
+        return (), (() if other is None else ((other, REDIRECT, "", ""),))
+    return entry.links, entry.other_links
 
 
 def rules_of(settings: Mapping[str, Any]) -> CanonicalRules:

@@ -47,7 +47,8 @@ class LinkLogs:
     """The link logs below some JOBDIRs as they were when this was made.
 
     All methods raise ArchiveError for a file that cannot be read. A page that was fetched more than once has a line
-    for each time; only the last one counts, and the others are passed over.
+    for each time; only the last one counts, and the others are passed over. A long list of URLs has several lines
+    for a time, its parts, which ``of`` alone puts together.
     """
 
     def __init__(self, directories: Sequence[Path]) -> None:
@@ -62,12 +63,13 @@ class LinkLogs:
         return len(self._segments)
 
     def pages(self) -> Iterator[Linking]:
-        """Every page with its links."""
+        """Every page with its links, and every list, a part at a time."""
+        told: set[tuple[int, int]] = set()
         for segment in self._segments:
             for member in _every_member(segment):
                 place = Place(segment.number, member.start)
                 for each in self._parsed(segment.path, member, lines_of(member.data)):
-                    if self._is_last(each, place):
+                    if self._is_last(each, place, told):
                         yield each
 
     def lines(self) -> Iterator[Linking]:
@@ -80,18 +82,25 @@ class LinkLogs:
         """The page with this comparable form, as it was when it was fetched last; None if it never was."""
         sought = index.page_bytes(fingerprint(canonical_url))
         found: Linking | None = None
+        parts: dict[int | None, Linking] = {}
         for _, each in self._holding(canonical_url, sought, lambda block, data: block.has_page(data, sought)):
             if each.canonical == canonical_url and (found is None or each.at >= found.at):
-                found = each
-        return found
+                if found is not None and (each.at > found.at or each.part is None):
+                    parts.clear()
+                found = parts[each.part] = each
+        if found is None or found.part is None:
+            return found
+        together = [link for _, part in sorted(_numbered(parts)) for link in part.links]
+        return found._replace(links=together, part=None)
 
     def into(self, canonical_url: str) -> Iterator[tuple[Linking, Link]]:
         """Every link to this comparable form, with the page that it is on."""
         sought = index.target_bytes(fingerprint(canonical_url))
         found = self._holding(canonical_url, sought, lambda block, data: block.has_target(data, sought))
+        told: set[tuple[int, int]] = set()
         for place, each in found:
             links = [link for link in each.links if link.canonical == canonical_url]
-            if links and self._is_last(each, place):
+            if links and self._is_last(each, place, told):
                 yield from ((each, link) for link in links)
 
     def naming(self, canonical_url: str, goes_on: Callable[[], bool]) -> Iterator[tuple[Linking, Link]]:
@@ -130,16 +139,27 @@ class LinkLogs:
             except ValueError as error:
                 raise ArchiveError(path, f"the member at byte {member.start}: {error}") from error
 
-    def _is_last(self, linking: Linking, place: Place) -> bool:
+    def _is_last(self, linking: Linking, place: Place, told: set[tuple[int, int]]) -> bool:
+        """``told``: the parts that were told before, since a part may be there twice like any line."""
         if self._superseded is None:
             self._superseded = _latest(self._heads)
         last = self._superseded.get(linking.mark)
-        return last is None or last == (linking.at, place)
+        if last is None or linking.part is None:
+            return last is None or last == (linking.at, place)
+        which = linking.mark, linking.part
+        if last[0] != linking.at or which in told:
+            return False
+        told.add(which)
+        return True
 
     def _heads(self) -> Iterator[tuple[Place, array[int], array[float]]]:
         """The fingerprints of the pages of each member, and when they were fetched."""
         for segment in self._segments:
             yield from _heads_of(segment)
+
+
+def _numbered(parts: dict[int | None, Linking]) -> Iterator[tuple[int, Linking]]:
+    return ((number, part) for number, part in parts.items() if number is not None)
 
 
 def _latest(

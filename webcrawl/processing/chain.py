@@ -10,7 +10,7 @@ from webcrawl.documents.links import Link
 from webcrawl.documents.mime import unwanted
 from webcrawl.processing.module import TITLE, Loaded, schema_of
 from webcrawl.processing.run import Answer, run
-from webcrawl.urls.resolve import resolve_all
+from webcrawl.urls.resolve import resolve_all, resolve_other_scheme
 
 if TYPE_CHECKING:
     from webcrawl.processing.content import Content
@@ -29,6 +29,8 @@ class Found:
     title: str | None = None
     links: list[Link] = field(default_factory=list)
     """Resolved against the page's URL; their type is the name of the module."""
+    other_links: list[tuple[str, str, str, str]] = field(default_factory=list)
+    """Likewise those of other schemes than http and https."""
     problems: list[tuple[str, str]] = field(default_factory=list)
     """The name of a module and why it did not give (all) what it could."""
 
@@ -107,6 +109,11 @@ class Chain:
                     Link(target, name, text, "")
                     for target, (_, text) in zip(urls, answer.links, strict=True)
                     if target is not None
+                ]
+                found.other_links += [
+                    (other, name, text, "")
+                    for target, (href, text) in zip(urls, answer.links, strict=True)
+                    if target is None and (other := resolve_other_scheme(href, url)) is not None
                 ]
         title = found.fields.pop(TITLE, None)
         found.title = title if isinstance(title, str) else None

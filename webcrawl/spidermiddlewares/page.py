@@ -125,8 +125,10 @@ class PageMiddleware:
             if asked != in_header:
                 kept.record.extra |= asked.facts()
             kept.record.extra["links"] = len(page.links)
+            if page.other_links:
+                kept.record.extra["other_links"] = len(page.other_links)
             if self._keeps_links:
-                kept.links = page.links
+                kept.links, kept.other_links = page.links, page.other_links
             tell(page, kept, self._keeps_fields)
 
     async def _follow(

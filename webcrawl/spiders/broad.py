@@ -123,6 +123,7 @@ class BroadSpider(Spider):
             truncated="truncated" in response.flags,
             error=document.error or facts.decode_error,
             links=document.links,
+            other_links=document.other_links,
             noindex=asked.noindex,
             nofollow=asked.nofollow,
             duplicate_of=facts.original,

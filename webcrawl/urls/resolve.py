@@ -11,6 +11,11 @@ import webencodings
 from ada_url import join_url
 
 _HTTP = ("http://", "https://")
+_QUERY_IN_ITS_ENCODING = ("ftp:", "file:")
+"""The other schemes whose queries depend on the encoding of the document (URL standard, 4.4: they are special)."""
+_HOLDS_CONTENT = ("data:", "javascript:")
+CONTENT_MAX = 200
+"""Characters that are kept of a URL which holds its content, an image or a program, in itself."""
 _STRIPPED = "".join(map(chr, range(0x21)))
 _REMOVED = {ord(character): None for character in "\t\n\r"}
 
@@ -49,6 +54,25 @@ def resolve(href: str, base: str, encoding: str = "utf-8") -> str | None:
     except ValueError:
         return None
     return _requestable(url)
+
+
+def resolve_other_scheme(href: str, base: str, encoding: str = "utf-8") -> str | None:
+    """Return the URL that ``href`` means on a page at ``base`` if it is one of another scheme than http and https:
+    ``mailto:``, ``tel:``, ``javascript:``, ``ftp:`` and so on; None for every other ``href``.
+
+    It is as the standard writes it, with its fragment; of ``data:`` and ``javascript:`` the first ``CONTENT_MAX``
+    characters. ``encoding`` is as for ``resolve``. Never raises.
+    """
+    href = _scalar_values(href)
+    try:
+        url = join_url(base, href)
+        if not href.isascii() and url.startswith(_QUERY_IN_ITS_ENCODING):
+            url = join_url(base, _plain_ascii_query(href, _query_encoder(encoding)))
+    except ValueError:
+        return None
+    if url.startswith(_HTTP):
+        return None
+    return url[:CONTENT_MAX] if url.startswith(_HOLDS_CONTENT) else url
 
 
 def resolve_all(hrefs: Sequence[str], base: str, encoding: str = "utf-8") -> list[str | None]:

@@ -97,6 +97,7 @@ class PageProcessing:
             return
         page.document = None
         page.links += found.links
+        page.other_links += found.other_links
         if not page.noindex:
             page.fields |= found.fields
             page.title = page.title or found.title

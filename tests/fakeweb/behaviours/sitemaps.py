@@ -87,6 +87,10 @@ _FORMS: dict[str, tuple[str, Callable[[list[str]], str]]] = {
     "html": ("text/html", lambda urls: f"<title>Nothing</title><a href='{urls[0]}'>x</a>"),
     "bomb": ("application/xml", _bomb),
     "many": ("application/xml", lambda urls: _set([f"{urls[0]}{number}" for number in range(1000)])),
+    "thousands": (
+        "application/xml",
+        lambda urls: _set([f"{urls[0]}{number}" for number in range(2500)]),
+    ),
     "indices": ("application/xml", lambda urls: _index([f"{urls[0]}{number}" for number in range(100)])),
 }
 

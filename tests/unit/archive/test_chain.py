@@ -12,6 +12,7 @@ from tests.unit.archive.samples import INFO, capture, record
 from webcrawl.archive.capture import Entry, Revisit
 from webcrawl.archive.errors import ArchiveError, StorageFull
 from webcrawl.archive.linefile import LineFile
+from webcrawl.archive.listed_links import SpooledLinks
 from webcrawl.archive.part import OPERATIONS, Part
 from webcrawl.archive.pipe import entry_of, payload_of, row_of
 from webcrawl.archive.remote import RemoteArchive
@@ -193,6 +194,8 @@ def test_links_and_fields_and_what_was_there_before_arrive_at_the_other_end() ->
     assert entry_of(row_of(entry), payload_of(entry)) == entry
     other = Entry(record(), capture(response_head=b"", truncated="time", resource_type="application/zip"))
     assert entry_of(row_of(other), payload_of(other)) == other
+    entry.other_links, entry.listed = (("mailto:a@b.test", "a", "", ""),), SpooledLinks("/of/a/list")
+    assert entry_of(row_of(entry), payload_of(entry)) == entry
     assert entry_of(row_of(entry, links=False, fields=False), payload_of(entry)) == Entry(
         record(), None, earlier
     )

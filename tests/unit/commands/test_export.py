@@ -112,7 +112,9 @@ def test_refused_urls_are_named_with_their_rules_where_a_page_links_to_them(
         "http://a.test/5",
         "http://a.test/new",
     ]
-    kept(local.directory, [page("http://b.test/", linked)], [page("http://b.test/", [], 9e9)])
+    first_time = page("http://b.test/", linked)
+    first_time.other_links = [(f"mailto:{number}@a.test", "a", "", "") for number in range(9)]
+    kept(local.directory, [first_time], [page("http://b.test/", [], 9e9)])
     done = export("urls", str(local.directory), "--state", "refused", "--format", "json")
     assert (done.status, done.err) == (0, "")
     first, second = [json.loads(line) for line in done.out.splitlines()]

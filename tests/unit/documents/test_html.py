@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from webcrawl.documents import tree
 from webcrawl.documents.html import TITLE_MAX, Document, extract
 from webcrawl.documents.links import FOLLOWED, TEXT_MAX, TYPES
+from webcrawl.urls.resolve import CONTENT_MAX
 
 PAGES = Path(__file__).parents[2] / "data/documents/pages"
 EXPECTED = json.loads((PAGES / "expected.json").read_text("utf-8"))
@@ -135,6 +136,34 @@ def test_no_more_links_are_looked_at_than_the_limit_says() -> None:
 def test_a_link_that_is_too_long_is_dropped_and_counted() -> None:
     document = found(f"<a href='/{'x' * 10_000}'>x</a><a href='/short'>x</a>")
     assert (len(document.links), document.links_dropped) == (1, 1)
+
+
+@pytest.mark.usefixtures("parser")
+def test_links_of_other_schemes_are_kept_apart() -> None:
+    document = found(
+        "<a href='mailto:a@b.test'> </a><a href='/1'>x</a><a href=' MAILTO:a@b.test' rel=nofollow> write  us</a>"
+        "<area href='tel:1' alt=call><a href='http://['>broken</a><iframe src='about:blank'></iframe>"
+        "<meta http-equiv=refresh content='0;url=intent://x'>"
+    )
+    assert [link.url for link in document.links] == ["http://a.example/1"]
+    assert document.other_links == [
+        ("mailto:a@b.test", "a", "write us", ""),
+        ("tel:1", "area", "call", ""),
+        ("about:blank", "iframe", "", ""),
+        ("intent://x", "refresh", "", ""),
+    ]
+
+
+@pytest.mark.usefixtures("parser")
+def test_of_what_holds_its_content_the_beginning_is_kept_however_long_it_is() -> None:
+    image = f"<img src=' Data:image/png;base64,{'A' * 50_000}'><a href='JavaScript:{'x' * 50_000}'>x</a>"
+    document = found(image + f"<a href='mailto:{'x' * 10_000}'>x</a>", types=TYPES)
+    assert [(len(url), url[:11], kind) for url, kind, _, _ in document.other_links] == [
+        (CONTENT_MAX, "data:image/", "img"),
+        (CONTENT_MAX, "javascript:", "a"),
+    ]
+    assert document.links_dropped == 1
+    assert found(image).other_links[0][1] == "a", "an image is no link unless LINK_TYPES says so"
 
 
 def test_an_unfinished_document_keeps_what_came_before_the_cut() -> None:

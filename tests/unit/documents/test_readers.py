@@ -147,7 +147,10 @@ texts = st.text(st.characters(), max_size=5)
 def test_a_document_comes_over_the_socket_as_it_is(
     links: list[Link], pairs: list[tuple[str, str]], text: str | None, piece: int
 ) -> None:
-    document = Document("t", "b", "utf-8", 3, ["noindex"], pairs, text, text, pairs, {"u": "w"}, text, links)
+    others = [tuple(link) for link in links]
+    document = Document(
+        "t", "b", "utf-8", 3, ["noindex"], pairs, text, text, pairs, {"u": "w"}, text, others, links
+    )
     sent = answer(7, document) + frames.frame("behind")
     received = Frames()
     values = [

@@ -137,6 +137,10 @@ def test_people_and_programs_are_told_the_same() -> None:
         ("cut", "1 page was not read to the end; links behind that are not known"),
         ("cut page", A),
     ]
+    unread = links_of([link(A, "sitemaps", kind="sitemap")])
+    assert said(Discovery(None, unread))[1] == (
+        "sitemap", f'{A}, "words", not followed: SITEMAPS_FOLLOW is off; fetched at 1'
+    )  # fmt: skip
     assert said(Discovery(None, links_of([]))) == [("links", "none to it in the link log")]
     told = as_object(Discovery(found(D), links))
     assert told is not None

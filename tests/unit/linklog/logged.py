@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.unit.archive.samples import NOW, record, ticking
 from webcrawl.archive.capture import Entry
+from webcrawl.archive.listed_links import ListedLinks
 from webcrawl.linklog.log import LinkLog
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webcrawl.archive.capture import LinkRow
+    from webcrawl.archive.listed_links import SpooledLinks
 
 SETTINGS = {
     "CANONICAL_RULES": ("escapes", "empty_query", "brackets"),
@@ -25,6 +27,23 @@ def page(url: str, links: Sequence[LinkRow | str] = (), at: float = NOW, **chang
     """A page with its links; a mere URL is a link without text."""
     rows = [(link, "a", "", "") if isinstance(link, str) else link for link in links]
     return Entry(record(url=url, end=at, **changes), None, None, rows)
+
+
+def spooled(folder: Path, urls: Sequence[str]) -> SpooledLinks:
+    """What a long list names, in a file below ``folder``."""
+    listed = ListedLinks(str(folder / "spool"))
+    listed.add(urls)
+    listed.finish()
+    made = listed.spooled()
+    assert made is not None
+    return made
+
+
+def sitemap(folder: Path, url: str, urls: Sequence[str], at: float = NOW) -> Entry:
+    """A long sitemap."""
+    made = page(url, at=at, kind="sitemap")
+    made.listed = spooled(folder, urls)
+    return made
 
 
 def store(directory: Path, **changes: Any) -> LinkLog:

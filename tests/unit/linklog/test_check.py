@@ -6,8 +6,9 @@ import pytest
 from isal import isal_zlib
 
 from tests.unit.archive.samples import INFO, NOW, ticking
-from tests.unit.linklog.logged import SETTINGS, page
+from tests.unit.linklog.logged import SETTINGS, page, spooled
 from webcrawl.archive.check import Check
+from webcrawl.archive.listed_links import rows_of
 from webcrawl.archive.members import GZIP_MEMBER
 from webcrawl.archive.store import Archive
 from webcrawl.linklog import index, segments
@@ -39,7 +40,11 @@ def keep(folder, *groups, links=True):
 @pytest.fixture
 def job(tmp_path):
     """Groups of three pages, and what has no line: a robots.txt, a failure, a 304."""
-    others = [entry(90, kind="robots"), entry(91, status=None, error="timeout"), entry(92, status=304)]
+    others = [
+        page("http://example.test/robots.txt", kind="robots"),
+        entry(91, status=None, error="timeout"),
+        entry(92, status=304),
+    ]
     moved = page("http://example.test/moved", status=301, location="/0")
     groups = [[entry(number + each, NOW + each) for each in range(3)] for number in range(0, PAGES, 3)]
     keep(tmp_path / "job", *groups, others, [moved])
@@ -176,6 +181,85 @@ def test_an_index_of_another_member_is_found_though_its_sum_is_right(job):
     faults, _, _ = check(job)
     assert all("does not say what the member" in fault for fault in faults)
     assert faults
+
+
+LIST = "http://example.test/sitemap.xml"
+
+
+def listing(folder, number, at=NOW, **changes):
+    """A sitemap of so many URLs, and what the fetch log says of it."""
+    listed = spooled(folder, [f"http://other.test/{place}" for place in range(number)])
+    made = page(LIST, at=at, kind="sitemap", extra={"links": number, "urls": number}, **changes)
+    made.listed = listed
+    return made
+
+
+def with_lists(folder):
+    """A page, its robots.txt, a long sitemap, one that is not there, and one that moved."""
+    named = page("http://example.test/robots.txt", kind="robots", extra={"links": 1, "other_links": 1})
+    named.links, named.other_links = rows_of([LIST, "ftp://example.test/"])
+    absent = page("http://example.test/none.xml", kind="sitemap", status=404)
+    moved = page("http://example.test/old.xml", kind="sitemap", status=301, location=LIST)
+    keep(folder / "job", [entry(0), named, absent], [moved, listing(folder, 2500)])
+    return folder / "job"
+
+
+def test_nothing_is_wrong_with_lists_of_urls(tmp_path):
+    assert check(with_lists(tmp_path)) == ([], [], 1 + 1 + 1 + 1 + 3)
+
+
+def test_parts_that_came_twice_are_counted_once(tmp_path):
+    job = with_lists(tmp_path)
+    rewrite(segment_of(job), lambda at, data: data + data if at == 1 else data)
+    assert check(job)[0] == []
+
+
+def test_a_part_that_is_missing_is_found(tmp_path):
+    job = with_lists(tmp_path)
+    rewrite(
+        segment_of(job),
+        lambda at, data: b"".join(line for line in data.splitlines(True) if b'"part":2' not in line),
+    )
+    [fault] = check(job)[0]
+    assert f"tells of 1500 links of {LIST}, the fetch log of 2500" in fault
+
+
+def test_a_list_without_its_lines_is_found(tmp_path):
+    job = with_lists(tmp_path)
+    keep(job, [entry(1, NOW + 1)])
+    rewrite(
+        segments.path_of(job, segments.times(job)[0]),
+        lambda at, data: b"".join(line for line in data.splitlines(True) if b'"kind":' not in line),
+    )
+    faults = check(job)[0]
+    # What the fetch log says nothing of may have a line or none.
+    assert len(faults) == 2
+    assert all("has no line in the link log" in fault for fault in faults)
+
+
+def test_lists_of_a_crawl_whose_link_log_had_none_are_not_missed(tmp_path):
+    lists = [
+        page(LIST, kind="sitemap", extra={"urls": 3}),
+        page("http://example.test/robots.txt", kind="robots"),
+    ]
+    keep(tmp_path, [entry(0)], [entry(1)])
+    log = tmp_path / "fetch.jsonl"
+    keep(tmp_path / "other", lists, links=False)
+    first, second = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(first + (tmp_path / "other/fetch.jsonl").read_bytes() + second)
+    assert check(tmp_path) == ([], [], 2)
+
+
+def test_links_of_other_schemes_are_counted_with_the_others(tmp_path):
+    made = entry(0)
+    made.other_links = [("mailto:a@b.test", "a", "", "")]
+    made.record.extra["other_links"] = 1
+    keep(tmp_path, [made])
+    assert check(tmp_path) == ([], [], 1)
+    log = tmp_path / "fetch.jsonl"
+    log.write_bytes(log.read_bytes().replace(b',"other_links":1', b""))
+    [fault] = check(tmp_path)[0]
+    assert "tells of 5 links of http://example.test/0, the fetch log of 4" in fault
 
 
 def test_the_lines_of_all_workers_are_looked_at(job, tmp_path):

@@ -11,7 +11,7 @@ import igraph
 import pyarrow.parquet
 import pytest
 
-from tests.unit.linklog.logged import kept, page
+from tests.unit.linklog.logged import kept, page, sitemap
 from webcrawl.commands.graph_shown import write_graph
 from webcrawl.linklog import forms, parquet
 from webcrawl.linklog.graph import Choice, host_graph, page_graph
@@ -67,6 +67,19 @@ def test_edges_are_links_between_different_pages_or_hosts(tmp_path):
     assert list(hosts.fetched) == [1, 0]
     assert named(graph.among_fetched()) == {(A, HERE): 1}
     assert len(hosts.among_fetched()) == 1
+
+
+def test_lists_and_links_of_other_schemes_are_no_part_of_it(tmp_path):
+    robots = page(f"{A}robots.txt", [(f"{A}map", "sitemap", "", "")], kind="robots")
+    made = page(A, [B, "ftp://f.test/"])
+    made.other_links = [("mailto:a@b.test", "a", "", ""), ("data:,", "a", "", "")]
+    kept(tmp_path / "job", [made, robots, sitemap(tmp_path, f"{A}map", [C] * 1200 + ["mailto:x"])])
+    pages = LinkLogs([tmp_path / "job"]).pages
+    for graph in (page_graph(pages(), Choice()), page_graph(pages(), Choice(types=frozenset({"a"})))):
+        assert (named(graph), list(map(graph.name, range(len(graph))))) == ({(A, B): 1}, [A, B])
+    hosts = host_graph(pages(), Choice())
+    assert list(map(hosts.name, range(len(hosts)))) == ["a.test", "b.test"]
+    assert len(page_graph(pages(), Choice(types=frozenset({"sitemap"})))) == 1
 
 
 def test_links_that_are_not_vouched_for_or_of_another_type_may_be_left_out(tmp_path):

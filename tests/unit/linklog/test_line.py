@@ -48,6 +48,31 @@ def test_every_text_comes_back_and_the_line_is_plain_ascii(url, rows):
     assert json.loads(made.line)["to"] == [row[0] for row in rows]
 
 
+@given(rows=ROWS, others=ROWS)
+@example(rows=[("http://b.test/%7e", "a", "", "")], others=[("mailto:a?%7e", "a", '","', "")])
+def test_links_of_other_schemes_stand_behind_and_are_their_own_form(rows, others):
+    made = written(record(), rows, RULES, others)
+    read = parse(made.line)
+    assert [(link.to, link.type, link.text, link.rel) for link in read.links] == rows + others
+    assert [link.canonical for link in read.links] == [
+        *(canonical(row[0], RULES) for row in rows),
+        *(row[0] for row in others),
+    ]
+    assert [target & 0xFFFFFFFF for target in made.targets] == [
+        fingerprint(link.canonical) & 0xFFFFFFFF for link in read.links
+    ]
+
+
+def test_a_list_says_its_kind_and_its_part():
+    url = "http://a.test/%7E"
+    made = written(record(url=url, kind="sitemap"), [("http://b.test/", "sitemap", "", "")], RULES, (), 2)
+    read = parse(made.line)
+    assert (read.kind, read.part, read.canonical) == ("sitemap", 2, "http://a.test/~")
+    assert head(made.line) == (read.mark, read.at)
+    plain = parse(written(record(url=url), (), RULES).line)
+    assert (plain.kind, plain.part) == ("page", None)
+
+
 def test_what_the_author_asked_and_that_it_was_there_before_is_told_too():
     extra = {"noindex": True, "nofollow": True, "duplicate_of": "http://a.test/first", "attempt": 2}
     read = parse(written(record(extra=extra), (), RULES).line)

@@ -9,9 +9,10 @@ import json
 import pytest
 
 from tests.unit.archive.samples import NOW
-from tests.unit.linklog.logged import SETTINGS, keep, kept, page, store
+from tests.unit.linklog.logged import SETTINGS, keep, kept, page, sitemap, store
 from webcrawl.archive.disk import Disk
 from webcrawl.archive.errors import ArchiveError
+from webcrawl.archive.listed_links import PART_CHARACTERS, PART_LINKS, rows_of
 from webcrawl.linklog import index, segments
 from webcrawl.linklog.reading import LinkLogs
 
@@ -135,11 +136,12 @@ def test_an_index_that_cannot_be_written_is_done_without(tmp_path):
     assert [one.page for one, _ in LinkLogs([tmp_path]).into(B)] == [A, C]
 
 
-def test_only_pages_that_were_answered_have_lines_and_a_redirect_is_a_link(tmp_path):
+def test_only_what_was_answered_has_a_line_and_a_redirect_is_a_link(tmp_path):
     kept(
         tmp_path,
         [
-            page(A, [B], kind="robots"),
+            page(A, [], kind="robots"),
+            page("http://hub.test/", [], kind="websub"),
             page(B, [], status=None, error="timeout"),
             page(C, [], status=304),
             page("http://d.test/x", [], status=301, location="/y"),
@@ -149,11 +151,43 @@ def test_only_pages_that_were_answered_have_lines_and_a_redirect_is_a_link(tmp_p
     )
     assert told(tmp_path) == {
         "http://d.test/x": ["http://d.test/y"],
-        "http://e.test/x": [],
+        "http://e.test/x": ["mailto:a@b"],
         "http://f.test/": [],
     }
-    (line,) = [line for line in lines(tmp_path) if line["to"]]
-    assert line["type"] == ["redirect"]
+    assert [line["type"] for line in lines(tmp_path) if line["to"]] == [["redirect"], ["redirect"]]
+
+
+def test_lists_of_urls_have_lines_of_their_kind(tmp_path):
+    named = page(f"{A}robots.txt", kind="robots")
+    named.links, named.other_links = rows_of([f"{A}sitemap.xml", "ftp://a.test/map"])
+    short = page(f"{A}sitemap.xml", [(B, "sitemap", "", "")], kind="sitemap")
+    moved = page(f"{A}old.xml", kind="sitemap", status=301, location="/sitemap.xml")
+    kept(tmp_path, [named, short, moved, page(f"{A}none.xml", kind="sitemap", status=404)])
+    assert [(line["page"], line.get("kind"), line["to"], line["type"]) for line in lines(tmp_path)] == [
+        (f"{A}robots.txt", "robots", [f"{A}sitemap.xml", "ftp://a.test/map"], ["sitemap"] * 2),
+        (f"{A}sitemap.xml", "sitemap", [B], ["sitemap"]),
+        (f"{A}old.xml", "sitemap", [f"{A}sitemap.xml"], ["redirect"]),
+        (f"{A}none.xml", "sitemap", [], []),
+    ]
+    assert not any("part" in line for line in lines(tmp_path))
+
+
+def test_a_long_list_is_several_lines_none_of_them_long(tmp_path):
+    urls = [f"{B}{'x' * 5000 if number < 100 else ''}{number}" for number in range(3100)]
+    kept(tmp_path, [sitemap(tmp_path, A, urls), page(C)])
+    parts = lines(tmp_path)[:-1]
+    assert [line["part"] for line in parts] == list(range(1, len(parts) + 1))
+    assert [url for line in parts for url in line["to"]] == urls
+    assert max(len(line["to"]) for line in parts) == PART_LINKS
+    assert max(sum(map(len, line["to"])) for line in parts) <= PART_CHARACTERS
+    assert "part" not in lines(tmp_path)[-1]
+
+
+def test_a_list_whose_file_is_gone_is_an_error_of_the_archive(tmp_path):
+    gone = sitemap(tmp_path, A, [B] * 1200)
+    gone.listed.remove()
+    with pytest.raises(ArchiveError, match="No such file"):
+        store(tmp_path).write([gone])
 
 
 def test_a_clock_that_was_set_back_puts_no_segment_before_another(tmp_path):

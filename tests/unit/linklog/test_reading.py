@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tests.unit.linklog.logged import keep, kept, page, store
+from tests.unit.linklog.logged import keep, kept, page, sitemap, store
 from webcrawl.archive.errors import ArchiveError
 from webcrawl.linklog import reading, segments
 from webcrawl.linklog.reading import LinkLogs
@@ -110,6 +110,41 @@ def test_links_of_older_lines_are_named_too_as_long_as_there_is_time(tmp_path, i
     asked = iter([True, True, False])
     assert 0 < len(list(logs.naming(B, lambda: next(asked)))) < 3
     assert list(logs.naming(B, lambda: False)) == []
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+@pytest.mark.parametrize("member_bytes", [1 << 20, 1000])
+def test_the_parts_of_a_list_are_one_and_those_of_the_last_time_count(
+    tmp_path, monkeypatch, indexed, member_bytes
+):
+    monkeypatch.setattr("webcrawl.linklog.log.MEMBER_BYTES", member_bytes)
+    job, old, new = tmp_path / "job", [f"{B}{n}" for n in range(3200)], [f"{B}{n}" for n in range(100, 2500)]
+    kept(job, [sitemap(tmp_path, A, old, 10.0), page(C, [f"{B}5"], 11.0)])
+    kept(job, [sitemap(tmp_path, A, new, 20.0)], [sitemap(tmp_path, A, new, 20.0)])
+    if not indexed:
+        for path in (job / segments.FOLDER).glob("*.idx"):
+            path.unlink()
+    logs = LinkLogs([job])
+    found = logs.of(A)
+    assert (found.at, found.part, [link.to for link in found.links]) == (20.0, None, new)
+    parts = [each for each in logs.pages() if each.page == A]
+    assert [each.part for each in parts] == [1, 2, 3]
+    assert [link.to for each in parts for link in each.links] == new
+    assert pages_to(logs, f"{B}5") == [C]
+    assert pages_to(logs, f"{B}2400") == [A]
+    kept(job, [page(A, [C], 30.0, kind="sitemap")])
+    logs = LinkLogs([job])
+    assert [link.to for link in logs.of(A).links] == [C]
+    assert pages_to(logs, f"{B}2400") == []
+    assert [each.part for each in logs.pages() if each.page == A] == [None]
+
+
+def test_links_of_other_schemes_are_found_as_they_are(tmp_path):
+    mail = "mailto:a@b.test?subject=%7e"
+    made = page(A, [B])
+    made.other_links = [(mail, "a", "write", "")]
+    kept(tmp_path, [made])
+    assert [(one.page, link.text) for one, link in LinkLogs([tmp_path]).into(mail)] == [(A, "write")]
 
 
 def test_damage_is_named_with_its_place(tmp_path):

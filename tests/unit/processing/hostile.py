@@ -14,7 +14,7 @@ class Tells:
     fields: ClassVar = {"told": "line", "title": "line"}
 
     def process(self, content):
-        links = ["/a", ("b?c#d", " the\n b "), "http://", "/a", ("/a", "again")]
+        links = ["/a", ("b?c#d", " the\n b "), "http://", "/a", ("/a", "again"), ("mailto:a@b.test", "us")]
         return {"told": content.text, "title": "of a text", "links": [3] if content.text == "odd" else links}
 
 

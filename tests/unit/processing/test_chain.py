@@ -69,6 +69,11 @@ def test_title_and_links_are_the_page_s():
     assert found.problems == []
 
 
+def test_links_of_other_schemes_are_apart():
+    (found,) = processed(chain_of("Tells"), "x")
+    assert found.other_links == [("mailto:a@b.test", "tells", "us", "")]
+
+
 def test_what_is_no_link_costs_the_links_alone():
     found = processed(chain_of("Tells"), "odd")[0]
     assert found.fields == {"told": "odd"}

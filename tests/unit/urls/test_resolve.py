@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from webcrawl.urls.resolve import resolve, resolve_all
+from webcrawl.urls.resolve import CONTENT_MAX, resolve, resolve_all, resolve_other_scheme
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -111,3 +111,37 @@ def test_a_resolved_url_is_ascii_without_fragment_and_credentials_and_resolves_t
         assert "@" not in authority
         assert slash
         assert resolve(url, "http://h.test/") == url
+
+
+@pytest.mark.parametrize(
+    ("href", "expected"),
+    [
+        ("mailto:a@b.test?subject=x#y", "mailto:a@b.test?subject=x#y"),
+        (" \tMAILTO:A@b.test\n", "mailto:A@b.test"),
+        ("tel:+49 1#2", "tel:+49 1#2"),
+        ("java\nscript:void(0)", "javascript:void(0)"),
+        ("FTP://F.Test:21/%7e/../x", "ftp://f.test/x"),
+        ("ftp://f.test/?\u00e9", "ftp://f.test/?%E9"),
+        ("mailto:a@b.test?subject=\u00e9", "mailto:a@b.test?subject=%C3%A9"),
+        ("data:," + "x" * 500, ("data:," + "x" * 500)[:CONTENT_MAX]),
+        ("javascript:" + "x" * 500, ("javascript:" + "x" * 500)[:CONTENT_MAX]),
+        ("magnet:?xt=" + "x" * 500, "magnet:?xt=" + "x" * 500),
+        ("/path", None),
+        ("http://b.test/", None),
+        ("ftp://", None),
+        ("http://[", None),
+        ("\ud800:", None),
+    ],
+)
+def test_what_is_no_url_of_http_is_as_the_standard_writes_it(href, expected):
+    assert resolve_other_scheme(href, "http://h.test/d/", "windows-1252") == expected
+
+
+@given(any_text | link_like, any_text | page_urls, encodings | any_text)
+def test_every_url_is_one_of_http_or_of_another_scheme_and_never_both(href, base, encoding):
+    other = resolve_other_scheme(href, base, encoding)
+    if other is not None:
+        assert not other.startswith(("http://", "https://"))
+        assert resolve(href, base, encoding) is None
+        assert other.isascii()
+        assert not set(other) & set("\t\n\r")

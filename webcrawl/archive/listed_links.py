@@ -1,0 +1,136 @@
+"""What a list of URLs (a sitemap, a feed, a robots.txt) names, on its way to a store that wants links.
+
+A sitemap may name 50,000 URLs, and many are read at once. So each holds a part of them in memory, and where there are
+more all parts lie in a file, compressed, until they are archived.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import tempfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from webcrawl.archive.capture import LinkRow
+
+LISTED = "sitemap"
+"""The type of a link that stands in a list."""
+PART_LINKS, PART_CHARACTERS = 1000, 250_000
+"""Of a part at most, unless a single URL is longer: what a list holds in memory, and what stands in one line of the
+link log."""
+
+_HTTP = ("http://", "https://")
+_LENGTH = struct.Struct("<I")
+_LEVEL = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SpooledLinks:
+    """URLs that lie in a file. Iterate over it for the parts."""
+
+    path: str
+
+    def __iter__(self) -> Iterator[list[str]]:
+        with Path(self.path).open("rb") as file:
+            while head := file.read(_LENGTH.size):
+                data = zlib.decompress(file.read(*_LENGTH.unpack(head)))
+                yield data.decode("utf-8", "surrogatepass").split("\n")
+
+    def remove(self) -> None:
+        """Nobody needs it any more."""
+        Path(self.path).unlink(missing_ok=True)
+
+
+class ListedLinks:
+    """Takes the URLs of one list as they are found.
+
+    Whoever fills it calls ``spill`` when it is full, and at the end ``finish`` if it has spilled. Where one part ends
+    and the next begins follows from the URLs alone.
+    """
+
+    def __init__(self, folder: str) -> None:
+        """``folder``: for the file; it is made when it is needed."""
+        self._folder = folder
+        self._urls: list[str] = []
+        self._characters = 0
+        self._path: str | None = None
+        self.number = 0
+        """URLs over HTTP so far."""
+        self.others = 0
+        """URLs of other schemes so far."""
+
+    def add(self, urls: Iterable[str]) -> None:
+        """Take resolved URLs."""
+        for url in urls:
+            self._urls.append(url)
+            self._characters += len(url)
+            if url.startswith(_HTTP):
+                self.number += 1
+            else:
+                self.others += 1
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._urls) > PART_LINKS or self._characters > PART_CHARACTERS
+
+    def spill(self) -> None:
+        """Put all parts into the file that are whole; this waits for the disk. Raises OSError."""
+        *whole, rest = parts_of(self._urls)
+        self._write(whole)
+        self._urls, self._characters = list(rest), sum(map(len, rest))
+
+    def finish(self) -> None:
+        """Put what is left into the file, likewise."""
+        self._write(parts_of(self._urls))
+        self._urls, self._characters = [], 0
+
+    def _write(self, parts: Iterable[Sequence[str]]) -> None:
+        frames = []
+        for part in parts:
+            data = zlib.compress("\n".join(part).encode("utf-8", "surrogatepass"), _LEVEL)
+            frames.append(_LENGTH.pack(len(data)) + data)
+        if self._path is None:
+            Path(self._folder).mkdir(parents=True, exist_ok=True)
+            handle, self._path = tempfile.mkstemp(prefix="links-", dir=self._folder)
+            os.close(handle)
+        with Path(self._path).open("ab") as file:
+            file.write(b"".join(frames))
+
+    @property
+    def has_spilled(self) -> bool:
+        return self._path is not None
+
+    def held(self) -> list[str]:
+        """What is in memory."""
+        return self._urls
+
+    def spooled(self) -> SpooledLinks | None:
+        """The file, if there is one; what is ``held`` is not in it."""
+        return None if self._path is None else SpooledLinks(self._path)
+
+
+def parts_of(urls: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The URLs in their order, a part at a time."""
+    start = characters = 0
+    for place, url in enumerate(urls):
+        characters += len(url)
+        if place > start and (place - start == PART_LINKS or characters > PART_CHARACTERS):
+            yield urls[start:place]
+            start, characters = place, len(url)
+    if start < len(urls):
+        yield urls[start:]
+
+
+def rows_of(urls: Iterable[str]) -> tuple[list[LinkRow], list[LinkRow]]:
+    """The links to URLs over HTTP, and those to URLs of other schemes."""
+    links: list[LinkRow] = []
+    others: list[LinkRow] = []
+    for url in urls:
+        (links if url.startswith(_HTTP) else others).append((url, LISTED, "", ""))
+    return links, others
