@@ -9,7 +9,7 @@ import pytest
 
 from tests.contract.driven_redis import DrivenRedis
 from tests.contract.samples import NOW, entry, found, pages, robots, settled, urls
-from webcrawl.frontier.backend import Batch
+from webcrawl.frontier.backend import FIRST_VISIT_AHEAD_SECONDS, Batch
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.hosts.record import HostRecord
 from webcrawl.hosts.robots import RobotsState
@@ -81,13 +81,27 @@ def test_keys_without_a_visit_come_in_the_order_in_which_their_urls_were_found(b
     assert backend.active_keys(2, now=NOW + 100) == ["m"]
 
 
-def test_a_key_that_rested_longer_comes_before_one_that_was_found_later(backend: Driven) -> None:
+def test_a_first_visit_comes_before_keys_that_have_not_rested_much_longer(backend: Driven) -> None:
     if isinstance(backend, DrivenRedis) and backend.shards > 1:
         pytest.skip("that is so within a shard; all that are ready give their part")
-    idle_key(backend, "visited", NOW + 5)
-    backend.commit(Batch([entry("http://earlier/")], at=NOW + 4))
-    backend.commit(Batch([entry("http://later/")], at=NOW + 6))
-    assert backend.active_keys(3, now=NOW + 100) == ["earlier", "visited", "later"]
+    found_at = NOW + FIRST_VISIT_AHEAD_SECONDS + 2
+    idle_key(backend, "visited-long-ago", NOW + 1)
+    idle_key(backend, "visited", NOW + 3)
+    backend.commit(Batch([entry("http://new/")], at=found_at))
+    assert backend.active_keys(3, now=found_at) == ["visited-long-ago", "new", "visited"]
+
+
+def test_a_key_that_was_active_once_has_had_its_first_visit(backend: Driven) -> None:
+    if isinstance(backend, DrivenRedis) and backend.shards > 1:
+        pytest.skip("that is so within a shard; all that are ready give their part")
+    first = entry("http://active-once/1")
+    backend.commit(Batch([first], at=NOW))
+    [active] = backend.activate(now=NOW)
+    backend.commit(settled(first))
+    backend.release(active.record)
+    idle_key(backend, "visited", NOW + 1)
+    backend.commit(Batch([entry("http://active-once/2")], at=NOW + 2))
+    assert backend.active_keys(2, now=NOW + 100) == ["visited", "active-once"]
 
 
 def test_a_key_that_ran_dry_waits_from_the_moment_at_which_it_has_a_url_again(backend: Driven) -> None:

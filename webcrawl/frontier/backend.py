@@ -91,6 +91,10 @@ class Batch:
         return bool(self.discovered or self.settled or self.hosts or self.robots)
 
 
+FIRST_VISIT_AHEAD_SECONDS = 900.0
+"""A key that was never active waits for its turn as if it had waited for so much longer: first visits come before
+further ones, and a flood of new hosts delays these by no more than this."""
+
 QUEUE_FULL = "queue-full"
 """The rule by which URLs are refused for which there is no place in the queue of their key."""
 
@@ -239,8 +243,9 @@ class Backend(Protocol):
 
         ``draw`` says how many of each level; within a level those come first that could have been contacted for the
         longest time: since ``next_fetch_at`` and ``blocked_until``, but not before the commit (``Batch.at``) that
-        queued a URL for a key whose queue was empty. A key's level is the highest in its queue. Keys that are given
-        up are passed over.
+        queued a URL for a key whose queue was empty. A key of which no record was ever stored waits since
+        ``FIRST_VISIT_AHEAD_SECONDS`` before that commit. A key's level is the highest in its queue. Keys that are
+        given up are passed over.
         """
         ...
 

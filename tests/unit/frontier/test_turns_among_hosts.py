@@ -85,6 +85,20 @@ def test_a_first_visit_is_one_page_although_others_have_linked_to_many(backend):
     assert len(hosts.visits) >= 0.95 * HOSTS
 
 
+def test_hosts_that_become_known_on_the_way_are_visited_before_any_is_visited_for_more(backend):
+    hosts = EndlessHosts()
+    unknown = iter(hosts.seeds(HOSTS)[10:])
+
+    def answer(entry: UrlEntry) -> tuple[int, Outcome]:
+        status, outcome = hosts.answer(entry)
+        outcome.discovered.extend(itertools.islice(unknown, 3))
+        return status, outcome
+
+    crawl = VirtualCrawl(backend, answer, open_max=16, rate=RATE)
+    crawl.run(hosts.seeds(10), HOSTS)
+    assert len(hosts.visits) >= 0.95 * HOSTS
+
+
 def test_no_host_falls_behind_the_mean_by_more_than_two_sessions(backend):
     hosts, session = EndlessHosts(), 2
     crawled(backend, hosts, 200, 1600, session_budget=session)

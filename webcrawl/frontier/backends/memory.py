@@ -15,6 +15,7 @@ from pathlib import Path
 
 from webcrawl.errors import StartRefused
 from webcrawl.frontier.backend import (
+    FIRST_VISIT_AHEAD_SECONDS,
     HEAD,
     Activated,
     Batch,
@@ -37,12 +38,18 @@ from webcrawl.hosts.record import HostRecord, RobotsRecord
 @dataclass(slots=True)
 class _Host:
     record: HostRecord
+    is_stored: bool = False
+    """A record was stored: it was active."""
     active: bool = False
     queue: list[UrlEntry] = field(default_factory=list)
     """Sorted by place."""
     states: dict[int, State] = field(default_factory=dict)
     pruned: set[int] = field(default_factory=set)
     """Those that are refused since the queue was full: they may be found again."""
+
+    def store(self, record: HostRecord) -> None:
+        self.record = copy.deepcopy(record)
+        self.is_stored = True
 
 
 class MemoryBackend:
@@ -127,7 +134,7 @@ class MemoryBackend:
         ]
         queued += [copy.copy(entry) for entry in again if entry is not None]
         for record in batch.hosts:
-            self._host(record.key).record = copy.deepcopy(record)
+            self._host(record.key).store(record)
         for robots in batch.robots:
             self._robots[robots.origin] = copy.copy(robots)
         pruned = [gone for key in {entry.key for entry in queued} for gone in self._prune(self._hosts[key])]
@@ -141,7 +148,7 @@ class MemoryBackend:
     async def release(self, records: Sequence[HostRecord]) -> None:
         for record in records:
             host = self._host(record.key)
-            host.record = copy.deepcopy(record)
+            host.store(record)
             host.active = False
 
     async def wake(self, keys: Sequence[str]) -> None:
@@ -229,7 +236,8 @@ class MemoryBackend:
 
     def _push(self, host: _Host, entry: UrlEntry, at: float) -> None:
         if not (host.queue or host.active or host.record.given_up):
-            host.record.next_fetch_at = max(host.record.next_fetch_at, at)
+            since = at if host.is_stored else at - FIRST_VISIT_AHEAD_SECONDS
+            host.record.next_fetch_at = max(host.record.next_fetch_at, since)
         insort(host.queue, copy.copy(entry), key=place_of)
         self._counts.queued += 1
 

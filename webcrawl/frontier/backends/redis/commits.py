@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from webcrawl.frontier.backend import QUEUE_FULL, Room, Settled
+from webcrawl.frontier.backend import FIRST_VISIT_AHEAD_SECONDS, QUEUE_FULL, Room, Settled
 from webcrawl.frontier.backends.redis.packing import (
     encoded,
     pack_entries,
@@ -67,7 +67,9 @@ def push_call(
 ) -> Call:
     """Queue the entries of ``portion`` at the time ``at``; those that were pruned (where anything is) only in queues
     of less than ``queue_max`` (0: no limit). The answer has the lengths of queues with ``long`` URLs or more."""
-    args: list[Any] = [member, repr(delay_seconds), long, repr(at), queue_max, QUEUE_FULL if prunes else ""]
+    first_at = at - FIRST_VISIT_AHEAD_SECONDS
+    args: list[Any] = [member, repr(delay_seconds), long, repr(at), repr(first_at), queue_max]
+    args.append(QUEUE_FULL if prunes else "")
     for key, entries in portion.keys.items():
         if len(entries) > 1:
             entries.sort(key=place_of)

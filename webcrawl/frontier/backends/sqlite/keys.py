@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from operator import attrgetter
 
-from webcrawl.frontier.backend import Counts, Idle, Move
+from webcrawl.frontier.backend import FIRST_VISIT_AHEAD_SECONDS, Counts, Idle, Move
 from webcrawl.frontier.backends.sqlite.rows import Rows
 from webcrawl.frontier.draw import LEVELS_CONSIDERED, Draw
 from webcrawl.hosts.record import HostRecord
@@ -27,7 +27,9 @@ _GAIN = (
 _ENTER = (
     "WITH new (host, level, at) AS (VALUES {rows}) UPDATE hosts "
     "SET level = CASE idle WHEN 1 THEN max(hosts.level, new.level) ELSE new.level END, "
-    "next_fetch_at = CASE idle WHEN 1 THEN next_fetch_at ELSE max(next_fetch_at, new.at) END, idle = 1 FROM new "
+    "next_fetch_at = CASE WHEN idle = 1 THEN next_fetch_at "
+    f"WHEN record IS NULL THEN max(next_fetch_at, new.at - {FIRST_VISIT_AHEAD_SECONDS}) "
+    "ELSE max(next_fetch_at, new.at) END, idle = 1 FROM new "
     "WHERE id = new.host AND active = 0 AND given_up = 0 AND queued > 0 AND (idle = 0 OR hosts.level < new.level)"
 )
 _STORE = (

@@ -7,9 +7,10 @@
 -- ARGV[2]      delay_seconds of a key that is met for the first time
 -- ARGV[3]      how long a queue has to be for its length to be told
 -- ARGV[4]      epoch seconds: a key whose queue was empty waits for its turn from then on
--- ARGV[5]      how many URLs a queue may have, '0' for no limit
--- ARGV[6]      the word of those reasons that says that a URL was pruned from a full queue, '' where none ever is
--- ARGV[7..]    for each key three: the key; what is asked of the seen test: 'p' if all of its entries are plain and no mark
+-- ARGV[5]      the same for a key of which no record was ever stored: its first visit comes before more of others
+-- ARGV[6]      how many URLs a queue may have, '0' for no limit
+-- ARGV[7]      the word of those reasons that says that a URL was pruned from a full queue, '' where none ever is
+-- ARGV[8..]    for each key three: the key; what is asked of the seen test: 'p' if all of its entries are plain and no mark
 --              comes twice, else 'm', where the last entry begins (4 bytes, big-endian, from 1), and for each entry its mark
 --              and a byte: 0 for a plain one, 1 for one that may be repeated, 2 for one that is never seen; its entries as in
 --              queue.lua, in the order of their places, no two at the same
@@ -18,9 +19,10 @@
 --              3 known as pruned from a queue that is still full;
 --              places: pairs of number of an entry and its place
 
-local ending, delay, long, now = ' ' .. ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local ending, delay, long = ' ' .. ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local now, first_waits_from = tonumber(ARGV[4]), tonumber(ARGV[5])
 local keys, number = {}, 0
-for arg = 7, #ARGV, 3 do
+for arg = 8, #ARGV, 3 do
     number = number + 1
     keys[number] = ARGV[arg]
 end
@@ -33,7 +35,7 @@ for number = 1, #keys do
     only[number] = seen.ask_only(keys[number], known)
     if not only[number] then
         firsts[number] = #segments
-        seen.ask_all(keys[number], known, ARGV[3 * number + 5], 6, segments)
+        seen.ask_all(keys[number], known, ARGV[3 * number + 6], 6, segments)
     end
 end
 seen.fetch()
@@ -43,13 +45,13 @@ seen.fetch()
 local fates, news, returned, open = {}, {}, {}, {}
 
 -- The byte of a mark that was pruned from a full queue: refused, and why; nil when there is none.
-local reason = ARGV[6] ~= '' and call('HGET', KEYS[11], ARGV[6])
+local reason = ARGV[7] ~= '' and call('HGET', KEYS[11], ARGV[7])
 local PRUNED = reason and 3 + 4 * tonumber(reason) or nil
 
 -- Let entries of a key that were pruned (for each three: its number, segment and place of its mark) return while there is room
 -- beside `new` ones. `digits`: the fates of all.
 local function let_return(number, pruned, digits, new)
-    local most, value = tonumber(ARGV[5]), hosts[number]
+    local most, value = tonumber(ARGV[6]), hosts[number]
     local room = most > 0 and most - new - (value and unpacked('<I4', value) or 0) or math.huge
     local back = 0
     for at = 1, #pruned, 3 do
@@ -143,7 +145,7 @@ local function judge_each(number, marks)
 end
 
 for number = 1, #keys do
-    local marks = ARGV[3 * number + 5]
+    local marks = ARGV[3 * number + 6]
     fates[number] = (byte(marks) == 112 and judge or judge_each)(number, marks)
     if find(fates[number], '[12]') then
         open[#open + 1] = number
@@ -152,7 +154,7 @@ end
 
 -- Those entries that are new, of entries that are all plain: their text, how many, and the place of the last.
 local function text_of(number, marks)
-    local entries, digits = ARGV[3 * number + 6], fates[number]
+    local entries, digits = ARGV[3 * number + 7], fates[number]
     if news[number] == #digits then
         local last = #digits == 1 and 1 or unpacked('>I4', marks, 2)
         return entries, sub(entries, last, last + 13)
@@ -201,7 +203,7 @@ end
 
 -- Queue the new entries of a key one by one. Returns how many that were, and the first place of them.
 local function enqueue_each(rows, number, earlier)
-    local entries, digits = ARGV[3 * number + 6], fates[number]
+    local entries, digits = ARGV[3 * number + 7], fates[number]
     local queued, first, at = 0, nil, 1
     for entry = 1, #digits do
         local after, fate = entry_end(entries, at), byte(digits, entry)
@@ -221,7 +223,7 @@ local function reindex(key, value, rank)
     if host.queued > 0 then
         unindex(key, host)
     else
-        host.next_at = math.max(host.next_at, now)
+        host.next_at = math.max(host.next_at, host.rest == '' and first_waits_from or now)
     end
     host.rank = rank
     index(key, host)
@@ -252,7 +254,7 @@ end
 
 -- Queue what is new of a key. Returns how many more there are, the first place of them, chunks and the last place.
 local function enqueue_all(number, key, chunks, last, tail)
-    local marks = ARGV[3 * number + 5]
+    local marks = ARGV[3 * number + 6]
     if byte(marks) ~= 112 then
         return enqueue_apart(number, key, chunks, last, tail)
     end
