@@ -57,6 +57,7 @@ from webcrawl.wiring.focusing import Focusing, focusing_of
 from webcrawl.wiring.hinting import Hinting, hinting_of
 from webcrawl.wiring.ordering import Ranking, best_first_of, order_of, ranking_of
 from webcrawl.wiring.page_processing import processing_of
+from webcrawl.wiring.refused_start import answering
 from webcrawl.wiring.revisiting import Visiting, visiting_of
 from webcrawl.wiring.seeded import SeededHosts
 from webcrawl.wiring.segment_crawl import STORE, SegmentCrawl, identity_of, segment_crawl_of
@@ -155,7 +156,8 @@ def machine_of(crawler: Crawler) -> Machine:
     """The crawl's machine, built when it is asked for first. :raises ConfigurationError: a setting is wrong."""
     machine = _machines.get(crawler)
     if machine is None:
-        machine = _machines[crawler] = _build(crawler)
+        with answering(crawler):
+            machine = _machines[crawler] = _build(crawler)
     return machine
 
 

@@ -30,6 +30,7 @@ from webcrawl.machine import limits_of, machine_of
 from webcrawl.meta import KEY, FetchMeta, fetch_meta
 from webcrawl.ordinary import OrdinaryRequests
 from webcrawl.wiring.beginning import tell_of_beginning
+from webcrawl.wiring.refused_start import REFUSALS, let_go, refused
 from webcrawl.wiring.seeded import remember_seeds
 from webcrawl.wiring.storing import leave_out
 
@@ -112,7 +113,11 @@ class Scheduler:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Scheduler:
-        return cls(crawler, machine_of(crawler))
+        try:
+            return cls(crawler, machine_of(crawler))
+        except REFUSALS:
+            let_go(crawler.engine)
+            raise
 
     # -- life, as the engine sees it -------------------------------------------------------------------------
 
@@ -146,9 +151,15 @@ class Scheduler:
                 heartbeat.end()
             if machine.jobdir is not None:
                 machine.jobdir.leave()
+            if not isinstance(error, REFUSALS):
+                raise
+            let_go(self._crawler.engine)
             if isinstance(error, StorageFull | StorageLost):
                 # A crawl that runs would wait for room; one that has not begun says so.
-                raise JobdirUnusable(f"the crawl cannot be kept: {error}") from error
+                refusal = JobdirUnusable(f"the crawl cannot be kept: {error}")
+                refused(self._crawler, refusal)
+                raise refusal from error
+            refused(self._crawler, error)
             raise
         tell_of_beginning(machine, counts, self._crawler.settings)
         self._waking.watch(self._processed)

@@ -261,6 +261,7 @@ ERRORS_UNANTICIPATED_MAX = 20
 ERRORS_WINDOW_SECONDS = 60
 EXTENSIONS_BASE = {
     **_scrapy.EXTENSIONS_BASE,
+    "webcrawl.extensions.refusals.Refusals": 4,
     "webcrawl.extensions.interpreter.Interpreter": 5,
     "webcrawl.extensions.loop_watch.LoopWatchdog": 6,
     "webcrawl.extensions.heartbeat.Heartbeat": 7,

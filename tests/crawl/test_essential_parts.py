@@ -138,6 +138,7 @@ def test_the_scheduler_alone_in_another_project_asks_for_nothing(web, crawl):
         spider="idiom", module="tests.crawl.ordinary.foreign", arguments={"origin": web.web.origin(0)}
     )
 
-    assert crawled.status == 1
+    assert crawled.status == 2
+    assert "Traceback" not in crawled.stderr
     assert "from webcrawl.settings import *" in crawled.stderr
     assert len(web.hits()) == before

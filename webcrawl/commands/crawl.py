@@ -22,13 +22,14 @@ from scrapy.utils.ossignal import install_shutdown_handlers
 from scrapy.utils.reactor import is_reactor_installed
 
 from webcrawl.commands import preparation
-from webcrawl.commands.starting import REFUSALS, RefusableCrawler, reasons
+from webcrawl.commands.starting import RefusableCrawler
 from webcrawl.errors import Problem
 from webcrawl.extensions.errors import REASON as UNANTICIPATED
 from webcrawl.extensions.summary import Summary
 from webcrawl.logs import hush_inventory, log_level
 from webcrawl.machine import trouble_of
 from webcrawl.wiring.page_processing import BROKEN
+from webcrawl.wiring.refused_start import REFUSALS, reasons, refusal_of
 
 if TYPE_CHECKING:
     import argparse
@@ -121,7 +122,7 @@ class Command(BaseRunSpiderCommand):
 
     def _status(self, crawler: RefusableCrawler) -> int:
         """The exit status; says on standard error why when it is not 0."""
-        refusal = crawler.refusal or self._error
+        refusal = refusal_of(crawler) or self._error
         if isinstance(refusal, REFUSALS):
             sys.stderr.write("".join(f"scrapy crawl: {line}\n" for line in reasons(refusal)))
             return 2

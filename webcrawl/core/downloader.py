@@ -18,6 +18,7 @@ from webcrawl import essentials
 from webcrawl.core import middleware_chain
 from webcrawl.core.listening import tell
 from webcrawl.errors import StorageFull, StorageLost
+from webcrawl.wiring.refused_start import answering
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -33,7 +34,8 @@ class DirectDownloader(Downloader):
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        essentials.require(crawler.settings)
+        with answering(crawler):
+            essentials.require(crawler.settings)
         super().__init__(crawler)
 
     def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Response | Request]:

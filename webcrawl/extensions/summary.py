@@ -19,6 +19,7 @@ from webcrawl.frontier.backend import SharedBackend
 from webcrawl.machine import machine_of, trouble_of
 from webcrawl.reports import page
 from webcrawl.reports.summary import FORCED, Ending, Shared, summary
+from webcrawl.wiring.refused_start import START_REFUSED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
-
-START_REFUSED = "start_refused"
-"""The close reason of a crawl that has nothing to sum up."""
 
 RESUME_COMMAND = "RESUME_COMMAND"
 """A setting that the crawl command makes for this extension: what to type to go on with the crawl."""

@@ -17,6 +17,7 @@ from webcrawl.items import Page
 from webcrawl.machine import machine_of
 from webcrawl.meta import fetch_meta
 from webcrawl.scheduler import Scheduler
+from webcrawl.wiring.refused_start import REFUSALS, closing
 from webcrawl.wiring.seeding import Seeding
 
 if TYPE_CHECKING:
@@ -74,13 +75,19 @@ class BroadSpider(Spider):
     async def start(self) -> AsyncIterator[Any]:
         scheduler: object = self.crawler.engine.scheduler
         if isinstance(scheduler, Scheduler):
-            machine = machine_of(self.crawler)
-            if machine.segment is not None:
-                await machine.segment.queue_all(machine, scheduler)
-            else:
-                await Seeding(machine, scheduler, self.seeds, self.domains).run()
+            try:
+                await self._queue_seeds(scheduler)
+            except REFUSALS as error:
+                raise closing(self.crawler, error) from error
         for nothing in list[Any]():  # an asynchronous generator, as Scrapy wants it
             yield nothing
+
+    async def _queue_seeds(self, scheduler: Scheduler) -> None:
+        machine = machine_of(self.crawler)
+        if machine.segment is not None:
+            await machine.segment.queue_all(machine, scheduler)
+        else:
+            await Seeding(machine, scheduler, self.seeds, self.domains).run()
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Page]:
         content_type = response.headers.get("Content-Type")
