@@ -262,7 +262,7 @@ class HttpDownloadHandler:
             keep = not _asks_to_close(request) and network.trusts(errand.target)
             connection.release(exchange, keep=keep)
         if exchange.head is not None:
-            await reading.keep(capture)
+            await reading.keep(exchange, capture)
             request.meta["download_latency"] = exchange.head_at - sent_at
         return exchange
 

@@ -70,12 +70,15 @@ class Reading:
             self._connection.pause()
 
     def end(self) -> None:
-        """The exchange is over."""
+        """The exchange is over. It knows its reading: if that went on knowing it, both would be garbage in a circle,
+        with the body and all else, until the collector comes by."""
+        exchange = self._exchange
+        del self._exchange
         if self._timer is not None:
             self._timer.cancel()
         if self._held_at is not None:
             self._go_on()
-        account, exchange = self._account, self._exchange
+        account = self._account
         account.resize(len(exchange.payload) if self.spool is None else self.spool.size)
         account.trim(0 if exchange.head is None else self._unfolded(exchange.head))
         if self.spool is not None:
@@ -83,14 +86,14 @@ class Reading:
             if exchange.head is None:
                 self.spool.discard()
 
-    async def keep(self, capture: Capture) -> None:
-        """Leave the payload in the capture.
+    async def keep(self, exchange: Exchange, capture: Capture) -> None:
+        """Leave the payload of an exchange that is over in the capture.
 
         Raises:
             StorageFull, StorageLost: it could not be written to its file.
         """
         if self.spool is None:
-            capture.payload = self._exchange.payload
+            capture.payload = exchange.payload
             return
         with translated(Path(self.spool.folder)):
             capture.spooled = await self.spool.finish()

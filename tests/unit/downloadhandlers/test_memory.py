@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import weakref
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.unit.downloadhandlers.lab import LOOPS, Client, Peer, run, serving
+from tests.unit.downloadhandlers.lab import LOOPS, Client, Peer, answering, run, serving
 from webcrawl.body_memory import body_memory_of
 
 if TYPE_CHECKING:
@@ -139,3 +140,24 @@ def test_the_body_of_a_request_that_nobody_settles_is_counted_as_long_as_it_is_t
             assert memory.used == 0
 
     run(test())
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_what_was_needed_for_a_request_is_gone_with_it_and_needs_no_collector(loop: str) -> None:
+    async def test() -> None:
+        answer = answering(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody")
+        async with serving(answer) as site, Client(**SETTINGS) as client:
+            gc.collect()
+            gc.disable()
+            try:
+                fetched = await client.fetch(site.url(), LEASED)
+                assert fetched.response is not None
+                request = weakref.ref(fetched.request)
+                del fetched
+                # What waited for the response is called once more.
+                await asyncio.sleep(0.01)
+                assert request() is None
+            finally:
+                gc.enable()
+
+    run(test(), loop)
