@@ -350,7 +350,10 @@ class Scheduler:
                 self._unreported(flight)
             if flight.is_unkept:
                 flight.outcome = Outcome(
-                    Result.ABANDONED, entry=flight.outcome.entry, earlier=flight.outcome.earlier
+                    Result.ABANDONED,
+                    entry=flight.outcome.entry,
+                    earlier=flight.outcome.earlier,
+                    archived=flight.outcome.archived,
                 )
             if flight.outcome.result not in (Result.RETRY, Result.ABANDONED):
                 self.requests.done(flight.lease.entry)
@@ -395,7 +398,8 @@ class Scheduler:
         no cure."""
         if (flight := self.flight_of(request)) is not None:
             flight.is_unkept = True
-        if isinstance(error, StorageLost):
+        # The archive's own error for a full disk is both.
+        if not isinstance(error, StorageFull):
             self.broken(error)
 
     def _callback_failed(self, failure: Failure, response: Response) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from collections import Counter
 from urllib.parse import urlencode
 
@@ -185,4 +186,20 @@ def test_a_long_sitemap_lies_in_a_file_until_it_is_read_and_archived(serve, craw
         assert line["urls"] == 1
         text = gzip.decompress(body) if "long-gz" in path else body
         assert listed.encode() in text
+    assert list((crawled.path / "spool").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("full", "times"), [("WithoutRoomAtFirst", [2, 1, 1]), ("WithoutRoomForLinksAtFirst", [1, 2, 1])]
+)
+def test_a_sitemap_for_which_there_was_no_room_comes_again_and_leaves_no_file(serve, crawl, full, times):
+    """Before it was read, and when it had been."""
+    named = sitemap("long", page("of-long")), sitemap("thousands", "/private/")
+    part = Placement("robots-sitemap", options={"sitemaps": "|".join(named)}, hosts=("h0000.localhost",))
+    web = serve(hosts=1, pages=3, placements=(part,))
+    meddling = json.dumps({f"tests.crawl.ordinary.middlewares.{full}": 163})
+    crawled = crawl(web.seeds, DOWNLOADER_MIDDLEWARES=meddling).assert_ended_well()
+
+    asked = Counter(hit.path for hit in web.hits())
+    assert [asked[path] for path in (*named, page("of-long"))] == times
     assert list((crawled.path / "spool").iterdir()) == []

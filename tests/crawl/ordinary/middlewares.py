@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse
+
+from webcrawl.archive.listed_links import ListedLinks
+from webcrawl.errors import StorageFull
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -84,3 +88,32 @@ class Eating:
         async for _ in result:
             for nothing in ():
                 yield nothing
+
+
+class WithoutRoomAtFirst:
+    """Finds no room for what it keeps of a sitemap, until the sitemap comes again."""
+
+    def __init__(self) -> None:
+        self._came: set[str] = set()
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        if "form=long" in request.url and request.url not in self._came:
+            self._came.add(request.url)
+            raise StorageFull("no room")
+        return response
+
+
+class WithoutRoomForLinksAtFirst:
+    """The disk is full when the first long list of URLs has been read."""
+
+    def __init__(self) -> None:
+        finish = ListedLinks.finish
+        self._was_full = False
+
+        def full_at_first(listed: ListedLinks) -> None:
+            finish(listed)
+            if not self._was_full:
+                self._was_full = True
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+        ListedLinks.finish = full_at_first  # type: ignore[method-assign]
