@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from webcrawl.traps.dates import Dated, are_days_apart, dated, names_a_date, stem_of
+from webcrawl.traps.dates import Dated, are_days_apart, dated, may_be_days_apart, names_a_date, stem_of
 from webcrawl.traps.kinship import extends, follows
 from webcrawl.traps.pattern import DEEP, REPEATED, Shape, is_paging_name, shape_of
 
@@ -61,7 +61,12 @@ def points_of(page: Barren) -> float:
     shape = page.shape
     via = None if page.via is None else shape_of(page.via)
     if page.pattern.endswith((REPEATED, DEEP)):
-        if not page.breeds or page.chain < CHAIN_LEAST or via is None or not extends(shape, via):
+        if (
+            not page.breeds
+            or page.chain < CHAIN_LEAST
+            or via is None
+            or not extends(shape, via.place, via.segments)
+        ):
             return WITHOUT_ISSUE
         if page.pattern.endswith(DEEP):
             return DEEPENS
@@ -73,10 +78,25 @@ def points_of(page: Barren) -> float:
     if when is not Dated.NO and names_a_date(shape):
         is_child = is_child or (via is not None and stem_of(via) == stem_of(shape))
         return PERIOD if is_child and page.breeds and when is Dated.PERIOD else DAY
-    if not is_child or not page.breeds:
-        return WITHOUT_ISSUE
+    return _of_child(shape, page.is_hollow) if is_child and page.breeds else WITHOUT_ISSUE
+
+
+def most_points_of(page: Barren) -> float:
+    """A bound of ``points_of``, for a fraction of its cost: the shape of the URL that led to the page is not made."""
+    shape = page.shape
+    if page.pattern.endswith((REPEATED, DEEP)):
+        return REPEATS
+    if page.via is not None and may_be_days_apart(shape, page.via):
+        return PERIOD
+    if dated(shape, numbers_are_ids=page.numbers_are_ids) is not Dated.NO:
+        return PERIOD
+    return _of_child(shape, page.is_hollow)
+
+
+def _of_child(shape: Shape, is_hollow: bool) -> float:
+    """Of a page that was found on one of its kind, and leads to more of these."""
     if all(map(is_paging_name, shape.parameters)) or is_number(shape.parameters):
-        return HOLLOW if page.is_hollow else NUMBERED
+        return HOLLOW if is_hollow else NUMBERED
     if len(shape.parameters) > 1 or any("," in value for value in shape.parameters.values()):
         return COMBINES
     return ONE_PARAMETER

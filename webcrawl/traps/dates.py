@@ -24,14 +24,21 @@ class Dated(IntEnum):
     DAY = 2
 
 
+YEAR_LENGTH = 4
+_MILLENNIA = frozenset("12")
+"""How years begin."""
 _YEAR = re.compile(r"(?:1[5-9]|2\d)\d\d")
 _ISO = re.compile(r"(?:1[5-9]|2\d)\d\d-?(?:0[1-9]|1[0-2])(-?(?:0[1-9]|[12]\d|3[01]))?")
 _MONTH = re.compile(r"0?[1-9]|1[0-2]|[a-z]{3,9}", re.IGNORECASE)
 _DAY = re.compile(r"0?[1-9]|[12]\d|3[01]")
 _MOMENT = re.compile(r"[12]\d{9}(?:\d{3})?")
 """Seconds or milliseconds since 1970, from 2001 on."""
+_MOMENT_LENGTHS = (10, 13)
+_MOMENTS = re.compile(r"(?<!\d)[12]\d{9}(?:\d{3})?(?!\d)")
+"""All in a URL."""
 _DAY_SECONDS, _HOUR_SECONDS = 86_400, 3_600
-_COMPACT = re.compile(r"\d{6}(?:\d\d)?")
+_COMPACT = (6, 8)
+"""How many digits months and days have without anything between them."""
 _CALENDAR = re.compile(r"calend|kalend|agenda|almanac|\bcal\b", re.IGNORECASE)
 _NUMBERS_ALONE = re.compile(r"[#\W_]*(?:\.\w+)?")
 _PERIODS = re.compile(
@@ -59,14 +66,20 @@ def dated(shape: Shape, *, numbers_are_ids: bool = False) -> Dated:
 def _in_path(segments: tuple[str, ...], numbers_are_ids: bool) -> Dated:
     found = Dated.NO
     for at, segment in enumerate(segments):
-        found = max(found, _of_value(segment.partition(".")[0], numbers_are_ids))
-        if _YEAR.fullmatch(segment) and at + 1 < len(segments) and _MONTH.fullmatch(segments[at + 1]):
+        value = _of_value(segment.partition(".")[0], numbers_are_ids)
+        if value > found:
+            found = value
+        if len(segment) != YEAR_LENGTH or at + 1 == len(segments):
+            continue
+        if _YEAR.fullmatch(segment) and _MONTH.fullmatch(segments[at + 1]):
             is_day = at + 2 < len(segments) and _DAY.fullmatch(segments[at + 2])
             found = max(found, Dated.DAY if is_day else Dated.PERIOD)
     return found
 
 
 def _of_value(value: str, numbers_are_ids: bool) -> Dated:
+    if value[:1] not in _MILLENNIA:
+        return Dated.NO
     iso = _ISO.fullmatch(value[:10])
     if iso is None or (len(value) > 10 and value[10].isdigit()) or (numbers_are_ids and value.isdigit()):
         return Dated.NO
@@ -76,9 +89,13 @@ def _of_value(value: str, numbers_are_ids: bool) -> Dated:
 
 def has_id(shape: Shape) -> bool:
     """Whether a number as long as that of a month or a day is none."""
+    for segment in shape.segments:
+        value = segment.partition(".")[0]
+        if len(value) in _COMPACT and value.isdecimal() and _ISO.fullmatch(value) is None:
+            return True
     return any(
-        _COMPACT.fullmatch(value) is not None and _ISO.fullmatch(value) is None
-        for value in (*(one.partition(".")[0] for one in shape.segments), *shape.parameters.values())
+        len(value) in _COMPACT and value.isdecimal() and _ISO.fullmatch(value) is None
+        for value in shape.parameters.values()
     )
 
 
@@ -86,10 +103,19 @@ def are_days_apart(shape: Shape, other: Shape) -> bool:
     """Whether both URLs have seconds or milliseconds since 1970 in them, not the same, and whole days lie between. An
     hour more or less is the change of the clocks.
     """
-    one, two = _moment(shape), _moment(other)
-    if one is None or two is None or one == two:
-        return False
-    return (one - two + _HOUR_SECONDS) % _DAY_SECONDS in (0, _HOUR_SECONDS, 2 * _HOUR_SECONDS)
+    one = _moment(shape)
+    two = None if one is None else _moment(other)
+    return one is not None and two is not None and _are_days_apart(one, two)
+
+
+def may_be_days_apart(shape: Shape, url: str) -> bool:
+    """The same of a URL whose shape is not known, for a fraction of the time; where it is so that is never missed."""
+    one = _moment(shape)
+    return one is not None and any(_are_days_apart(one, int(two[:10])) for two in _MOMENTS.findall(url))
+
+
+def _are_days_apart(one: int, two: int) -> bool:
+    return one != two and (one - two + _HOUR_SECONDS) % _DAY_SECONDS in (0, _HOUR_SECONDS, 2 * _HOUR_SECONDS)
 
 
 def _moment(shape: Shape) -> int | None:
@@ -97,7 +123,7 @@ def _moment(shape: Shape) -> int | None:
     found = [
         int(value[:10])
         for value in (*shape.segments, *shape.parameters.values())
-        if _MOMENT.fullmatch(value) is not None
+        if len(value) in _MOMENT_LENGTHS and _MOMENT.fullmatch(value) is not None
     ]
     return found[0] if len(found) == 1 else None
 

@@ -15,11 +15,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from webcrawl.traps.charge import CHAIN_LEAST, HOLLOW, NUMBERED, POINTS, Barren, points_of
+from webcrawl.traps.charge import (
+    CHAIN_LEAST,
+    HOLLOW,
+    NUMBERED,
+    POINTS,
+    REPEATS,
+    Barren,
+    most_points_of,
+    points_of,
+)
 from webcrawl.traps.dates import has_id
 from webcrawl.traps.kinship import Kin, extends, kin_of
-from webcrawl.traps.novelty import LEARN_EVERY, Likeness, Sketch, Template
-from webcrawl.traps.pattern import DEEP, REPEATED, Shape, shape_of
+from webcrawl.traps.novelty import LEARN_EVERY, Likeness, News, Sketch, Template
+from webcrawl.traps.pattern import DEEP, REPEATED, Shape, place_and_segments, shape_of
 from webcrawl.traps.strands import Evidence, PathRecord
 from webcrawl.traps.wording import Wording
 
@@ -41,6 +50,10 @@ SKETCHES_MAX = 256
 """Of so many paths the sketch is kept; 8 to 16 MB."""
 LEARN_AGAIN = 64
 """Looks after which it is asked again whether the pages of a path are strewn with noise."""
+MOSTLY_NEW = 0.5
+"""A page of which so much is new has a text of its own, and not noise alone. The template of its kind, that is looked
+for noise, is not learnt from it, which would cost more than all else of a look.
+"""
 DOUBT = 2
 """Pages that say the same, taken back for one that does not, where noise may be the cause."""
 TEMPLATES_MAX = 64
@@ -90,21 +103,18 @@ class Judge:
         if pattern is None:
             return []
         path = self._path(pattern)
-        path.met(shape, has_id=has_id(shape))
+        path.met(shape, has_id=path.has_ids or has_id(shape))
         if path.pages < path.look_at or not self._is_worth_a_look(path, shape, pattern, visit.via):
             return []
         wording = visit.wording()
         if wording is None:
             return []
         known = pattern in self._sketches
-        template, likeness = self._template(pattern), Likeness()
-        learns = template.is_noisy is not False or path.looked % LEARN_AGAIN < LEARN_EVERY
-        if learns:
-            likeness = template.take(wording.without_echoes(wording.words()))
-        news = self._sketch(pattern).take(wording, likeness.noise)
+        news, likeness = self._read(path, pattern, wording)
         if not known:
             return []
-        says_new = news.share >= self._new_share or news.words >= NEW_WORDS + likeness.unseen
+        unseen = 0 if likeness is None else likeness.unseen
+        says_new = news.share >= self._new_share or news.words >= NEW_WORDS + unseen
         issue = _Issue.LEADS_ON if says_new else self._issue(shape, pattern, visit.found())
         barren = not says_new and issue is not _Issue.LEADS_ON
         path.saw(shape, says_new=says_new, barren=barren)
@@ -112,18 +122,19 @@ class Judge:
             self._reckon_stride(path, says_new)
             return []
         path.look_at = path.pages + 1
-        if path.is_sparse and not learns:
-            likeness = template.take(wording.without_echoes(wording.words()))
-        hollow = likeness.is_hollow and path.is_sparse and not news.files
+        if path.is_sparse and likeness is None:
+            likeness = self._template(pattern).take(wording.without_echoes(wording.words()))
+            unseen = likeness.unseen
+        hollow = likeness is not None and likeness.is_hollow and path.is_sparse and not news.files
         # Of a long page it is the beginning alone that was compared word by word.
-        hollow = hollow and (wording.is_short or likeness.unseen > 0 or not news.share)
+        hollow = hollow and (wording.is_short or unseen > 0 or not news.share)
         if path.hollow and not hollow:
             # What is the same on many pages and not on all is the template of real ones, or noise hides that it is.
-            if likeness.unseen:
+            if unseen:
                 path.take_back(DOUBT * HOLLOW * path.stride)
             else:
                 path.rest()
-        path.hollow = path.hollow + 1 if hollow else path.hollow if likeness.unseen else 0
+        path.hollow = path.hollow + 1 if hollow else path.hollow if unseen else 0
         page = Barren(
             shape,
             pattern,
@@ -141,6 +152,18 @@ class Judge:
             path.look_at = path.pages + path.stride
         path.charge(shape, points, visit.url)
         return path.verdict(shape, pattern, self._quota)
+
+    def _read(self, path: PathRecord, pattern: str, wording: Wording) -> tuple[News, Likeness | None]:
+        """What is new of a page, and how it is beside the template of its kind; None where that is not asked."""
+        template, sketch = self._template(pattern), self._sketch(pattern)
+        if template.is_noisy:
+            likeness = template.take(wording.without_echoes(wording.words()))
+            return sketch.take(wording, likeness.noise), likeness
+        news = sketch.take(wording)
+        learns = template.is_noisy is None or path.looked % LEARN_AGAIN < LEARN_EVERY
+        if not learns or news.share >= MOSTLY_NEW:
+            return news, None
+        return news, template.take(wording.without_echoes(wording.words()))
 
     def _issue(self, shape: Shape, pattern: str, found: Iterator[str]) -> _Issue:
         """What becomes of the URLs that a page brought."""
@@ -196,8 +219,11 @@ class Judge:
         """Not as long as its pages count for nothing anyway, and the later the more of them would be needed."""
         if path.is_suspect:
             return True
-        most = points_of(Barren(shape, pattern, via, True, CHAIN_LEAST, path.is_sparse, path.has_ids))
-        return most > 0 and path.pages * LOOKED_FROM * most >= self._quota
+        least = self._quota / (path.pages * LOOKED_FROM)
+        if least > REPEATS:
+            return False
+        page = Barren(shape, pattern, via, True, CHAIN_LEAST, path.is_sparse, path.has_ids)
+        return most_points_of(page) >= least and points_of(page) >= least
 
     @staticmethod
     def _reckon_stride(path: PathRecord, says_new: bool) -> None:
@@ -219,6 +245,10 @@ def _judged_as(shape: Shape, visit: Visit) -> str | None:
     """Under which pattern a page is looked at; None for one that is like no other."""
     if shape.varies or shape.parameters:
         return shape.pattern
-    if len(shape.segments) >= DEEP_SEGMENTS and visit.via is not None and extends(shape, shape_of(visit.via)):
+    if (
+        len(shape.segments) >= DEEP_SEGMENTS
+        and visit.via is not None
+        and extends(shape, *place_and_segments(visit.via))
+    ):
         return shape.below(1)
     return None

@@ -31,20 +31,20 @@ def kin_of(shape: Shape, other: Shape, *, goes_deeper: bool) -> Kin:
         return Kin.NEAR if disjoint and shape.parameters and other.parameters else Kin.SAME
     if shape.path.endswith(REPEATED) and other.pattern.startswith(shape.pattern[:-1]):
         return Kin.SAME
-    if goes_deeper and extends(other, shape):
+    if goes_deeper and extends(other, shape.place, shape.segments):
         return Kin.SAME
     if not dated(other):
         return Kin.NEAR if are_days_apart(shape, other) else Kin.OTHER
     return Kin.SAME if dated(shape) and stem_of(other) == stem_of(shape) else Kin.NEAR
 
 
-def extends(shape: Shape, via: Shape) -> bool:
-    """Whether the path goes on where that of the page ended which led to it."""
-    folder = via.segments[:-1]
+def extends(shape: Shape, place: str, segments: tuple[str, ...]) -> bool:
+    """Whether the path goes on where that of the page ended which led to it, by its place and its segments."""
+    folder = segments[:-1]
     return (
-        via.place == shape.place
+        place == shape.place
         and len(folder) > 1
-        and len(shape.segments) > len(via.segments)
+        and len(shape.segments) > len(segments)
         and shape.segments[: len(folder)] == folder
     )
 
@@ -54,7 +54,7 @@ def follows(shape: Shape, via: Shape) -> bool:
     if shape.place != via.place:
         return False
     if shape.path != via.path:
-        return shape.path.endswith(REPEATED) and extends(shape, via)
+        return shape.path.endswith(REPEATED) and extends(shape, via.place, via.segments)
     if shape.parameters:
         return not shape.parameters.keys().isdisjoint(via.parameters)
     return not via.parameters

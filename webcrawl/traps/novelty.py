@@ -11,7 +11,7 @@ from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from webcrawl.traps.wording import WORD, folded
+from webcrawl.traps.wording import folded, words_in
 from webcrawl.urls.fingerprint import fingerprint
 
 if TYPE_CHECKING:
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
     from webcrawl.traps.wording import Wording
 
-SLOTS = 1 << 15
+BITS = 15
+SLOTS = 1 << BITS
 """Bytes of each of the two generations of a sketch."""
+LAST = SLOTS - 1
 FULL_AT = 6_000
 """Slots in use when a new generation begins: by then one in six that is asked for is in use by chance."""
 SHOWN_WEIGHT = 5
@@ -29,6 +31,8 @@ ENOUGH = 400
 """New groups of words after which the rest of a page is not looked at."""
 TELLING = 3
 """Characters of a word that says something by itself."""
+MARKS_MAX, MARKED_LENGTH = 20_000, 30
+"""So many words are remembered with their fingerprints, if they are not longer; 4 MB."""
 _NOTHING = bytes(SLOTS)
 GROUP = 3
 USUAL_SHARE = 0.6
@@ -79,27 +83,25 @@ class Sketch:
         nothing says nothing new.
         """
         total = new = words = 0
-        for stretch in wording.stretches:
-            mark = fingerprint(stretch)
+        young = self._young
+        for stretch in wording.each_stretch():
+            mark = _MARKS[stretch]
             # One place may be in use by chance, three seldom are.
-            if not self._add((mark, mark // SLOTS, mark // SLOTS**2)):
+            is_known = young[mark & LAST] and young[mark >> BITS & LAST] and young[mark >> 2 * BITS & LAST]
+            if is_known or not self._add((mark, mark >> BITS, mark >> 2 * BITS)):
                 # All of it was said in one go before.
                 total += max(stretch.count(" ") - 1, 1)
                 continue
-            found = wording.without_echoes(WORD.findall(stretch) or [stretch])
-            marks = list(map(fingerprint, found))
+            found = wording.without_echoes(words_in(stretch) or [stretch])
+            marks = list(map(_MARKS.__getitem__, found))
             groups = set(map(hash, zip(marks, marks[1:], marks[2:], strict=False))) or {hash(tuple(marks))}
             total += len(groups)
+            telling = {mark for word, mark in zip(found, marks, strict=True) if len(word) >= TELLING}
             if not noise.isdisjoint(found):
                 groups = _groups_without(noise, found, marks)
+                telling.difference_update(map(_MARKS.__getitem__, noise))
             new += self._add(groups)
-            words += self._add(
-                {
-                    mark
-                    for word, mark in zip(found, marks, strict=True)
-                    if len(word) >= TELLING and word not in noise
-                }
-            )
+            words += self._add(telling)
             if new >= ENOUGH:
                 break
         files = self._add(map(fingerprint, wording.shown))
@@ -111,14 +113,30 @@ class Sketch:
 
     def _add(self, hashes: Iterable[int]) -> int:
         """How many of them are new."""
-        young, old, new = self._young, self._old, 0
+        young, old, new, used = self._young, self._old, 0, 0
         for value in hashes:
-            slot = value % SLOTS
+            slot = value & LAST
             if not young[slot]:
                 young[slot] = 1
-                self._used += 1
+                used += 1
                 new += not old[slot]
+        self._used += used
         return new
+
+
+class _Marks(dict[str, int]):
+    """Fingerprints of words and short stretches, remembered: most stand on page after page."""
+
+    def __missing__(self, word: str) -> int:
+        mark = fingerprint(word)
+        if len(word) <= MARKED_LENGTH:
+            if len(self) >= MARKS_MAX:
+                self.clear()
+            self[word] = mark
+        return mark
+
+
+_MARKS = _Marks()
 
 
 def _groups_without(noise: frozenset[str], words: list[str], marks: list[int]) -> set[int]:
@@ -148,7 +166,8 @@ def _pairs_of(words: Sequence[str]) -> set[Pair]:
     """Words that stand side by side; a pair that is there again is another one."""
     counts = Counter(pairwise(words))
     pairs: set[Pair] = set(counts)
-    pairs.update((*pair, at) for pair, count in counts.items() if count > 1 for at in range(1, count))
+    again = [(pair, count) for pair, count in counts.items() if count > 1]
+    pairs.update((*pair, at) for pair, count in again for at in range(1, count))
     return pairs
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from webcrawl.urls.fingerprint import fingerprint
 
@@ -110,6 +110,8 @@ _SHORT_TOKEN = re.compile(
     r"(?=[^0-9]*[0-9]+[^0-9]+[0-9])(?=[^A-Za-z]*[A-Za-z]+[0-9]+[A-Za-z])[A-Za-z0-9]{6,}"
 )
 _IN_FOLDER = re.compile(r"(?=[^0-9]*[0-9])[A-Za-z0-9_-]{6,}|[0-9a-fA-F]{6,}")
+FOLDER_SESSION = 6
+"""Characters of the shortest of both."""
 _NUMBER = re.compile(r"\d+")
 PATH_SESSION = "/*"
 """The end of what a session in a segment of the path is called, among the names of parameters: before it stands the
@@ -118,8 +120,7 @@ folder, as earlier versions wrote it.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(NamedTuple):
     """A URL, seen for what it has in common with others.
 
     ``path`` is the pattern of the path; ``parameters`` are the names of the query with their values, sessions left
@@ -182,9 +183,7 @@ class Shape:
 
 def shape_of(url: str) -> Shape:
     """``url``: as ``urls.resolve`` returns it. Never raises."""
-    rest = url.partition("://")[2]
-    place, _, rest = rest.partition("/")
-    path, _, query = rest.partition("?")
+    place, path, query = _parts(url)
     segments = tuple(path.split("/"))
     sessions: list[str] = []
     pattern, varies = _path(segments, sessions)
@@ -192,6 +191,19 @@ def shape_of(url: str) -> Shape:
     if query:
         _read_query(query, parameters, sessions)
     return Shape(place, pattern, parameters, tuple(sessions), varies, segments)
+
+
+def place_and_segments(url: str) -> tuple[str, tuple[str, ...]]:
+    """The same of its shape, for less."""
+    place, path, _ = _parts(url)
+    return place, tuple(path.split("/"))
+
+
+def _parts(url: str) -> tuple[str, str, str]:
+    """Place, path without its first slash, and query."""
+    place, _, rest = url.partition("://")[2].partition("/")
+    path, _, query = rest.partition("?")
+    return place, path, query
 
 
 def session_of_folder(shape: Shape, is_known: Callable[[str], bool] | None = None) -> Shape:
@@ -203,10 +215,10 @@ def session_of_folder(shape: Shape, is_known: Callable[[str], bool] | None = Non
     """
     looks = _SHORT_TOKEN if is_known is None else _IN_FOLDER
     for at, segment in enumerate(shape.segments):
-        if looks.fullmatch(segment):
+        if len(segment) >= FOLDER_SESSION and looks.fullmatch(segment):
             name = f"/{'/'.join(map(_fold, shape.segments[:at]))}{PATH_SESSION}"
             if is_known is None or is_known(shape.of_session(name)):
-                return replace(shape, sessions=(name,), session_at=at)
+                return shape._replace(sessions=(name,), session_at=at)
     return shape
 
 
@@ -217,7 +229,8 @@ def _path(segments: tuple[str, ...], sessions: list[str]) -> tuple[str, bool]:
         if ";" in segment:
             plain = segment.partition(";")[0]
             _read_path_parameters(segment, sessions)
-        fold = _fold(plain)
+        # Numbers that are met once do not take the place of what is met again.
+        fold = DIGITS if plain.isdigit() else _fold(plain)
         if fold == TOKEN and TOKEN not in folded:
             sessions.append(f"/{'/'.join(folded)}{PATH_SESSION}")
         folded.append(fold)
@@ -227,11 +240,13 @@ def _path(segments: tuple[str, ...], sessions: list[str]) -> tuple[str, bool]:
     elif len(folded) > DEEP_FROM:
         folded = [*folded[:DEEP_KEPT], DEEP]
     pattern = "/" + "/".join(folded)
-    return pattern, any(sign in pattern for sign in (DIGITS, TOKEN, REPEATED))
+    return pattern, DIGITS in pattern or TOKEN in pattern or REPEATED in pattern
 
 
 def _first_repeated(folded: list[str]) -> int | None:
     """Where the first segment stands that is said again later; numbers and tokens may be, some times."""
+    if len(set(folded)) == len(folded):
+        return None
     seen: dict[str, int] = {}
     first, numbers = len(folded), 0
     for at, segment in enumerate(folded):

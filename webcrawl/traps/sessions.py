@@ -18,7 +18,7 @@ from webcrawl.traps.novelty import Pair, Template
 from webcrawl.traps.pattern import PATH_SESSION, Shape, is_session_name
 from webcrawl.traps.strands import SAMPLES, Evidence
 from webcrawl.traps.wording import Wording, alike, same
-from webcrawl.urls.fingerprint import fingerprint
+from webcrawl.urls.fingerprint import fingerprint, fingerprint_all
 
 BASES_MAX = 100_000
 """Pages whose URLs have a session: so many are remembered, 10 MB at most."""
@@ -111,7 +111,8 @@ class _Kind:
         """Fingerprints of the pairs of words that most of them have."""
         usual = self.template.usual
         if usual is not self._usual:
-            self._usual, self._marks = usual, frozenset(_mark(pair[0], pair[1]) for pair in usual)
+            self._usual = usual
+            self._marks = frozenset(fingerprint_all([" ".join(pair[:2]) for pair in usual]))
         return self._marks
 
     def likeness(self, base: int, said: _Said) -> float | None:
@@ -200,14 +201,10 @@ class Sessions:
 
 def _said_by(wording: Wording, words: list[str], usual: frozenset[int]) -> _Said:
     """The smallest fingerprints are the sample, so that two pages have in common there what they have in common."""
-    marks = {_mark(first, second) for first, second in pairwise(words)}
+    marks = set(fingerprint_all(list(map(" ".join, pairwise(words)))))
     return _Said(
         wording.signature(), fingerprint(" ".join(words)), array("q", sorted(marks - usual)[:SAMPLE])
     )
-
-
-def _mark(first: str, second: str) -> int:
-    return fingerprint(f"{first} {second}")
 
 
 def _compare(base: int, before: _Said, now: _Said, kind: _Kind) -> _Answer:

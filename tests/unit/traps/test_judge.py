@@ -8,11 +8,16 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.fakeweb.content import word
 from tests.fakeweb.names import numbers
 from webcrawl.traps.budget import CRAWL_MOST, HOST_MOST
+from webcrawl.traps.charge import CHAIN_LEAST, Barren, most_points_of, points_of
 from webcrawl.traps.lookout import Lookout
+from webcrawl.traps.novelty import Template
+from webcrawl.traps.pattern import shape_of
 from webcrawl.traps.wording import wording_of
 
 CASES = json.loads((Path(__file__).parents[2] / "data/traps_judged.json").read_text(encoding="utf-8"))
@@ -135,6 +140,57 @@ def test_of_what_brings_something_new_again_and_again_only_few_pages_are_read():
     for n in range(500):
         look.page(f"{SITE}/a/{n}", f"{SITE}/a/{n - 1}", partial(reading, n), [])
     assert len(read) < 80
+
+
+def test_pages_that_say_something_else_each_time_are_not_compared_with_a_template(monkeypatch):
+    compared = []
+    take = Template.take
+    monkeypatch.setattr(Template, "take", lambda self, words: compared.append(words) or take(self, words))
+    look = lookout()
+    for n in range(200):
+        text = " ".join(word(one % 5000) for one in numbers(f"article {n}", 200))
+        look.page(f"{SITE}/a?x={word(n)}", f"{SITE}/a?x={word(n - 1)}", page(text), [])
+    assert compared == []
+    for n in range(40):
+        look.page(f"{SITE}/b?x={word(n)}", f"{SITE}/b?x={word(n - 1)}", page(LONG), [])
+    assert compared
+
+
+PLACES = ["http://h.test", "http://h.test:81", "https://other.test"]
+PATHS = [
+    "/",
+    "/a/b/c/d/e",
+    "/a/b/a/b/a/",
+    "/item/17",
+    "/item/1700000000",
+    "/item/1700086400",
+    "/item/1700086400000.html",
+    "/2031/05/",
+    "/2031/05/17/",
+    "/on/2031-05-17",
+    "/calendar/7",
+    "/a/b/c/d/e/f/g/h/i/j/k/l",
+]
+QUERIES = [
+    "",
+    "?id=7",
+    "?page=7",
+    "?a=x&b=y",
+    "?next=x",
+    "?day=7",
+    "?at=1700000000",
+    "?at=1700172800",
+    "?m=203105",
+]
+URLS = st.tuples(*map(st.sampled_from, (PLACES, PATHS, QUERIES))).map("".join)
+
+
+@given(URLS, st.none() | URLS, st.booleans(), st.booleans(), st.booleans())
+def test_no_page_counts_for_more_than_it_could_have(url, via, breeds, hollow, ids):
+    shape = shape_of(url)
+    for pattern in (shape.pattern, shape.below(1)):
+        barren = Barren(shape, pattern, via, breeds, CHAIN_LEAST, hollow, ids)
+        assert points_of(barren) <= most_points_of(barren)
 
 
 @pytest.mark.parametrize("hosts", [1, 40])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webcrawl.traps import wording
 from webcrawl.traps.novelty import FULL_AT, Sketch
-from webcrawl.traps.wording import LOOKED_AT, alike, same, wording_of
+from webcrawl.traps.wording import LOOKED_AT, PIECE, TEXT_MAX, alike, same, wording_of, words_in
 
 
 def says(html):
@@ -31,6 +34,52 @@ def says(html):
 )
 def test_text_is_cut_at_tags_and_numbers_are_alike(html, stretches):
     assert says(html) == stretches
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "<p>",
+                "<",
+                ">",
+                "Word, ",
+                "two ",
+                " 12.5 ",
+                " 9.99 ",
+                "\0",
+                "\n",
+                "stra\xdfe ",
+                "<b",
+                "_a." * 99,
+            ]
+        ),
+        max_size=400,
+    ),
+    st.sampled_from([1, 60]),
+)
+def test_pieces_of_a_page_say_what_all_of_it_says(parts, times):
+    html = "".join(parts) * times
+    text = re.sub(r"<[^<>]*>", "\0", html[:LOOKED_AT].lower())
+    cut = wording_of(html.encode(), "utf-8")
+    said = [part.strip().replace("12.5", "#") for part in text.split("\0")]
+    assert cut.stretches == tuple(dict.fromkeys(filter(None, said)))
+    assert cut.is_short == (len(text) <= TEXT_MAX)
+    assert cut.words() == re.findall(r"[\w#]+(?:[.,]+[\w#]+)*", text[:TEXT_MAX])
+
+
+@given(st.text(st.characters(max_codepoint=127)) | st.text())
+def test_dots_and_commas_stand_within_words(text):
+    assert words_in(text) == re.findall(r"[\w#]+(?:[.,]+[\w#]+)*", text)
+
+
+def test_a_page_that_says_much_at_its_beginning_is_not_cut_to_its_end(monkeypatch):
+    cut, text_of = [], wording._text_of
+    monkeypatch.setattr(wording, "_text_of", lambda piece: cut.append(piece) or text_of(piece))
+    text = " ".join(f"w{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(600))
+    page = f"<p>{text}" + "<p>more" * PIECE
+    Sketch().take(wording_of(page.encode(), "utf-8"))
+    assert sum(map(len, cut)) < 2 * PIECE
 
 
 def test_files_that_are_shown_count_without_their_queries():
