@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.contract.driven import DrivenMemory
 from tests.contract.samples import NOW, again, entry, found, pages, robots, settled, urls
 from webcrawl.frontier.backend import Batch
 from webcrawl.frontier.records import State
@@ -199,3 +201,24 @@ def test_what_was_not_committed_before_a_crash_is_gone_and_what_was_is_there(bac
     backend.commit(found(entry("http://a/1")))
     backend.crash()
     assert len(backend.commit(found(entry("http://a/1"), entry("http://a/2"))).queued) == 1
+
+
+def test_what_was_pruned_returns_without_a_limit_when_it_is_found_again(
+    make_backend: MakeBackend, restart: Restart
+) -> None:
+    backend = make_backend(queue_max=1)
+    if isinstance(backend, DrivenMemory):
+        pytest.skip("its state ends with its process")
+    first, gone, other = known = pages("a", 3)
+    backend.commit(found(*known))
+    backend._options = replace(backend._options, queue_max=0)
+    for state in (State.REFUSED, State.QUEUED):
+        restart(backend, NOW + 1000)
+        if backend.exact:
+            assert backend.state_of(gone) is state
+        committed = backend.commit(found(entry(gone.url), entry(first.url)))
+        assert urls(committed.queued) == ([gone.url] if backend.exact and state is State.REFUSED else [])
+    if backend.exact:
+        assert backend.state_of(other) is State.REFUSED, "nobody has found it again"
+        assert backend.counts().refused == 1
+    backend.check_books()

@@ -111,3 +111,19 @@ def test_traps_do_not_keep_other_hosts_waiting(serve, crawl):
 
     assert set(expectation.depths(web)) <= set(crawled.fetched())
     assert all(f"/x/{trap}" in "".join(crawled.fetched()) for trap in traps)
+
+
+def test_a_crawl_that_goes_on_without_a_limit_fetches_what_was_pruned_and_is_found_again(serve, crawl):
+    web = serve(hosts=1, pages=120, seed=2, same_host=1.0)
+    first = crawl(
+        web.seeds, FRONTIER_QUEUE_MAX=5, CONCURRENT_REQUESTS=2, CLOSESPIDER_PAGECOUNT=10
+    ).assert_ended_well()
+    pruned = {url for (url,) in first.query("SELECT fingerprint FROM seen WHERE rule = 'queue-full'")}
+    assert len(pruned) > 20
+
+    crawl(web.seeds, of=first, FRONTIER_QUEUE_MAX=0).assert_ended_well()
+    after = first.assert_sound()
+    left = {url for (url,) in first.query("SELECT fingerprint FROM seen WHERE rule = 'queue-full'")}
+    assert left < pruned
+    assert len(left) < len(pruned) / 2
+    assert after.states[State.DONE] + len(left) == 120

@@ -63,13 +63,13 @@ def portions(
 
 
 def push_call(
-    portion: Portion, member: str, delay_seconds: float, long: int, prunes: bool, queue_max: int, at: float
+    portion: Portion, member: str, delay_seconds: float, long: int, queue_max: int, at: float
 ) -> Call:
-    """Queue the entries of ``portion`` at the time ``at``; those that were pruned (where anything is) only in queues
+    """Queue the entries of ``portion`` at the time ``at``; those that were pruned only in queues
     of less than ``queue_max`` (0: no limit). The answer has the lengths of queues with ``long`` URLs or more."""
     first_at = at - FIRST_VISIT_AHEAD_SECONDS
-    args: list[Any] = [member, repr(delay_seconds), long, repr(at), repr(first_at), queue_max]
-    args.append(QUEUE_FULL if prunes else "")
+    # The word is given without a limit too: the crawl may have had one before, or another worker may have one.
+    args: list[Any] = [member, repr(delay_seconds), long, repr(at), repr(first_at), queue_max, QUEUE_FULL]
     for key, entries in portion.keys.items():
         if len(entries) > 1:
             entries.sort(key=place_of)

@@ -191,8 +191,7 @@ class Writer:
         known_before: set[int] = set()
         made = portions(news, lambda entry: entry.key, self._shard_of)
         delay, long, most = self._options.delay_seconds, self._long, self._options.queue_max
-        prunes = most > 0 or self._budget.is_given
-        calls = [push_call(portion, self._member, delay, long, prunes, most, now) for portion in made]
+        calls = [push_call(portion, self._member, delay, long, most, now) for portion in made]
         for portion, answer in zip(made, await self._server.call("push", calls), strict=True):
             portion.shard.queued, portion.shard.hosts, fates, moves, told = answer
             members: list[UrlEntry] = list(portion.in_order())

@@ -38,6 +38,9 @@ from webcrawl.hosts.record import HostRecord, RobotsRecord
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
+PRUNES = "prunes"
+"""The name in ``meta`` that is there once the crawl has had a limit for its queues."""
+
 _TOTALS = ("queued", "done", "failed", "refused", "hosts", "robots")
 
 
@@ -148,7 +151,7 @@ class SqliteBackend:
         row = self._connection.execute(f"SELECT {', '.join(_TOTALS)} FROM totals").fetchone()
         self._totals = dict(zip(_TOTALS, row, strict=True))
         self._seen: SeenTest = (
-            ExactSeen(self._connection, prunes=self._options.queue_max > 0)
+            ExactSeen(self._connection, prunes=self._prunes())
             if options.seen == "exact"
             else BloomSeen(self._connection, self._directory, options.seen_capacity, options.seen_error_rate)
         )
@@ -157,6 +160,13 @@ class SqliteBackend:
             self._keys.rest_after_crash(now)
             self._keys.revive()
             self._keys.wake_all()
+
+    def _prunes(self) -> bool:
+        """Whether URLs are pruned from full queues, or may have been when the crawl had a limit before."""
+        if self._options.queue_max > 0:
+            self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, 'yes')", (PRUNES,))
+            return True
+        return bool(self._connection.execute("SELECT 1 FROM meta WHERE name = ?", (PRUNES,)).fetchone())
 
     def _close(self) -> None:
         if hasattr(self, "_seen"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
+from sys import maxsize
 
 from webcrawl.frontier.backend import QUEUE_FULL, Batch, Committed, Settled
 from webcrawl.frontier.backends.sqlite.keys import Keys
@@ -140,7 +141,7 @@ class Commits:
                 continue
             if host_id not in room:
                 length = self._queues.length(host_id) - left.get(host_id, 0) + gains[host_id]
-                room[host_id] = self._queue_max - length
+                room[host_id] = (self._queue_max or maxsize) - length
             if room[host_id] <= 0:
                 may_return.append(entry.fingerprint)
                 continue

@@ -59,7 +59,7 @@ class ExactSeen:
     keeps_states = True
 
     def __init__(self, connection: sqlite3.Connection, *, prunes: bool) -> None:
-        """``prunes``: whether queues have a limit, so that it is worth the time to look for what was pruned."""
+        """``prunes``: whether queues have or had a limit, so that it is worth the time to look for what was cut."""
         self._cursor = cursor = connection.cursor()
         # The row is at hand where it is known: to look at its rule too costs no statement, and needs no index.
         pruned = (

@@ -9,7 +9,7 @@
 -- ARGV[4]      epoch seconds: a key whose queue was empty waits for its turn from then on
 -- ARGV[5]      the same for a key of which no record was ever stored: its first visit comes before more of others
 -- ARGV[6]      how many URLs a queue may have, '0' for no limit
--- ARGV[7]      the word of those reasons that says that a URL was pruned from a full queue, '' where none ever is
+-- ARGV[7]      the word of those reasons that says that a URL was pruned from a full queue
 -- ARGV[8..]    for each key three: the key; what is asked of the seen test: 'p' if all of its entries are plain and no mark
 --              comes twice, else 'm', where the last entry begins (4 bytes, big-endian, from 1), and for each entry its mark
 --              and a byte: 0 for a plain one, 1 for one that may be repeated, 2 for one that is never seen; its entries as in
@@ -45,7 +45,7 @@ seen.fetch()
 local fates, news, returned, open = {}, {}, {}, {}
 
 -- The byte of a mark that was pruned from a full queue: refused, and why; nil when there is none.
-local reason = ARGV[7] ~= '' and call('HGET', KEYS[11], ARGV[7])
+local reason = call('HGET', KEYS[11], ARGV[7])
 local PRUNED = reason and 3 + 4 * tonumber(reason) or nil
 
 -- Let entries of a key that were pruned (for each three: its number, segment and place of its mark) return while there is room
