@@ -162,3 +162,21 @@ def test_on_redis_a_second_worker_and_another_spider_are_refused_on_a_jobdir(
     # Nobody has joined its crawl on Redis, nor that of broad.
     assert redis.call("EXISTS", "shared:crew") == redis.call("EXISTS", "broad:crew") == 0
     crawl(web.seeds, of=first, REDIS_URL=redis.url).assert_ended_well()
+
+
+def test_a_crawl_of_before_brackets_counted_goes_on_with_the_rules_that_the_refusal_names(serve, crawl):
+    web, rules = serve(hosts=4, pages=80, seed=7), "escapes,empty_query"
+    first = crawl(web.seeds, CANONICAL_RULES=rules, CLOSESPIDER_PAGECOUNT=30).assert_ended_well()
+    # What was not noted then.
+    change(first.path, "DELETE FROM meta WHERE name = 'spider'")
+    (first.path / "spider").unlink()
+    asked = len(web.hits())
+
+    (line,) = refusal(crawl(web.seeds, of=first))
+    assert f"was started with CANONICAL_RULES={rules} and cannot go on with" in line
+    assert f"; give CANONICAL_RULES={rules}, or another JOBDIR" in line
+    assert len(web.hits()) == asked
+
+    crawl(web.seeds, of=first, CANONICAL_RULES=rules).assert_ended_well()
+    assert first.assert_sound().queued == 0
+    assert first.fetched() == dict.fromkeys(web.web.urls(), 1)
