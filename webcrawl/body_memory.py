@@ -153,6 +153,8 @@ class BodyAccount:
 
     def trim(self, extra: int = 0) -> None:
         """Give back what was granted and is not needed: no more than ``extra`` bytes will be added."""
+        if self._wait is None and not self.granted:
+            return
         self.stop_waiting()
         needed = max(self.size + extra - self._memory.share, 0)
         if self.granted > needed:
@@ -161,7 +163,8 @@ class BodyAccount:
 
     def release(self) -> None:
         """The body is in memory no more. Later calls do nothing."""
-        self.resize(0)
+        if self.size:
+            self.resize(0)
         self.trim()
 
     def _granted(self) -> None:

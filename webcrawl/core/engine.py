@@ -29,6 +29,7 @@ from webcrawl.body_memory import body_memory_of
 from webcrawl.core.downloader import DirectDownloader
 from webcrawl.core.listening import receivers, tell
 from webcrawl.core.spider_chain import is_plain, output_of
+from webcrawl.core.starts import Starts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -38,10 +39,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-STARTS_AT_ONCE = 16
-"""Requests that begin in one turn of the event loop: each looks a name up and sends in the next, in a millisecond."""
-
-
 class DirectEngine(ExecutionEngine):
     """An engine whose requests are tasks of their own, kept in ``_carried`` while they run."""
 
@@ -49,7 +46,7 @@ class DirectEngine(ExecutionEngine):
         super().__init__(*args, **kwargs)
         self._carried: set[asyncio.Task[None]] = set()
         self._bodies = body_memory_of(self.crawler)
-        self._starts_left = STARTS_AT_ONCE
+        self._starts = Starts()
 
     def needs_backout(self) -> bool:
         """Whether no request may begin now: by the number of open ones, and by the memory that bodies take.
@@ -66,7 +63,7 @@ class DirectEngine(ExecutionEngine):
         )
 
     def _start_scheduled_requests(self) -> None:
-        self._starts_left = STARTS_AT_ONCE
+        self._starts.new_turn()
         super()._start_scheduled_requests()
 
     def _start_scheduled_request(self) -> bool:
@@ -74,10 +71,9 @@ class DirectEngine(ExecutionEngine):
             return super()._start_scheduled_request()
         slot = self._slot
         assert slot is not None
-        if not self._starts_left:
+        if not self._starts.take():
             slot.nextcall.schedule()
             return False
-        self._starts_left -= 1
         request = slot.scheduler.next_request()
         if request is None:
             tell(self.signals, signals.scheduler_empty)

@@ -96,6 +96,7 @@ class HttpDownloadHandler:
     def __init__(self, crawler: Crawler) -> None:
         settings = crawler.settings
         self._crawler = crawler
+        self._bodies = body_memory_of(crawler)
         self._timeout = settings.getfloat("DOWNLOAD_TIMEOUT")
         self._maxsize = settings.getint("DOWNLOAD_MAXSIZE")
         self._text_maxsize = max(self._maxsize, settings.getint("DOWNLOAD_TEXT_MAXSIZE"))
@@ -125,7 +126,7 @@ class HttpDownloadHandler:
         now, since = time(), monotonic()
         capture = Capture(request.url, request.method, now, now, None, b"", request.body, b"", b"")
         fetch.capture = capture
-        account = fetch.account = body_memory_of(self._crawler).account()
+        account = fetch.account = self._bodies.account()
         errand: _Errand | None = None
         try:
             errand = self._errand(request, fetch, capture)
@@ -211,7 +212,8 @@ class HttpDownloadHandler:
         """
         began = monotonic()
         while True:
-            await network.shortage.wait()
+            if network.shortage.left:
+                await network.shortage.wait()
             waited = monotonic() - began
             try:
                 seconds = max(0.001, errand.deadline + waited - monotonic())

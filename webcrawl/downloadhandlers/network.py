@@ -222,6 +222,8 @@ class Network:
 
     def trusts(self, target: Target) -> bool:
         """Whether connections to this origin may be kept."""
+        if not self._mistrusted:
+            return True
         until = self._mistrusted.get(_origin(target))
         return until is None or monotonic() >= until
 

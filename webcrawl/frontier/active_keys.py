@@ -74,6 +74,7 @@ class ActiveKeys:
         self._backend = backend
         self._policies = policies
         self._limits = limits
+        self._unprocessed_max = limits.unprocessed_max
         self._dry_max = min(limits.dry_max, limits.active_max // 2)
         self._clock = clock
         self._drain = drain
@@ -234,7 +235,7 @@ class ActiveKeys:
         key, record = active.key, active.record
         if active.open or active.asking or active.claiming or active.head.loading or active.unread:
             return
-        if active.unprocessed >= self._limits.unprocessed_max:
+        if active.unprocessed >= self._unprocessed_max:
             # What it gave takes long to be read: until that is done others have the slots.
             return
         if self._best is not None and active.session == 0:

@@ -77,6 +77,7 @@ class Frontier:
         self._backend = backend
         self._policies = policies
         self._limits = limits
+        self._unprocessed_max = limits.unprocessed_max
         self._clock = clock
         self._changed = changed
         self._broken = broken
@@ -310,7 +311,7 @@ class Frontier:
         if active is not None:
             change.host = active.record
             active.unprocessed = max(active.unprocessed - 1, 0)
-            if active.unprocessed == self._limits.unprocessed_max - 1:
+            if active.unprocessed == self._unprocessed_max - 1:
                 self._keys.arm(active)
         if outcome.robots is not None:
             self._take_robots(lease, outcome.robots, change)

@@ -5,7 +5,6 @@ author asks not to follow.
 from __future__ import annotations
 
 import asyncio
-from contextlib import nullcontext
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -182,11 +181,10 @@ class PageMiddleware:
         for taken in parts:
             self._note(taken, found, tally)
             if perf_counter() >= ends_at:
-                break
-        async with self._long_work if perf_counter() >= ends_at else nullcontext():
-            for taken in parts:
-                self._note(taken, found, tally)
-                await asyncio.sleep(0)
+                async with self._long_work:
+                    for further in parts:
+                        self._note(further, found, tally)
+                        await asyncio.sleep(0)
         flight.outcome.discovered += found
         return found
 

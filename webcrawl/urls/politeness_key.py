@@ -10,6 +10,8 @@ from webcrawl.urls.registrable import load_suffixes, registrable_domain
 
 REMEMBERED_HOSTS = 65_536
 """Hosts whose key is remembered, in about 10 MB; the least recently used are forgotten."""
+REMEMBERED_PORTS = 4_096
+"""Authorities whose port is remembered: the same few are asked about again and again, for each page and its links."""
 
 
 def host_of(url: str) -> str:
@@ -28,6 +30,7 @@ def port_of(url: str) -> int:
     return (443 if start == 8 else 80) if port is None else port
 
 
+@lru_cache(maxsize=REMEMBERED_PORTS)
 def port_in(authority: str) -> int | None:
     """Return the port that an authority names, 0 too; None where it names none."""
     _, colon, digits = authority.rpartition(":")
