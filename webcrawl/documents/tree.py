@@ -34,6 +34,8 @@ _STRETCH = 2_000
 STRETCHES_MAX = 100
 """Long tags, measured in the squares of their lengths, because each attribute is compared with all others: 30 ms."""
 
+TOLD_LEAST = 100
+"""Shorter texts are not counted, as nearly all are: of all links that a page may have they come to little."""
 TOLD_MAX = 1 << 20
 """Characters of link texts in a page, as far as they are looked at, after which links have none. Only links that
 stand in each other get there: the text of the innermost is in all of them."""
@@ -92,7 +94,8 @@ def read(text: str, findings: Findings) -> None:
         if href and node.tag == "a" and len(href) <= HREF_MAX and len(found) < room:
             rel = values.get("rel")
             words = _text_of(node) if told < TOLD_MAX else ""
-            told += len(words)
+            if len(words) > TOLD_LEAST:
+                told += len(words)
             found.append((href, "a", words, rel.lower() if rel else ""))
             if beside is not None and (text := _text_beside(node)):
                 beside.setdefault(href, text)
