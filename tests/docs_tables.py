@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from webcrawl import settings as project
-from webcrawl.configuration import SETTINGS, Setting
-from webcrawl.scope.useless_extensions import USELESS_EXTENSIONS
+from webcrawl.config import SETTINGS, Setting
+from webcrawl.scope.url_rules import USELESS_EXTENSIONS
 
 PAGE = Path(__file__).parents[1] / "docs/settings.md"
 _ROW = re.compile(r"^\| `([A-Z_]+)` \|.*$", re.MULTILINE)
@@ -57,7 +57,7 @@ def _ours(setting: Setting) -> str:
 
 
 def _extensions() -> str:
-    return f"the {len(USELESS_EXTENSIONS)} of `webcrawl/scope/useless_extensions.py`"
+    return f"the {len(USELESS_EXTENSIONS)} of `webcrawl/scope/url_rules.py`"
 
 
 def _shown(value: Any) -> str:

@@ -11,20 +11,18 @@ import heapq
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from webcrawl.focus.learner import Learner
-from webcrawl.focus.scorer import LinkScorer
-from webcrawl.focus.traits import packed
-from webcrawl.frontier.backends.memory import MemoryBackend
-from webcrawl.frontier.draw import Draw
+from webcrawl.features.focus.features import packed
+from webcrawl.features.focus.learner import Learner, LinkScorer
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
-from webcrawl.frontier.order import Order, Scorer
+from webcrawl.frontier.order import LevelSampler, Order, Scorer
 from webcrawl.frontier.policies import Limits, Policies, RobotsPolicy
 from webcrawl.frontier.records import UrlEntry
-from webcrawl.frontier.robots_desk import RobotsReply
-from webcrawl.hosts.health import Health
-from webcrawl.hosts.politeness import Politeness
-from webcrawl.hosts.robots_rules import RulesCache
+from webcrawl.politeness.delay import Politeness
+from webcrawl.politeness.health import Health
+from webcrawl.robots.requests import RobotsReply
+from webcrawl.robots.rules import RulesCache
+from webcrawl.storage.memory.frontier import MemoryBackend
 from webcrawl.urls.fingerprint import fingerprint
 from webcrawl.urls.politeness_key import host_of
 
@@ -95,7 +93,7 @@ class FocusCrawl:
             order=Order("breadth_first", None, NOW, scorer=scorer),
             best_first=None if scorer is None else explored,
             best_first_seed=web.seed,
-            draw=Draw(2.0, seed=web.seed),
+            draw=LevelSampler(2.0, seed=web.seed),
             politeness=Politeness("fixed", delay, 60.0, 0.0, crawl_delay_max=300.0),
             health=Health(failures_to_park=2, park_seconds=60.0),
             robots=RobotsPolicy(agent="webcrawl", rules=RulesCache(10, "webcrawl")),

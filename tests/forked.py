@@ -168,7 +168,7 @@ def _import_everything() -> None:
     import scrapy.cmdline
 
     import webcrawl
-    from webcrawl.urls.registrable import load_suffixes
+    from webcrawl.urls.politeness_key import load_suffixes
 
     with warnings.catch_warnings(action="ignore"):
         for package in (webcrawl, scrapy):

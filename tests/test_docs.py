@@ -12,8 +12,8 @@ import pytest
 from scrapy.commands import ScrapyCommand
 
 from tests import docs_tables
-from webcrawl.configuration import vocabulary
-from webcrawl.hosts.health import FAILURES
+from webcrawl.config import vocabulary
+from webcrawl.politeness.health import FAILURES
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *ROOT.glob("docs/**/*.md")])

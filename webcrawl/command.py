@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
 
-from webcrawl.commands.answering import refuse_strange_options
-from webcrawl.configuration import check
+from webcrawl.commands.output import refuse_strange_options
+from webcrawl.config import check
 
 if TYPE_CHECKING:
     import argparse

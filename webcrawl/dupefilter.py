@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from scrapy.dupefilters import BaseDupeFilter
 from scrapy_redis.connection import get_redis_from_settings
 
-from webcrawl.frontier.backends.redis.buckets import BUCKET_FULL, bucket_of, digits_of
-from webcrawl.frontier.backends.redis.scripts import script
+from webcrawl.storage.redis.marks import BUCKET_FULL, bucket_of, digits_of
+from webcrawl.storage.redis.server import script
 from webcrawl.urls.canonical import canonical
 from webcrawl.urls.fingerprint import fingerprint, request_fingerprint
 from webcrawl.urls.resolve import resolve

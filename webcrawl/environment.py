@@ -8,8 +8,8 @@ With ``SCRAPY_SETTINGS_MODULE=webcrawl.environment`` an environment variable ``W
 import os
 import sys
 
-from webcrawl import configuration, settings
-from webcrawl.configuration import vocabulary
+from webcrawl import config, settings
+from webcrawl.config import vocabulary
 
 # In lower case: what stands here in capitals is a setting for Scrapy.
 prefix = "WEBCRAWL_"
@@ -18,7 +18,7 @@ given = {
     for name, value in os.environ.items()
     if name.startswith(prefix) and value
 }
-problems = list(vocabulary.unknown_names(given, {setting.name for setting in configuration.SETTINGS}))
+problems = list(vocabulary.unknown_names(given, {setting.name for setting in config.SETTINGS}))
 if problems:
     sys.stderr.writelines(f"scrapy: {prefix}{problem}\n" for problem in problems)
     sys.exit(2)

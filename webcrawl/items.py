@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, cast
 from itemadapter import ItemAdapter
 from itemadapter.adapter import AdapterInterface
 
-from webcrawl.processing.fields import Kind
+from webcrawl.processing.contract import Kind
 
 if TYPE_CHECKING:
-    from webcrawl.documents.html import Document
-    from webcrawl.documents.links import Link
-    from webcrawl.processing.fields import Value
+    from webcrawl.parsing.html import Document
+    from webcrawl.parsing.links import Link
+    from webcrawl.processing.contract import Value
 
 
 @dataclass(slots=True)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.logformatter import LogFormatter, LogFormatterResult
 
-from webcrawl import anticipated
-from webcrawl.downloadhandlers.failures import LocalShortageError, failure_word
+from webcrawl import fetch_errors
+from webcrawl.fetching.failures import LocalShortageError, failure_word
 
 if TYPE_CHECKING:
     from typing import Self
@@ -103,9 +103,9 @@ class QuietLogFormatter(LogFormatter):
         why = " ".join((errmsg or f"{type(failure.value).__name__}: {failure.getErrorMessage()}").split())
         word = failure_word(failure.value) if failure.value is not None else "other"
         if not isinstance(failure.value, LocalShortageError):
-            anticipated.note(word, request.url, detail=why)
+            fetch_errors.note(word, request.url, detail=why)
         return {
-            "level": logging.DEBUG if anticipated.is_kept() else logging.INFO,
+            "level": logging.DEBUG if fetch_errors.is_kept() else logging.INFO,
             "msg": OneLine("Not fetched: %(request)s (%(why)s)"),
             "args": {"request": request, "why": why},
         }

@@ -10,15 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from webcrawl.documents.robots_tags import NOTHING, RobotsTags
-from webcrawl.frontier.hold import FOREVER, Hold
+from webcrawl.robots.page_directives import NOTHING, RobotsTags
+from webcrawl.storage.contract import FOREVER, LeaseValidity
 
 if TYPE_CHECKING:
     from scrapy import Request
 
     from webcrawl.archive.capture import Capture
     from webcrawl.archive.listed_links import SpooledLinks
-    from webcrawl.body_memory import BodyAccount
+    from webcrawl.fetching.body_memory import BodyAccount
     from webcrawl.scope.exclusion import ExclusionList
 
 KEY = "webcrawl"
@@ -58,7 +58,7 @@ class FetchMeta:
     """Sixteen bytes that stand for its main text; empty where there is none, None when nobody has asked."""
     robots_tags: RobotsTags = NOTHING
     """What the response's ``X-Robots-Tag`` asks of us."""
-    hold: Hold = FOREVER
+    hold: LeaseValidity = FOREVER
     """How long the key may be contacted; over, another process may be at it."""
     place: str | None = None
     """The address at which alone the host may be contacted, since its clock is ours; empty for none, None for any."""

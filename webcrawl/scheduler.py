@@ -1,7 +1,7 @@
 """The scheduler: the only file that knows both Scrapy's engine and the frontier.
 
 The engine asks ``next_request`` whenever a slot may be free; the answer comes from memory. Between two
-answers the engine sleeps, so it is woken (``core/waking.py``) when the heap's top becomes ready, when something was
+answers the engine sleeps, so it is woken (``engine/waking.py``) when the heap's top becomes ready, when something was
 queued, and when the crawl may be over. A request counts as processed when
 the engine lets go of it: then everything its callback gave is known, and its URL is settled together with it.
 """
@@ -18,21 +18,21 @@ from scrapy import signals
 from scrapy.http import Request
 from scrapy.utils.defer import deferred_from_coro
 
-from webcrawl.core.waking import Waking
+from webcrawl.crawl.archiving import leave_out
+from webcrawl.crawl.context import context_of, limits_of
+from webcrawl.crawl.essentials import tell_of_beginning
+from webcrawl.crawl.refused_start import REFUSALS, let_go, refused
+from webcrawl.crawl.seeded_hosts import remember_seeds
+from webcrawl.engine.waking import Waking
 from webcrawl.errors import CrawlError, JobdirUnusable, StorageFull, StorageLost
 from webcrawl.extensions.heartbeat import Heartbeat
-from webcrawl.frontier.backends.sqlite import SqliteBackend
-from webcrawl.frontier.backlog import BACKLOG_FULL
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
 from webcrawl.frontier.records import Kind, UrlEntry
-from webcrawl.machine import limits_of, machine_of
+from webcrawl.frontier.tally import BACKLOG_FULL
 from webcrawl.meta import KEY, FetchMeta, fetch_meta
-from webcrawl.ordinary import OrdinaryRequests
-from webcrawl.wiring.beginning import tell_of_beginning
-from webcrawl.wiring.refused_start import REFUSALS, let_go, refused
-from webcrawl.wiring.seeded import remember_seeds
-from webcrawl.wiring.storing import leave_out
+from webcrawl.request_codec import RequestSerializer
+from webcrawl.storage.sqlite import SqliteBackend
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
     from twisted.python.failure import Failure
 
-    from webcrawl.frontier.robots_desk import RobotsReply
-    from webcrawl.machine import Machine
-    from webcrawl.visits.page import Came
+    from webcrawl.crawl.context import CrawlContext
+    from webcrawl.features.revisits.page import Came
+    from webcrawl.robots.requests import RobotsReply
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ GIVEN_AT_ONCE = 5000
 
 
 @dataclass(slots=True, eq=False)
-class Flight:
+class InFlightRequest:
     """A leased URL on its way through Scrapy: the request made of it, and what is known so far."""
 
     lease: Lease
@@ -73,48 +73,50 @@ class Flight:
     """What came of a page, where visits are remembered."""
 
 
-def flight_of(crawler: Crawler, request: Request | None) -> Flight | None:
+def in_flight_request_of(crawler: Crawler, request: Request | None) -> InFlightRequest | None:
     """The flight behind a request; None for requests that the frontier knows nothing of."""
     if request is None:
         return None
     # Scrapy's own type says of every scheduler that it is an instance of every other, and takes its time for it.
-    find: Callable[[Request], Flight | None] | None = getattr(crawler.engine.scheduler, "flight_of", None)
+    find: Callable[[Request], InFlightRequest | None] | None = getattr(
+        crawler.engine.scheduler, "flight_of", None
+    )
     return None if find is None else find(request)
 
 
 class Scheduler:
     """Scrapy's scheduler interface on the frontier."""
 
-    def __init__(self, crawler: Crawler, machine: Machine) -> None:
+    def __init__(self, crawler: Crawler, context: CrawlContext) -> None:
         self._crawler = crawler
-        self._machine = machine
-        self._configuration = machine.configuration
-        self._user_agent = machine.configuration.user_agent.encode()
+        self._context = context
+        self._configuration = context.configuration
+        self._user_agent = context.configuration.user_agent.encode()
         self._maxsizes: dict[str, int] = {
-            Kind.ROBOTS: machine.configuration.robots_max_bytes,
-            Kind.SITEMAP: machine.configuration.sitemap_max_bytes,
+            Kind.ROBOTS: context.configuration.robots_max_bytes,
+            Kind.SITEMAP: context.configuration.sitemap_max_bytes,
         }
-        self._flights: dict[int, Flight] = {}
+        self._flights: dict[int, InFlightRequest] = {}
         self._is_stopped = False
         self._before_close: list[Callable[[], Awaitable[None]]] = []
-        self._waking = Waking(crawler, machine.clock)
+        self._waking = Waking(crawler, context.clock)
         self.frontier = Frontier(
-            machine.backend,
-            machine.archive if machine.visiting is None else machine.visiting.visits,
-            machine.policies,
-            limits_of(machine.configuration),
-            machine.clock,
+            context.backend,
+            context.archive if context.visiting is None else context.visiting.visits,
+            context.policies,
+            limits_of(context.configuration),
+            context.clock,
             changed=self.wake,
             broken=self.broken,
             stopped=self._stopped,
-            clocks=machine.clocks,
+            clocks=context.clocks,
         )
-        remember_seeds(machine, self.frontier.insist)
+        remember_seeds(context, self.frontier.with_retry)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Scheduler:
         try:
-            return cls(crawler, machine_of(crawler))
+            return cls(crawler, context_of(crawler))
         except REFUSALS:
             let_go(crawler.engine)
             raise
@@ -122,35 +124,35 @@ class Scheduler:
     # -- life, as the engine sees it -------------------------------------------------------------------------
 
     def open(self, spider: Spider) -> Deferred[None]:
-        self.requests = OrdinaryRequests(self._machine, spider)
+        self.requests = RequestSerializer(self._context, spider)
         return deferred_from_coro(self._open())
 
     def close(self, reason: str) -> Deferred[None]:
         return deferred_from_coro(self._close())
 
     async def _open(self) -> None:
-        machine, heartbeat = self._machine, self._crawler.get_extension(Heartbeat)
+        context, heartbeat = self._context, self._crawler.get_extension(Heartbeat)
         try:
-            if machine.jobdir is not None:
-                machine.jobdir.hold()
-                machine.jobdir.refuse_another(self._crawler.spidercls.name)
-                if isinstance(machine.backend, SqliteBackend):
-                    machine.jobdir.refuse_remains()
+            if context.jobdir is not None:
+                context.jobdir.hold()
+                context.jobdir.refuse_another(self._crawler.spidercls.name)
+                if isinstance(context.backend, SqliteBackend):
+                    context.jobdir.refuse_remains()
             if heartbeat is not None:
                 # Repairs and a Redis that starts may take minutes.
                 heartbeat.begin()
-            if machine.archive is not None:
-                for sentence in (await machine.archive.open()).sentences:
+            if context.archive is not None:
+                for sentence in (await context.archive.open()).sentences:
                     logger.info("Repaired after a crash: %s", sentence)
             counts = await self.frontier.open()
-            await machine.open_beside(counts)
-            if machine.jobdir is not None:
-                machine.jobdir.belongs_to(self._crawler.spidercls.name)
+            await context.open_beside(counts)
+            if context.jobdir is not None:
+                context.jobdir.belongs_to(self._crawler.spidercls.name)
         except BaseException as error:
             if heartbeat is not None:
                 heartbeat.end()
-            if machine.jobdir is not None:
-                machine.jobdir.leave()
+            if context.jobdir is not None:
+                context.jobdir.leave()
             if not isinstance(error, REFUSALS):
                 raise
             let_go(self._crawler.engine)
@@ -161,7 +163,7 @@ class Scheduler:
                 raise refusal from error
             refused(self._crawler, error)
             raise
-        tell_of_beginning(machine, counts, self._crawler.settings)
+        tell_of_beginning(context, counts, self._crawler.settings)
         self._waking.watch(self._processed)
         self._crawler.signals.connect(self._callback_failed, signal=signals.spider_error)
 
@@ -171,7 +173,7 @@ class Scheduler:
 
     async def _close(self) -> None:
         self._waking.stop()
-        machine = self._machine
+        context = self._context
         try:
             for step in (*self._before_close, *self._endings()):
                 try:
@@ -180,29 +182,29 @@ class Scheduler:
                     # The others have something to keep, too.
                     self.broken(error)
         finally:
-            if machine.focusing is not None:
-                machine.focusing.close()
-            if machine.archive is not None:
-                await machine.archive.close()
-            if machine.jobdir is not None:
-                machine.jobdir.leave()
+            if context.focusing is not None:
+                context.focusing.close()
+            if context.archive is not None:
+                await context.archive.close()
+            if context.jobdir is not None:
+                context.jobdir.leave()
 
     def _endings(self) -> Iterator[Callable[[], Awaitable[object]]]:
-        machine = self._machine
-        if machine.contents is not None:
+        context = self._context
+        if context.contents is not None:
             # What is archived until then is told to it, and on Redis the frontier closes its connection.
             yield self.frontier.drain
-            yield machine.contents.close
+            yield context.contents.close
         yield self.frontier.close
-        if machine.hinting is not None:
-            yield machine.hinting.close
-        if machine.visiting is not None:
-            yield machine.visiting.close
+        if context.hinting is not None:
+            yield context.hinting.close
+        if context.visiting is not None:
+            yield context.visiting.close
 
     # -- requests out ----------------------------------------------------------------------------------------
 
     def has_pending_requests(self) -> bool:
-        visiting = self._machine.visiting
+        visiting = self._context.visiting
         if visiting is not None and visiting.awaits_pages() and not self.frontier.is_closing():
             return True
         return not self.frontier.is_finished()
@@ -215,7 +217,7 @@ class Scheduler:
         while (lease := self.frontier.next()) is not None:
             request = self._request(lease)
             if request is not None:
-                self._flights[lease.id] = Flight(lease, request, self)
+                self._flights[lease.id] = InFlightRequest(lease, request, self)
                 return request
         self._waking.wake_at(self.frontier.next_at())
         return None
@@ -246,14 +248,14 @@ class Scheduler:
             hold=lease.both,
             place=lease.claim.address,
             pause_seconds=lease.pause_seconds,
-            exclusions=self._machine.exclusions,
-            spool=self._machine.spool if entry.kind == Kind.SITEMAP else None,
+            exclusions=self._context.exclusions,
+            spool=self._context.spool if entry.kind == Kind.SITEMAP else None,
         )
         return request
 
     def _give_up(self, lease: Lease, why: str) -> None:
         logger.warning("Cannot fetch %s: %s", lease.entry.url, why)
-        self.frontier.ended(lease, Ending(None, self._machine.clock()))
+        self.frontier.ended(lease, Ending(None, self._context.clock()))
         self.frontier.settle(lease, Outcome(Result.FAILED, "request"))
 
     # -- requests in -----------------------------------------------------------------------------------------
@@ -286,7 +288,7 @@ class Scheduler:
     @property
     def gives_early(self) -> bool:
         """Whether what one response brings may be queued before its URL is done, where it is very much."""
-        return self._machine.segment is None
+        return self._context.segment is None
 
     async def add_seeds(self, entries: list[UrlEntry]) -> bool:
         """Queue many URLs at once and wait until they are durable. False: they cannot become so.
@@ -294,7 +296,7 @@ class Scheduler:
         The other processes of the crawl know the hosts that were named before they know the URLs. A storage that has
         no room for new URLs is waited for: unlike a link, what an operator gives is not found again.
         """
-        await self._machine.seeded.tell()
+        await self._context.seeded.tell()
         told = self.frontier.tally.refused_by_rule
         while entries and not self.frontier.is_closing():
             before = told[BACKLOG_FULL]
@@ -312,8 +314,8 @@ class Scheduler:
         """Those that the seen test does not know."""
         unknown = []
         for entry in entries:
-            look = partial(self._machine.backend.state_of, entry.key, entry.fingerprint)
-            if await self.frontier.insist(look) is None:
+            look = partial(self._context.backend.state_of, entry.key, entry.fingerprint)
+            if await self.frontier.with_retry(look) is None:
                 unknown.append(entry)
         return unknown
 
@@ -324,17 +326,17 @@ class Scheduler:
 
     # -- what the middlewares tell ---------------------------------------------------------------------------
 
-    def flight_of(self, request: Request) -> Flight | None:
+    def flight_of(self, request: Request) -> InFlightRequest | None:
         known = request.meta.get(KEY)
         return self._flights.get(known.lease_id) if known is not None and known.lease_id else None
 
-    def ended(self, flight: Flight, ending: Ending) -> None:
+    def ended(self, flight: InFlightRequest, ending: Ending) -> None:
         """The response has ended or failed: the key's clock restarts. Later calls change nothing."""
         if not flight.over:
             flight.over = True
             self.frontier.ended(flight.lease, ending)
 
-    def answered_robots(self, flight: Flight, reply: RobotsReply) -> None:
+    def answered_robots(self, flight: InFlightRequest, reply: RobotsReply) -> None:
         flight.outcome.robots = reply
         flight.outcome.result = Result.FETCHED
 
@@ -357,13 +359,13 @@ class Scheduler:
                 )
             if flight.outcome.result not in (Result.RETRY, Result.ABANDONED):
                 self.requests.done(flight.lease.entry)
-            if self._machine.focusing is not None:
-                self._machine.focusing.settled(flight.lease.entry, flight.outcome, self.frontier.tally)
+            if self._context.focusing is not None:
+                self._context.focusing.settled(flight.lease.entry, flight.outcome, self.frontier.tally)
             leave_out(flight.outcome, self._configuration.warc_pages)
-            if self._machine.visiting is not None:
-                self._machine.visiting.landed(flight)
-            if self._machine.segment is not None:
-                self._machine.segment.keep(flight.outcome)
+            if self._context.visiting is not None:
+                self._context.visiting.on_settled(flight)
+            if self._context.segment is not None:
+                self._context.segment.keep(flight.outcome)
             self.frontier.settle(flight.lease, flight.outcome)
         except (StorageFull, StorageLost) as error:
             self.storage_failed(request, error)
@@ -371,10 +373,10 @@ class Scheduler:
         except Exception:
             # A fault of ours must cost this URL, not the slot it came through.
             logger.exception("Could not settle %s", request)
-            self.ended(flight, Ending(flight.lease.leased_at, self._machine.clock(), error="cancelled"))
+            self.ended(flight, Ending(flight.lease.leased_at, self._context.clock(), error="cancelled"))
             self.frontier.settle(flight.lease, Outcome(Result.FAILED, "internal"))
 
-    def _unreported(self, flight: Flight) -> None:
+    def _unreported(self, flight: InFlightRequest) -> None:
         """Nobody told how a fetch ended, since a middleware kept its answer from ours or gave another Request for it.
 
         It counts as one that was sent, so that the key's clock restarts.
@@ -385,7 +387,7 @@ class Scheduler:
         outcome = self._crawler.get_downloader_middleware(OutcomeMiddleware)
         if outcome is not None:
             outcome.unreported(flight)
-        self.ended(flight, Ending(flight.lease.leased_at, self._machine.clock(), error="cancelled"))
+        self.ended(flight, Ending(flight.lease.leased_at, self._context.clock(), error="cancelled"))
 
     # -- what the frontier tells -----------------------------------------------------------------------------
 
@@ -408,9 +410,9 @@ class Scheduler:
 
     def broken(self, error: BaseException) -> None:
         """What a crawl cannot do without is lost: it ends."""
-        if self._machine.trouble is not None:
+        if self._context.trouble is not None:
             return
-        self._machine.trouble = error
+        self._context.trouble = error
         logger.error("The crawl's state can no longer be kept: %s", error, exc_info=error)
         deferred_from_coro(self._crawler.engine.close_spider_async(reason="storage_lost"))
 

@@ -9,7 +9,7 @@ line.
 
 from scrapy.settings import default_settings as _scrapy
 
-from webcrawl.scope.useless_extensions import USELESS_EXTENSIONS
+from webcrawl.scope.url_rules import USELESS_EXTENSIONS
 
 BOT_NAME = "webcrawl"
 SPIDER_MODULES = ["webcrawl.spiders"]
@@ -124,19 +124,19 @@ AUTOTHROTTLE_ENABLED = False
 
 # Fetching --------------------------------------------------------------------------------------------------------
 CONCURRENT_REQUESTS = 256  # open, or fetched and not yet durable
-DOWNLOADER = "webcrawl.core.downloader.DirectDownloader"
+DOWNLOADER = "webcrawl.engine.downloader.DirectDownloader"
 DOWNLOADER_MIDDLEWARES_BASE = {
     **_scrapy.DOWNLOADER_MIDDLEWARES_BASE,
     "webcrawl.downloadermiddlewares.scope.ScopeMiddleware": 100,
-    "webcrawl.downloadermiddlewares.contents.ContentsMiddleware": 120,
-    "webcrawl.downloadermiddlewares.robots.RobotsMiddleware": 150,
+    "webcrawl.features.content_seen.middleware.ContentsMiddleware": 120,
+    "webcrawl.robots.middleware.RobotsMiddleware": 150,
     "webcrawl.downloadermiddlewares.sitemaps.SitemapMiddleware": 160,
-    "webcrawl.downloadermiddlewares.hints.HintsMiddleware": 165,
-    "webcrawl.downloadermiddlewares.visits.VisitsMiddleware": 170,
+    "webcrawl.features.hints.middleware.HintsMiddleware": 165,
+    "webcrawl.features.revisits.middleware.VisitsMiddleware": 170,
     "webcrawl.downloadermiddlewares.retry.RetryMiddleware": 550,
     "webcrawl.downloadermiddlewares.redirect.RedirectMiddleware": 600,
-    "webcrawl.downloadermiddlewares.websub.WebsubMiddleware": 620,
-    "webcrawl.downloadermiddlewares.decoding.DecodingMiddleware": 700,
+    "webcrawl.features.websub.middleware.WebsubMiddleware": 620,
+    "webcrawl.fetching.decoding_middleware.DecodingMiddleware": 700,
     "webcrawl.downloadermiddlewares.outcome.OutcomeMiddleware": 950,
     # The frontier, scope and the handler own what these do.
     "scrapy.downloadermiddlewares.offsite.OffsiteMiddleware": None,
@@ -150,8 +150,8 @@ DOWNLOADER_MIDDLEWARES_BASE = {
 }
 DOWNLOAD_HANDLERS_BASE = {
     **_scrapy.DOWNLOAD_HANDLERS_BASE,
-    "http": "webcrawl.downloadhandlers.http.HttpDownloadHandler",
-    "https": "webcrawl.downloadhandlers.http.HttpDownloadHandler",
+    "http": "webcrawl.fetching.http.HttpDownloadHandler",
+    "https": "webcrawl.fetching.http.HttpDownloadHandler",
 }
 DOWNLOAD_TIMEOUT = 60  # seconds for a whole request; what came until then is kept
 DOWNLOAD_CONNECT_TIMEOUT = 30  # seconds of it for name, connection and TLS
@@ -182,7 +182,7 @@ CONCURRENT_ITEMS = 2  # Scrapy starts so many tasks for every response
 CONTENT_SEEN = "bytes"  # bytes, text (main text too): what another URL had is noticed, and not processed
 CONTENT_SEEN_LINKS = "elsewhere"  # elsewhere, never, always
 EXTRACTION_PROCESSES = 1  # read pages beside the event loop; 0: on it
-PROCESSING_MODULES = ["webcrawl.processing.head.Head"]  # import paths of what finds fields in pages
+PROCESSING_MODULES = ["webcrawl.processing.modules.Head"]  # import paths of what finds fields in pages
 PROCESSING_PROCESSES = 2  # at most, for modules that are heavy
 PROCESSING_TIMEOUT = 10.0  # seconds for one module on one page
 PROCESSING_MEMORY_BYTES = 512 * 1024 * 1024  # of such a process for one page; 0: no limit
@@ -239,10 +239,10 @@ FETCH_LOG_ROLL_BYTES = 1_000_000_000
 FETCH_LOG_KEEP_DAYS = 0.0  # how long what was set aside of it is kept; 0: for good
 FEED_EXPORTERS_BASE = {
     **_scrapy.FEED_EXPORTERS_BASE,
-    "csv": "webcrawl.exporters.flat_csv.FlatCsvExporter",
-    "parquet": "webcrawl.exporters.parquet.ParquetExporter",
+    "csv": "webcrawl.feed_exporters.FlatCsvExporter",
+    "parquet": "webcrawl.feed_exporters.ParquetExporter",
 }
-SEARCH_ENGINE = "webcrawl.search.engines.tantivy.Tantivy"  # of the store webcrawl.search.store.SearchIndex
+SEARCH_ENGINE = "webcrawl.search.tantivy.Tantivy"  # of the store webcrawl.search.store.SearchIndex
 SEARCH_URL = None  # http://HOST:9200/INDEX for an engine that is a server
 SEARCH_STEMMER = "english"  # whose rules make one word of crawls and crawling; none
 SEARCH_INTERVAL_SECONDS = 10.0  # how often what was fetched is brought into the index
@@ -266,19 +266,19 @@ EXTENSIONS_BASE = {
     "webcrawl.extensions.loop_watch.LoopWatchdog": 6,
     "webcrawl.extensions.heartbeat.Heartbeat": 7,
     "webcrawl.extensions.exclusions.Exclusions": 8,
-    "webcrawl.extensions.feeding.Feeding": 9,
-    "webcrawl.extensions.traps.Traps": 9,
-    "webcrawl.extensions.replenishing.Replenish": 9,
-    "webcrawl.extensions.revisits.Revisits": 9,
-    "webcrawl.extensions.focus.Focus": 9,
-    "webcrawl.extensions.importance.Importance": 9,
-    "webcrawl.extensions.websub.Websub": 9,
+    "webcrawl.features.pushed_urls.extension.Feeding": 9,
+    "webcrawl.features.traps.extension.Traps": 9,
+    "webcrawl.features.seed_refill.extension.Replenish": 9,
+    "webcrawl.features.revisits.extension.Revisits": 9,
+    "webcrawl.features.focus.extension.Focus": 9,
+    "webcrawl.features.link_scores.extension.Importance": 9,
+    "webcrawl.features.websub.extension.Websub": 9,
     "webcrawl.extensions.errors.Errors": 10,
     "webcrawl.extensions.component_logs.ComponentLogs": 10,
     "webcrawl.extensions.statistics.Statistics": 20,
     "webcrawl.extensions.progress.Progress": 30,
     "webcrawl.extensions.progress_log.ProgressLog": 35,
-    "webcrawl.extensions.checkpoints.Checkpoints": 36,
+    "webcrawl.features.checkpoints.extension.Checkpoints": 36,
     "webcrawl.extensions.summary.Summary": 40,
     # The first two execute what they are sent, the third is replaced, the fourth keeps a pickle in the JOBDIR.
     "scrapy.extensions.telnet.TelnetConsole": None,

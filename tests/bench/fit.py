@@ -1,4 +1,4 @@
-"""Coefficients of ``webcrawl/reports/costs.py`` from sizes that were measured: least squares of relative errors."""
+"""Coefficients of ``webcrawl/reports/plan.py`` from sizes that were measured: least squares of relative errors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import astuple
 
 from tests.bench.sizes import Sizes, Web
-from webcrawl.reports.costs import Costs, Size
+from webcrawl.reports.plan import Costs, Size
 
 NAMES = ("empty", "seen", "queued", "character", "host", "queue", "robots", "robots_byte")
 

@@ -14,9 +14,9 @@ from tests.fakeweb.config import Config
 from tests.fakeweb.process import serve_in_process
 from tests.redis_server import RedisServer
 from webcrawl.frontier.active_key import ActiveKey
-from webcrawl.frontier.draw import Draw
-from webcrawl.reports import costs
-from webcrawl.reports.costs import Costs
+from webcrawl.frontier.order import LevelSampler
+from webcrawl.reports import plan
+from webcrawl.reports.plan import Costs
 
 WEBS = (
     Web(20_000, 500),
@@ -40,9 +40,9 @@ def sizes(folder: Path, seconds: float) -> None:
                 print(f"  {about(server)}")
             in_redis = asyncio.run(redis_sizes(server, web))
         measured.append((web, in_redis, asyncio.run(sqlite_sizes(home, web))))
-    _tell("memory of Redis", costs.REDIS_MEMORY, [(web, one.memory) for web, one, _ in measured])
-    _tell("snapshot of Redis", costs.REDIS_SNAPSHOT, [(web, one.snapshot) for web, one, _ in measured])
-    _tell("frontier.db", costs.SQLITE_FILE, [(web, one) for web, _, one in measured])
+    _tell("memory of Redis", plan.REDIS_MEMORY, [(web, one.memory) for web, one, _ in measured])
+    _tell("snapshot of Redis", plan.REDIS_SNAPSHOT, [(web, one.snapshot) for web, one, _ in measured])
+    _tell("frontier.db", plan.SQLITE_FILE, [(web, one) for web, _, one in measured])
     print(f"  an empty crawl in Redis: {max(one.empty for _, one, _ in measured):,} bytes")
     with RedisServer(folder / "active") as server:
         for web in WEBS[:2]:
@@ -78,7 +78,7 @@ async def active_host_bytes(server: RedisServer, web: Web) -> float:
     tracemalloc.start()
     try:
         active: list[ActiveKey] = []
-        while more := await backend.activate(200, server_time(server), Draw(2.0)):
+        while more := await backend.activate(200, server_time(server), LevelSampler(2.0)):
             active += [ActiveKey(one, session_budget=16) for one in more]
         gc.collect()
         return tracemalloc.get_traced_memory()[0] / len(active)

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.redis_server import RedisServer
-from webcrawl.frontier.backend import Backend, Batch, Settled
-from webcrawl.frontier.backends.redis import RedisBackend, RedisOptions
-from webcrawl.frontier.backends.redis.clock import ServerClock
-from webcrawl.frontier.backends.sqlite import SqliteBackend
-from webcrawl.frontier.backends.sqlite.backend import SqliteOptions
 from webcrawl.frontier.records import State, UrlEntry
-from webcrawl.hosts.record import HostRecord, RobotsRecord
-from webcrawl.hosts.robots import RobotsState
+from webcrawl.politeness.host_record import HostRecord, RobotsRecord
+from webcrawl.robots.answer import RobotsState
+from webcrawl.storage.contract import Backend, Batch, Settled
+from webcrawl.storage.redis import RedisBackend, RedisOptions
+from webcrawl.storage.redis.leases import ServerClock
+from webcrawl.storage.sqlite import SqliteBackend
+from webcrawl.storage.sqlite.frontier import SqliteOptions
 from webcrawl.urls.fingerprint import fingerprint
 from webcrawl.urls.politeness_key import host_of
 

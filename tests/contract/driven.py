@@ -16,31 +16,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tests.contract.samples import NOW
-from webcrawl.frontier.backends.findings import Findings
-from webcrawl.frontier.backends.memory import MemoryBackend
-from webcrawl.frontier.backends.sqlite import SqliteBackend, audit
-from webcrawl.frontier.backends.sqlite.backend import SqliteOptions
-from webcrawl.frontier.backends.sqlite.keys import parse
-from webcrawl.frontier.draw import Draw
+from webcrawl.frontier.order import LevelSampler
 from webcrawl.frontier.records import State, UrlEntry
 from webcrawl.frontier.seen import Seen
-from webcrawl.hosts.record import HostRecord
+from webcrawl.politeness.host_record import HostRecord
+from webcrawl.storage.inspection import Findings
+from webcrawl.storage.memory.frontier import MemoryBackend
+from webcrawl.storage.sqlite import SqliteBackend, check
+from webcrawl.storage.sqlite.frontier import SqliteOptions
+from webcrawl.storage.sqlite.keys import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
     from pathlib import Path
 
-    from webcrawl.frontier.backend import (
-        Activated,
-        Backend,
-        Batch,
-        Committed,
-        Counts,
-        Idle,
-        Loaded,
-        Move,
-    )
     from webcrawl.frontier.queue_head import Place
+    from webcrawl.storage.contract import Activated, Backend, Batch, Committed, Counts, Idle, Loaded, Move
 
 KINDS = ("memory", "memory-bloom", "sqlite", "sqlite-bloom")
 SEEN_CAPACITY = 2_000
@@ -68,7 +59,7 @@ class Driven(ABC):
         self.runner = runner
         self.exact = exact
         """Whether the seen test keeps the state of each URL."""
-        self.draw = Draw(2.0, seed=7)
+        self.draw = LevelSampler(2.0, seed=7)
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         return self.runner.run(work)
@@ -351,7 +342,7 @@ class DrivenSqlite(Driven):
 
     def check_books(self) -> None:
         super().check_books()
-        assert audit.check(self.path).left == Findings()
+        assert check.check(self.path).left == Findings()
 
     def dispose(self) -> None:
         for backend in [*self._left, self.backend]:

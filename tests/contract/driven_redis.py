@@ -10,21 +10,16 @@ from redis import Redis
 
 from tests.contract.driven import IDENTITY, Driven, StoredHost
 from tests.contract.samples import NOW
-from webcrawl.frontier.backend import Counts
-from webcrawl.frontier.backends.findings import Checked, Findings
-from webcrawl.frontier.backends.redis import RedisBackend, RedisOptions
-from webcrawl.frontier.backends.redis.audit import Audit
-from webcrawl.frontier.backends.redis.clock import ServerClock
-from webcrawl.frontier.backends.redis.control import Control
-from webcrawl.frontier.backends.redis.names import CrawlNames, ShardNames
-from webcrawl.frontier.backends.redis.packing import (
-    chunk_key,
-    chunk_prefix,
-    unpack_entries,
-    unpack_host,
-)
-from webcrawl.frontier.backends.redis.segments import unpack_marks
 from webcrawl.frontier.records import State, UrlEntry
+from webcrawl.storage.contract import Counts
+from webcrawl.storage.inspection import Checked, Findings
+from webcrawl.storage.redis import RedisBackend, RedisOptions
+from webcrawl.storage.redis.check import Audit
+from webcrawl.storage.redis.control import Control
+from webcrawl.storage.redis.leases import ServerClock
+from webcrawl.storage.redis.marks import unpack_marks
+from webcrawl.storage.redis.names import CrawlNames, ShardNames
+from webcrawl.storage.redis.packing import chunk_key, chunk_prefix, unpack_entries, unpack_host
 from webcrawl.urls.politeness_key import host_of
 
 if TYPE_CHECKING:
@@ -33,7 +28,7 @@ if TYPE_CHECKING:
 
     from redis import RedisCluster
 
-    from webcrawl.frontier.backend import Activated, Batch, Committed, Move
+    from webcrawl.storage.contract import Activated, Batch, Committed, Move
 
 LEASE_SECONDS = 1e6
 """Longer than any test lets time pass."""

@@ -7,20 +7,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tests.contract.driven_redis import DrivenRedis
 from tests.contract.samples import NOW, entry, found, pages, robots
-from webcrawl.frontier.backend import Batch, Settled
-from webcrawl.frontier.backends.redis import RedisBackend, RedisOptions
-from webcrawl.frontier.backends.redis.audit import Audit
-from webcrawl.frontier.backends.redis.clock import ServerClock
-from webcrawl.frontier.backends.redis.control import Control
-from webcrawl.frontier.backends.redis.names import ShardNames, shard_of
-from webcrawl.frontier.backends.redis.packing import chunk_prefix, pack_entry
-from webcrawl.frontier.backends.redis.segments import (
-    mark_bytes,
-    segment_field,
-    segment_of,
-    segments_of,
-)
 from webcrawl.frontier.records import State, UrlEntry
+from webcrawl.storage.contract import Batch, Settled
+from webcrawl.storage.redis import RedisBackend, RedisOptions
+from webcrawl.storage.redis.check import Audit
+from webcrawl.storage.redis.control import Control
+from webcrawl.storage.redis.leases import ServerClock
+from webcrawl.storage.redis.marks import mark_bytes, segment_field, segment_of, segments_of
+from webcrawl.storage.redis.names import ShardNames, shard_of
+from webcrawl.storage.redis.packing import chunk_prefix, pack_entry
 from webcrawl.urls.politeness_key import host_of
 
 if TYPE_CHECKING:
@@ -30,7 +25,7 @@ if TYPE_CHECKING:
     from redis import Redis
 
     from tests.redis_server import RedisCluster
-    from webcrawl.frontier.backends.findings import Checked, Finding, Kind
+    from webcrawl.storage.inspection import Checked, Finding, Kind
 
 HEADER = struct.Struct("<III14s6sdddBB")
 SHORT, LONG, HELD, GIVEN_UP = "short.test", "long.test", "held.test", "given-up.test"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 
-from webcrawl.frontier.backend import Batch, Settled
 from webcrawl.frontier.records import State, UrlEntry
-from webcrawl.hosts.record import RobotsRecord
-from webcrawl.hosts.robots import RobotsState
+from webcrawl.politeness.host_record import RobotsRecord
+from webcrawl.robots.answer import RobotsState
+from webcrawl.storage.contract import Batch, Settled
 from webcrawl.urls.fingerprint import fingerprint
 from webcrawl.urls.politeness_key import host_of
 

@@ -22,10 +22,10 @@ from hypothesis.stateful import (
 
 from tests.contract.driven import Driven, DrivenSqlite, make
 from tests.contract.samples import NOW, robots
-from webcrawl.frontier.backend import Activated, Batch, Settled
 from webcrawl.frontier.queue_head import Place, place_of
 from webcrawl.frontier.records import Kind, State, UrlEntry
-from webcrawl.hosts.record import HostRecord
+from webcrawl.politeness.host_record import HostRecord
+from webcrawl.storage.contract import Activated, Batch, Settled
 from webcrawl.urls.fingerprint import fingerprint
 
 KEYS = ("a", "b", "c")
@@ -203,9 +203,9 @@ class Twins(RuleBasedStateMachine):
     [("exact", 30), ("bloom", 15), pytest.param("exact", 500, marks=pytest.mark.soak)],
 )
 def test_both_backends_answer_the_same_to_the_same(kind: str, examples: int) -> None:
-    machine = type(f"Twins_{kind}", (Twins,), {"kind": kind})
+    context = type(f"Twins_{kind}", (Twins,), {"kind": kind})
     run_state_machine_as_test(
-        machine,
+        context,
         settings=settings(
             max_examples=examples,
             stateful_step_count=30,

@@ -11,11 +11,11 @@ import pytest
 from tests.contract.planted import HELD, LONG, SHORT, Books, CrawlInCluster, found_in, packed
 from tests.contract.samples import entry
 from webcrawl.errors import StartRefused
-from webcrawl.frontier.backends.findings import Finding, Findings, Kind
-from webcrawl.frontier.backends.redis.audit import look, reading
-from webcrawl.frontier.backends.redis.names import ShardNames
-from webcrawl.frontier.backends.redis.segments import segment_field, segment_of, segments_of
 from webcrawl.frontier.records import State
+from webcrawl.storage.inspection import Finding, Findings, Kind
+from webcrawl.storage.redis.check import look, reading
+from webcrawl.storage.redis.marks import segment_field, segment_of, segments_of
+from webcrawl.storage.redis.names import ShardNames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -440,8 +440,8 @@ def test_it_finds_the_same_when_it_reads_a_little_at_a_time(
 
 
 def test_very_much_is_mended_in_several_rounds(books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webcrawl.frontier.backends.redis.audit.flaws.REPAIRED_AT_ONCE", 100)
-    monkeypatch.setattr("webcrawl.frontier.backends.findings.LISTED", 10)
+    monkeypatch.setattr("webcrawl.storage.redis.check.repairs.REPAIRED_AT_ONCE", 100)
+    monkeypatch.setattr("webcrawl.storage.inspection.LISTED", 10)
     for one in books.long:
         books.forget(one)
     found = books.check()

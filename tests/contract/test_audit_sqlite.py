@@ -11,11 +11,11 @@ import pytest
 from tests.contract.driven import DrivenSqlite, make
 from tests.contract.samples import NOW, entry, found, pages, robots
 from webcrawl.errors import JobdirDamaged, JobdirUnusable, JobdirVersion
-from webcrawl.frontier.backend import Batch, Counts, Settled
-from webcrawl.frontier.backends.findings import Finding, Findings, Kind
-from webcrawl.frontier.backends.sqlite import audit
-from webcrawl.frontier.backends.sqlite.standing import standing_of
 from webcrawl.frontier.records import State
+from webcrawl.storage.contract import Batch, Counts, Settled
+from webcrawl.storage.inspection import Finding, Findings, Kind
+from webcrawl.storage.sqlite import check
+from webcrawl.storage.sqlite.inspection import standing_of
 
 if TYPE_CHECKING:
     import asyncio
@@ -127,13 +127,13 @@ def found_and_mended(
 ) -> None:
     plant(driven, *statements)
     before = driven.path.read_bytes()
-    assert audit.check(driven.path).left.counts == expected
+    assert check.check(driven.path).left.counts == expected
     assert driven.path.read_bytes() == before
 
-    mended = audit.mend(driven.path)
+    mended = check.mend(driven.path)
     assert mended.agrees, mended.left
     assert mended.mended
-    assert audit.check(driven.path).agrees
+    assert check.check(driven.path).agrees
     assert len(fetch_all(driven)) == QUEUED - fewer
 
 
@@ -157,7 +157,7 @@ def test_states_that_are_wrong_are_found_and_mended(
 
 def test_nothing_is_found_and_nothing_changed_where_nothing_is_wrong(stopped: DrivenSqlite) -> None:
     before = stopped.path.read_bytes()
-    for checked in (audit.check(stopped.path), audit.mend(stopped.path)):
+    for checked in (check.check(stopped.path), check.mend(stopped.path)):
         assert checked.left == checked.mended == Findings()
         assert (checked.urls, checked.queued, checked.hosts) == (13, 11, 3)
         assert bool(checked.unchecked) is not stopped.exact
@@ -166,16 +166,16 @@ def test_nothing_is_found_and_nothing_changed_where_nothing_is_wrong(stopped: Dr
 
 
 def test_a_crawl_that_runs_is_seen_as_of_one_moment_and_not_disturbed(driven: DrivenSqlite) -> None:
-    assert audit.check(driven.path).agrees
+    assert check.check(driven.path).agrees
     driven.commit(found(*pages("d.test", 3)))
-    checked = audit.check(driven.path)
+    checked = check.check(driven.path)
     assert checked.agrees
     assert (checked.queued, checked.hosts) == (14, 4)
 
 
 def test_what_is_wrong_is_called_by_its_name(stopped: DrivenSqlite) -> None:
     plant(stopped, "UPDATE hosts SET queued = 9 WHERE key = 'a.test'", "UPDATE totals SET queued = 99")
-    left = audit.check(stopped.path).left
+    left = check.check(stopped.path).left
     assert left.listed == {
         Kind.LENGTH: [Finding(Kind.LENGTH, "a.test", "says 9, is 6")],
         Kind.TOTAL: [Finding(Kind.TOTAL, "queued", "says 99, is 11")],
@@ -186,9 +186,9 @@ def test_a_queued_url_that_a_bloom_filter_does_not_have_is_found_and_mended(bloo
     crawl_on(bloom)
     plant(bloom, f"DELETE FROM seen_journal WHERE fingerprint = {FIRST}")
     bloom.survive()
-    assert audit.check(bloom.path).left.counts == {Kind.UNKNOWN: 1}
-    assert audit.mend(bloom.path).agrees
-    assert audit.check(bloom.path).agrees
+    assert check.check(bloom.path).left.counts == {Kind.UNKNOWN: 1}
+    assert check.mend(bloom.path).agrees
+    assert check.check(bloom.path).agrees
     bloom.open()
     assert bloom.commit(found(entry("http://a.test/0"))).queued == []
 
@@ -199,7 +199,7 @@ def test_a_bloom_filter_that_is_lost_is_damage(bloom: DrivenSqlite) -> None:
     for path in bloom.directory.glob("seen-*.bloom"):
         path.unlink()
     before = bloom.path.read_bytes()
-    assert audit.mend(bloom.path).left.counts == {Kind.DAMAGED: 1}
+    assert check.mend(bloom.path).left.counts == {Kind.DAMAGED: 1}
     assert bloom.path.read_bytes() == before
 
 
@@ -210,7 +210,7 @@ def test_a_damaged_database_is_told_and_left_alone(stopped: DrivenSqlite) -> Non
     start = (page - 1) * 4096
     data[start + 3 : start + 5] = b"\0\0"
     stopped.path.write_bytes(data)
-    for checked in (audit.check(stopped.path), audit.mend(stopped.path)):
+    for checked in (check.check(stopped.path), check.mend(stopped.path)):
         assert set(checked.left.counts) == {Kind.DAMAGED}
     assert stopped.path.read_bytes() == data
 
@@ -219,7 +219,7 @@ def test_a_damaged_database_is_told_and_left_alone(stopped: DrivenSqlite) -> Non
 
 
 def look(path: Path) -> None:
-    audit.check(path)
+    check.check(path)
 
 
 def stand(path: Path) -> None:

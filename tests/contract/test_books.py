@@ -10,20 +10,20 @@ import pytest
 from tests.contract.driven import DrivenSqlite
 from tests.contract.driven_redis import LEASE_SECONDS, DrivenRedis
 from tests.contract.samples import entry, found, pages, robots
-from webcrawl.crawls.shared_books import shared_books
+from webcrawl.control.shared import shared_books
 from webcrawl.errors import CrawlError
-from webcrawl.frontier.backend import Batch, Settled
-from webcrawl.frontier.backends.books import Known
-from webcrawl.frontier.backends.redis.control import Control
-from webcrawl.frontier.backends.sqlite.books import books_of
 from webcrawl.frontier.records import State
+from webcrawl.storage.contract import Batch, Settled
+from webcrawl.storage.inspection import Known
+from webcrawl.storage.redis.control import Control
+from webcrawl.storage.sqlite.inspection import books_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.contract.conftest import MakeBackend
     from tests.contract.driven import Driven
-    from webcrawl.frontier.backends.books import Books
+    from webcrawl.storage.inspection import UrlStateReader
 
 pytestmark = pytest.mark.parametrize("make_backend", ["sqlite", "sqlite-bloom", "redis"], indirect=True)
 
@@ -36,7 +36,7 @@ def backend(make_backend: MakeBackend) -> Iterator[Driven]:
 
 
 @contextmanager
-def books(driven: Driven) -> Iterator[Books]:
+def books(driven: Driven) -> Iterator[UrlStateReader]:
     if isinstance(driven, DrivenSqlite):
         with books_of(driven.path) as opened:
             yield opened

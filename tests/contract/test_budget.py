@@ -14,10 +14,10 @@ from tests.contract.driven import IDENTITY
 from tests.contract.driven_redis import LEASE_SECONDS, DrivenRedis, GivenClock
 from tests.contract.samples import NOW, entry, found, pages, robots
 from webcrawl.errors import StartRefused, StorageFull
-from webcrawl.frontier.backend import Batch, Filling, Room, Settled
-from webcrawl.frontier.backends.redis import RedisBackend, RedisOptions
-from webcrawl.frontier.draw import Draw
+from webcrawl.frontier.order import LevelSampler
 from webcrawl.frontier.records import State, UrlEntry
+from webcrawl.storage.contract import Batch, Filling, Room, Settled
+from webcrawl.storage.redis import RedisBackend, RedisOptions
 from webcrawl.urls.politeness_key import host_of
 
 if TYPE_CHECKING:
@@ -49,11 +49,11 @@ class Worker:
         self._positions = itertools.count(number, 100)
 
     async def look(self) -> None:
-        self.filling = (await self.backend.pulse({})).filling
+        self.filling = (await self.backend.heartbeat({})).filling
 
     async def crawl(self) -> None:
         """A round of the pages that come next of 40 hosts."""
-        activated = await self.backend.activate(40, self.clock(), Draw(2.0, seed=1))
+        activated = await self.backend.activate(40, self.clock(), LevelSampler(2.0, seed=1))
         batch = Batch(hosts=[one.record for one in activated])
         for one in activated:
             for leased in one.queue.entries[:3]:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.contract.samples import NOW, entry, found, pages, settled, urls
 from webcrawl.errors import StartRefused
-from webcrawl.frontier.backends.sqlite import SqliteBackend
+from webcrawl.storage.sqlite import SqliteBackend
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,7 +88,7 @@ def test_after_a_failed_commit_a_checkpoint_does_not_know_what_was_not_committed
 def test_the_memory_backend_says_that_it_has_nothing_to_copy(
     runner: object, tmp_path: Path, make_sqlite: MakeSqlite
 ) -> None:
-    from webcrawl.frontier.backends.memory import MemoryBackend
+    from webcrawl.storage.memory.frontier import MemoryBackend
 
     with pytest.raises(StartRefused, match="FRONTIER_BACKEND=sqlite"):
         runner.run(MemoryBackend().checkpoint(tmp_path))

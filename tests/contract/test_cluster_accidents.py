@@ -10,8 +10,8 @@ import pytest
 from tests.contract.driven_redis import DrivenRedis
 from tests.contract.samples import found, pages, settled
 from webcrawl.errors import StartRefused, StorageAway
-from webcrawl.frontier.backend import Batch
 from webcrawl.frontier.records import State
+from webcrawl.storage.contract import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,8 +42,8 @@ def members(runner: asyncio.Runner, redis_cluster: RedisCluster) -> Iterator[Cal
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A node that does not answer is not waited for long."""
-    monkeypatch.setattr("webcrawl.frontier.backends.redis.cluster.NODE_SECONDS", 0.5)
-    monkeypatch.setattr("webcrawl.frontier.backends.redis.cluster.EXCHANGE_SECONDS", 1.5)
+    monkeypatch.setattr("webcrawl.storage.redis.cluster.NODE_SECONDS", 0.5)
+    monkeypatch.setattr("webcrawl.storage.redis.cluster.EXCHANGE_SECONDS", 1.5)
 
 
 def until_done(driven: DrivenRedis, step: Callable[[], Any]) -> Any:
@@ -53,7 +53,7 @@ def until_done(driven: DrivenRedis, step: Callable[[], Any]) -> Any:
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 try:
-                    await driven.backend.pulse({})
+                    await driven.backend.heartbeat({})
                     return await step()
                 except StorageAway:
                     await asyncio.sleep(0.05)
@@ -232,7 +232,7 @@ def test_a_shard_that_moves_is_waited_for_and_found_again(
         until_done(driven, lambda driven=driven: driven.backend.commit(found(*pages("a", 5))))
     assert len({entry.url for entry in one.queued()}) == len(some()) + 2
     assert {key for key, host in one.hosts().items() if host.active} == held
-    assert one.run(one.backend.pulse({})).lost == []
+    assert one.run(one.backend.heartbeat({})).lost == []
     one.check_books()
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.contract.samples import NOW, again, entry, found, pages, settled, urls
-from webcrawl.frontier.backend import Batch, Settled
 from webcrawl.frontier.records import Kind, State, UrlEntry
+from webcrawl.storage.contract import Batch, Settled
 
 if TYPE_CHECKING:
     from tests.contract.conftest import MakeBackend

@@ -16,27 +16,27 @@ from hypothesis import strategies as st
 
 from tests.contract.driven_redis import DrivenRedis
 from tests.contract.samples import NOW
-from webcrawl.contents.memory import MemoryContents
-from webcrawl.contents.seen import (
+from webcrawl.errors import JobdirDamaged, StorageAway, StorageFull, StorageLost
+from webcrawl.features.content_seen.content_seen import (
     NEW,
     UNKNOWN,
     Body,
+    ContentLookup,
     ContentSeen,
-    Met,
     Original,
     digest,
     follows,
     payload_digest,
 )
-from webcrawl.contents.sqlite import SqliteContents
-from webcrawl.errors import JobdirDamaged, StorageAway, StorageFull, StorageLost
+from webcrawl.storage.memory.contents import MemoryContents
+from webcrawl.storage.sqlite.contents import SqliteContents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from tests.redis_server import RedisServer
-    from webcrawl.contents.seen import ContentStore
+    from webcrawl.features.content_seen.content_seen import ContentStore
 
     Opened = Callable[[], "Contents"]
 
@@ -55,8 +55,8 @@ class Contents:
         self.store = store
         runner.run(store.open())
 
-    def meet(self, *bodies: Body) -> list[Met]:
-        return self._runner.run(self.store.meet(bodies))
+    def check_and_add(self, *bodies: Body) -> list[ContentLookup]:
+        return self._runner.run(self.store.check_and_add(bodies))
 
     def keep(self, *bodies: Body) -> None:
         self._runner.run(self.store.keep(bodies))
@@ -99,56 +99,60 @@ A, B, C = "http://a.test/", "http://b.test/x?y=1", "http://c.test/\u00fc"
 
 def test_the_first_is_the_original_of_all_others(opened: Opened) -> None:
     contents = opened()
-    assert contents.meet(body("same", A, NOW + 0.1234567)) == [NEW]
-    found = contents.meet(body("same", B, NOW + 9), body("other", C), body("same", C))
+    assert contents.check_and_add(body("same", A, NOW + 0.1234567)) == [NEW]
+    found = contents.check_and_add(body("same", B, NOW + 9), body("other", C), body("same", C))
     original = Original(A, NOW + 0.1234567)
-    assert found == [Met(original), NEW, Met(original, changed=True)]
+    assert found == [ContentLookup(original), NEW, ContentLookup(original, changed=True)]
 
 
 def test_once_it_is_archived_its_record_is_named_to_all_with_the_same_payload(opened: Opened) -> None:
     contents = opened()
-    contents.meet(body("same", A))
+    contents.check_and_add(body("same", A))
     contents.keep(body("same", A))
     place = Original(A, NOW)
     packed = body("same", C, payload="gzip")
-    found = contents.meet(body("same", B, NOW + 9), packed, body("same", A, NOW + 10))
-    assert found == [Met(place, archived=place), Met(place), Met(None, changed=False, archived=place)]
+    found = contents.check_and_add(body("same", B, NOW + 9), packed, body("same", A, NOW + 10))
+    assert found == [
+        ContentLookup(place, archived=place),
+        ContentLookup(place),
+        ContentLookup(None, changed=False, archived=place),
+    ]
 
 
 def test_what_was_not_archived_before_a_crash_is_the_first_again(opened: Opened) -> None:
     contents = opened()
-    contents.meet(body("same", A))
+    contents.check_and_add(body("same", A))
     again = body("same", A, NOW + 60)
-    assert contents.meet(again) == [Met(None, changed=False, first=True)]
+    assert contents.check_and_add(again) == [ContentLookup(None, changed=False, first=True)]
     contents.keep(again)
     place = Original(A, NOW + 60)
-    assert contents.meet(body("same", B)) == [Met(place, archived=place)]
+    assert contents.check_and_add(body("same", B)) == [ContentLookup(place, archived=place)]
 
 
 def test_within_one_question_too(opened: Opened) -> None:
-    assert opened().meet(body("same", A), body("same", B)) == [NEW, Met(Original(A, NOW))]
+    assert opened().check_and_add(body("same", A), body("same", B)) == [NEW, ContentLookup(Original(A, NOW))]
 
 
 def test_a_page_of_none_is_not_asked_whether_it_changed(opened: Opened) -> None:
     contents = opened()
     nobody = [replace(body(text, A), page=None) for text in ("one", "two", "one")]
-    assert contents.meet(nobody[0], body("three", A), nobody[1], nobody[2]) == [NEW] * 4
-    assert contents.meet(body("three", A)) == [Met(None, changed=False, first=True)]
+    assert contents.check_and_add(nobody[0], body("three", A), nobody[1], nobody[2]) == [NEW] * 4
+    assert contents.check_and_add(body("three", A)) == [ContentLookup(None, changed=False, first=True)]
 
 
 def test_a_page_that_is_fetched_again_has_changed_or_not(opened: Opened) -> None:
     contents = opened()
-    contents.meet(body("one", A))
-    assert contents.meet(body("one", A)) == [Met(None, changed=False, first=True)]
-    assert contents.meet(body("two", A)) == [Met(None, changed=True, first=True)]
-    assert contents.meet(body("two", A)) == [Met(None, changed=False, first=True)]
+    contents.check_and_add(body("one", A))
+    assert contents.check_and_add(body("one", A)) == [ContentLookup(None, changed=False, first=True)]
+    assert contents.check_and_add(body("two", A)) == [ContentLookup(None, changed=True, first=True)]
+    assert contents.check_and_add(body("two", A)) == [ContentLookup(None, changed=False, first=True)]
 
 
 def test_what_is_known_outlives_the_process(opened: Opened) -> None:
-    opened().meet(body("same", A))
-    assert opened().meet(body("same", B), body("same", A)) == [
-        Met(Original(A, NOW)),
-        Met(None, changed=False, first=True),
+    opened().check_and_add(body("same", A))
+    assert opened().check_and_add(body("same", B), body("same", A)) == [
+        ContentLookup(Original(A, NOW)),
+        ContentLookup(None, changed=False, first=True),
     ]
 
 
@@ -158,8 +162,8 @@ def test_another_process_knows_it_at_once(redis_server: RedisServer, runner: asy
     for member in members:
         member.open()
     one, other = (Contents(runner, member.backend.contents) for member in members)
-    one.meet(body("same", A))
-    assert other.meet(body("same", B)) == [Met(Original(A, NOW))]
+    one.check_and_add(body("same", A))
+    assert other.check_and_add(body("same", B)) == [ContentLookup(Original(A, NOW))]
     for member in members:
         member.dispose()
 
@@ -175,8 +179,8 @@ def test_sqlite_answers_as_memory_does(
         sqlite = Contents(runner, SqliteContents(tmp_path_factory.mktemp("contents")))
         for first in range(0, len(bodies), at_once):
             group = bodies[first : first + at_once]
-            found = memory.meet(*group)
-            assert sqlite.meet(*group) == found
+            found = memory.check_and_add(*group)
+            assert sqlite.check_and_add(*group) == found
             firsts = [one for one, met in zip(group, found, strict=True) if met.first][:2]
             for store in (memory, sqlite):
                 store.keep(*firsts)
@@ -193,7 +197,7 @@ def test_the_same_text_is_known_by_other_bytes(opened: Opened, runner: asyncio.R
     store = opened().store
     said = digest(b"what it says")
 
-    async def test() -> list[Met]:
+    async def test() -> list[ContentLookup]:
         seen = ContentSeen(store)
         asked = [
             (body("one", A), said),
@@ -203,21 +207,21 @@ def test_the_same_text_is_known_by_other_bytes(opened: Opened, runner: asyncio.R
             (body("two", B), digest(b"what it says now")),
             (body("none", "http://d.test/"), b""),
         ]
-        return [await seen.meet(*each) for each in asked]
+        return [await seen.check_and_add(*each) for each in asked]
 
     original = Original(A, NOW)
     assert runner.run(test()) == [
         NEW,
-        Met(original, first=True, by_text=True),
-        Met(Original(B, NOW)),
-        Met(None, changed=False, first=True),
-        Met(None, changed=True, first=True),
+        ContentLookup(original, first=True, by_text=True),
+        ContentLookup(Original(B, NOW)),
+        ContentLookup(None, changed=False, first=True),
+        ContentLookup(None, changed=True, first=True),
         NEW,
     ]
 
 
 class Full(MemoryContents):
-    async def meet(self, bodies: Sequence[Body]) -> list[Met]:
+    async def check_and_add(self, bodies: Sequence[Body]) -> list[ContentLookup]:
         raise StorageFull("no room")
 
     async def keep(self, bodies: Sequence[Body]) -> None:
@@ -225,7 +229,7 @@ class Full(MemoryContents):
 
 
 class Broken(MemoryContents):
-    async def meet(self, bodies: Sequence[Body]) -> list[Met]:
+    async def check_and_add(self, bodies: Sequence[Body]) -> list[ContentLookup]:
         raise RuntimeError("a mistake")
 
 
@@ -234,7 +238,7 @@ def test_many_ask_at_once_and_each_gets_its_answer(runner: asyncio.Runner) -> No
         seen = ContentSeen(MemoryContents())
         await seen.open()
         bodies = [body(str(number % 100), f"http://h{number}.test/") for number in range(1000)]
-        found = await asyncio.gather(*map(seen.meet, bodies))
+        found = await asyncio.gather(*map(seen.check_and_add, bodies))
         assert found[:100] == [NEW] * 100
         originals = [met.original for met in found[100:]]
         assert originals == [Original(f"http://h{n % 100}.test/", NOW) for n in range(900)]
@@ -246,8 +250,8 @@ def test_many_ask_at_once_and_each_gets_its_answer(runner: asyncio.Runner) -> No
 def test_without_room_everything_is_new(runner: asyncio.Runner) -> None:
     async def test() -> None:
         seen = ContentSeen(Full())
-        assert await seen.meet(body("same", A)) == UNKNOWN
-        assert await seen.meet(body("same", A), b"what it says") == UNKNOWN
+        assert await seen.check_and_add(body("same", A)) == UNKNOWN
+        assert await seen.check_and_add(body("same", A), b"what it says") == UNKNOWN
         seen.keep(body("same", A))
         await seen.close()
 
@@ -257,9 +261,9 @@ def test_without_room_everything_is_new(runner: asyncio.Runner) -> None:
 def test_a_mistake_is_not_kept_quiet(runner: asyncio.Runner) -> None:
     async def test() -> None:
         with pytest.raises(RuntimeError):
-            await ContentSeen(Broken()).meet(body("same", A))
+            await ContentSeen(Broken()).check_and_add(body("same", A))
         with pytest.raises(RuntimeError):
-            await ContentSeen(Broken()).meet(body("same", A), b"what it says")
+            await ContentSeen(Broken()).check_and_add(body("same", A), b"what it says")
 
     runner.run(test())
 
@@ -292,7 +296,7 @@ def test_who_asks_a_lost_store_hears_of_it_each_time() -> None:
         async def keep(self, bodies: Sequence[Body]) -> None:
             raise StorageLost("lost")
 
-        async def meet(self, bodies: Sequence[Body]) -> list[Met]:
+        async def check_and_add(self, bodies: Sequence[Body]) -> list[ContentLookup]:
             raise StorageLost("lost")
 
     async def ask() -> None:
@@ -301,7 +305,7 @@ def test_who_asks_a_lost_store_hears_of_it_each_time() -> None:
             seen.keep(body("kept", f"http://a.test/{number}"))
             await asyncio.sleep(0)
             with pytest.raises(StorageLost):
-                await asyncio.wait_for(seen.meet(body("x", f"http://a.test/{number}")), 10)
+                await asyncio.wait_for(seen.check_and_add(body("x", f"http://a.test/{number}")), 10)
         await asyncio.wait_for(seen.close(), 10)
 
     asyncio.run(ask())
@@ -320,9 +324,9 @@ def test_a_file_that_another_program_has_locked_is_waited_for(tmp_path: Path) ->
             other.execute("BEGIN EXCLUSIVE")
             await store._file._do(partial(_hurry, store))
             with pytest.raises(StorageAway):
-                await store.meet([body("x", "http://a.test/")])
+                await store.check_and_add([body("x", "http://a.test/")])
             other.execute("ROLLBACK")
-        assert await store.meet([body("x", "http://a.test/")]) == [NEW]
+        assert await store.check_and_add([body("x", "http://a.test/")]) == [NEW]
         await store.close()
 
     asyncio.run(ask())
@@ -338,5 +342,5 @@ def test_what_is_no_record_in_redis_is_an_error_of_the_storage(
     [name] = [shard.contents for shard in driven.backend.contents._shards()]
     redis_server.call("HSET", name, known.digest, value)
     with pytest.raises(StorageLost):
-        runner.run(driven.backend.contents.meet([known]))
+        runner.run(driven.backend.contents.check_and_add([known]))
     driven.dispose()

@@ -10,17 +10,17 @@ from tests.contract.driven_redis import DrivenRedis
 from tests.contract.planted import Books
 from tests.contract.samples import NOW
 from webcrawl.errors import StartRefused
-from webcrawl.frontier.backend import Command, Counts, Pulse
-from webcrawl.frontier.backends.redis.control import Control
-from webcrawl.frontier.backends.redis.packing import PROTOCOL
-from webcrawl.frontier.backends.standing import Worker
+from webcrawl.storage.contract import Counts, HeartbeatAnswer, OperatorCommand
+from webcrawl.storage.inspection import Worker
+from webcrawl.storage.redis.control import Control
+from webcrawl.storage.redis.packing import PROTOCOL
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterator
 
     from tests.redis_server import RedisServer
-    from webcrawl.frontier.backends.redis import RedisBackend
+    from webcrawl.storage.redis import RedisBackend
 
     Join = Callable[[], DrivenRedis]
 
@@ -46,13 +46,13 @@ def test_it_tells_how_the_crawl_stands(books: Books, control: Control) -> None:
         queued=329, done=2, failed=1, refused=1, hosts=4, given_up_hosts=1, given_up_urls=2
     )
     assert standing.active_hosts == 1
-    assert standing.command is Command.RUN
+    assert standing.command is OperatorCommand.RUN
     assert standing.now == pytest.approx(books.server_now(), abs=5)
 
 
 def test_it_tells_who_works_on_it_in_the_order_in_which_they_came(books: Books, control: Control) -> None:
     figures = {"pages": 3, "bytes": 4000, "open": 2}
-    books.run(books.driven.backend.pulse(figures))
+    books.run(books.driven.backend.heartbeat(figures))
     books.report("w7", seen_at=NOW + 9)
     workers = books.run(control.workers())
     assert sorted(worker.name for worker in workers) == ["test", "w7"]
@@ -61,10 +61,10 @@ def test_it_tells_who_works_on_it_in_the_order_in_which_they_came(books: Books, 
 
 
 def test_a_command_is_kept_and_tells_the_one_before(books: Books, control: Control) -> None:
-    assert books.run(control.command()) is Command.RUN
-    assert books.run(control.command(Command.PAUSE)) is Command.RUN
-    assert books.run(control.command(Command.STOP)) is Command.PAUSE
-    assert books.run(control.command()) is Command.STOP
+    assert books.run(control.command()) is OperatorCommand.RUN
+    assert books.run(control.command(OperatorCommand.PAUSE)) is OperatorCommand.RUN
+    assert books.run(control.command(OperatorCommand.STOP)) is OperatorCommand.PAUSE
+    assert books.run(control.command()) is OperatorCommand.STOP
 
 
 def test_there_must_be_such_a_crawl(books: Books) -> None:
@@ -112,18 +112,18 @@ def test_a_crawl_of_a_protocol_before_is_gone_on_with_once_nobody_of_it_is_at_wo
     join()
 
 
-def want(driven: DrivenRedis, command: Command) -> None:
+def want(driven: DrivenRedis, command: OperatorCommand) -> None:
     driven.client.hset("broad:meta", "command", str(command))
 
 
-def heard(driven: DrivenRedis) -> Command:
+def heard(driven: DrivenRedis) -> OperatorCommand:
     backend: RedisBackend = driven.backend
-    pulse: Pulse = driven.run(backend.pulse({}))
-    return pulse.command
+    heartbeat: HeartbeatAnswer = driven.run(backend.heartbeat({}))
+    return heartbeat.command
 
 
-@pytest.mark.parametrize("command", Command)
-def test_every_member_hears_a_command(join: Join, command: Command) -> None:
+@pytest.mark.parametrize("command", OperatorCommand)
+def test_every_member_hears_a_command(join: Join, command: OperatorCommand) -> None:
     first, second = join(), join()
     want(first, command)
     assert [heard(first), heard(second)] == [command, command]
@@ -131,26 +131,26 @@ def test_every_member_hears_a_command(join: Join, command: Command) -> None:
 
 def test_a_stopped_crawl_goes_on_when_somebody_starts_after_all_have_left(join: Join) -> None:
     first = join()
-    want(first, Command.STOP)
+    want(first, OperatorCommand.STOP)
     first.close()
-    assert heard(join()) is Command.RUN
+    assert heard(join()) is OperatorCommand.RUN
 
 
 def test_who_starts_while_others_are_stopping_stops_with_them(join: Join) -> None:
     first = join()
-    want(first, Command.STOP)
-    assert heard(join()) is Command.STOP
-    assert heard(first) is Command.STOP
+    want(first, OperatorCommand.STOP)
+    assert heard(join()) is OperatorCommand.STOP
+    assert heard(first) is OperatorCommand.STOP
 
 
 def test_who_was_killed_does_not_keep_a_stopped_crawl_from_going_on(join: Join) -> None:
     first = join()
-    want(first, Command.STOP)
-    assert heard(join(NOW + 11)) is Command.RUN
+    want(first, OperatorCommand.STOP)
+    assert heard(join(NOW + 11)) is OperatorCommand.RUN
 
 
 def test_a_paused_crawl_stays_paused_whoever_starts(join: Join) -> None:
     first = join()
-    want(first, Command.PAUSE)
+    want(first, OperatorCommand.PAUSE)
     first.close()
-    assert heard(join()) is Command.PAUSE
+    assert heard(join()) is OperatorCommand.PAUSE

@@ -9,8 +9,8 @@ import pytest
 
 from tests.contract.samples import NOW, entry, found, pages, robots, settled, urls
 from webcrawl.errors import StorageFull
-from webcrawl.frontier.backend import Batch, Settled
 from webcrawl.frontier.records import State
+from webcrawl.storage.contract import Batch, Settled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

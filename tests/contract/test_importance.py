@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from webcrawl.frontier.backends.redis.server import Server
-from webcrawl.importance.keeping import TELL_SECONDS, Keeping
-from webcrawl.importance.scorer import Importance
-from webcrawl.importance.table import Table
+from webcrawl.features.link_scores.scorer import TELL_SECONDS, Importance, LinkScoreStore
+from webcrawl.features.link_scores.table import Table
+from webcrawl.storage.redis.server import Server
 
 if TYPE_CHECKING:
     import asyncio
@@ -30,7 +29,7 @@ def server(request: pytest.FixtureRequest, runner: asyncio.Runner) -> Iterator[S
 def test_what_one_worker_counts_all_know(server: Server, runner: asyncio.Runner) -> None:
     name = next(_names)
     workers = [Importance(Table(64), cash=True) for _ in range(3)]
-    kept = [Keeping(one, "opic", None, server, name) for one in workers]
+    kept = [LinkScoreStore(one, "opic", None, server, name) for one in workers]
     for number, one in enumerate(workers):
         one.linked(-1 - number, [5, 1 << 62, -(1 << 62) - number])
     for at in (1, 2):

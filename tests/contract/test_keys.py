@@ -9,10 +9,10 @@ import pytest
 
 from tests.contract.driven_redis import DrivenRedis
 from tests.contract.samples import NOW, entry, found, pages, robots, settled, urls
-from webcrawl.frontier.backend import FIRST_VISIT_AHEAD_SECONDS, Batch
 from webcrawl.frontier.records import UrlEntry
-from webcrawl.hosts.record import HostRecord
-from webcrawl.hosts.robots import RobotsState
+from webcrawl.politeness.host_record import HostRecord
+from webcrawl.robots.answer import RobotsState
+from webcrawl.storage.contract import FIRST_VISIT_AHEAD_SECONDS, Batch
 
 if TYPE_CHECKING:
     from tests.contract.conftest import MakeBackend

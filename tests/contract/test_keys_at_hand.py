@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.contract.samples import NOW, entry, found, settled
-from webcrawl.frontier.backend import Batch
-from webcrawl.hosts.record import HostRecord
+from webcrawl.politeness.host_record import HostRecord
+from webcrawl.storage.contract import Batch
 
 if TYPE_CHECKING:
     from tests.contract.driven import Driven

@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from webcrawl.errors import StorageAway
-from webcrawl.focus.learner import Learner
-from webcrawl.focus.store import SAVE_SECONDS, NoStore
-from webcrawl.focus.stores import file
-from webcrawl.focus.stores.file import LearnerFile
-from webcrawl.focus.stores.redis import SAVED_EVERY, TELL_SECONDS, SharedLearning, learner_of
-from webcrawl.focus.traits import packed
-from webcrawl.frontier.backends.redis.server import Server
+from webcrawl.features.focus import store as file
+from webcrawl.features.focus.features import packed
+from webcrawl.features.focus.learner import Learner
+from webcrawl.features.focus.store import SAVE_SECONDS, LearnerFile, NoStore
+from webcrawl.storage.redis.learned import SAVED_EVERY, TELL_SECONDS, SharedLearning, learner_of
+from webcrawl.storage.redis.server import Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from webcrawl.focus.store import LearnerStore
+    from webcrawl.features.focus.store import LearnerStore
 
 _names = (f"focus{number}" for number in itertools.count())
 LINKS = [

@@ -9,14 +9,14 @@ import pytest
 from tests.contract.driven_redis import LEASE_SECONDS, DrivenRedis
 from tests.contract.samples import NOW, found, pages
 from webcrawl.errors import StorageAway, StorageLost
-from webcrawl.frontier.backends.redis import RedisBackend
+from webcrawl.storage.redis import RedisBackend
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterator
 
     from tests.redis_server import RedisServer
-    from webcrawl.frontier.backend import Pulse
+    from webcrawl.storage.contract import HeartbeatAnswer
 
     Crawl = Callable[[], DrivenRedis]
 
@@ -53,8 +53,8 @@ def lose_the_answer(driven: DrivenRedis, operation: str) -> None:
     server.call = calling
 
 
-def pulse(driven: DrivenRedis) -> Pulse:
-    return driven.run(driven.backend.pulse({}))
+def heartbeat(driven: DrivenRedis) -> HeartbeatAnswer:
+    return driven.run(driven.backend.heartbeat({}))
 
 
 @pytest.mark.parametrize("operation", ["lease", "load"])
@@ -66,7 +66,7 @@ def test_a_key_whose_lease_was_not_heard_of_is_given_back(crawl: Crawl, operatio
     with pytest.raises(StorageAway):
         one.activate(1)
     assert other.active_keys(now=LATER) == []
-    pulse(one)
+    heartbeat(one)
     assert len(other.active_keys(now=LATER)) == 1
     assert len(one.hosts()) == len([host for host in one.hosts().values() if host.active]) == 2
     one.check_books()
@@ -82,7 +82,7 @@ def test_a_release_whose_answer_was_lost_is_said_again_without_harm(crawl: Crawl
         one.release(record)
     assert other.active_keys(now=LATER) == ["a"]
     one.release(record)
-    assert not pulse(other).lost
+    assert not heartbeat(other).lost
     other.check_books()
 
 
@@ -93,10 +93,10 @@ def test_news_that_was_not_heard_is_told_again(crawl: Crawl) -> None:
     other.commit(found(*pages("a", 3)[1:]))
     lose_the_answer(one, "pulse")
     with pytest.raises(StorageAway):
-        pulse(one)
-    assert list(pulse(one).stirred) == ["a"]
-    pulse(one)
-    assert not pulse(one).stirred
+        heartbeat(one)
+    assert list(heartbeat(one).changed_queues) == ["a"]
+    heartbeat(one)
+    assert not heartbeat(one).changed_queues
 
 
 def test_news_that_came_while_others_were_being_heard_is_told(crawl: Crawl) -> None:
@@ -105,9 +105,9 @@ def test_news_that_came_while_others_were_being_heard_is_told(crawl: Crawl) -> N
     one.commit(found(second))
     assert one.active_keys() == ["a"]
     other.commit(found(first))
-    assert list(pulse(one).stirred) == ["a"]
+    assert list(heartbeat(one).changed_queues) == ["a"]
     other.commit(found(third))
-    assert list(pulse(one).stirred) == ["a"]
+    assert list(heartbeat(one).changed_queues) == ["a"]
 
 
 def test_what_a_pulse_brought_is_told_even_if_it_fails_later(crawl: Crawl) -> None:
@@ -123,9 +123,9 @@ def test_what_a_pulse_brought_is_told_even_if_it_fails_later(crawl: Crawl) -> No
     one.backend._crew.report = failing
     for _ in range(2):
         with pytest.raises(StorageAway):
-            pulse(one)
+            heartbeat(one)
     one.backend._crew.report = report
-    assert list(pulse(one).stirred) == ["a"]
+    assert list(heartbeat(one).changed_queues) == ["a"]
 
 
 def test_keys_that_were_lost_are_told_even_if_the_pulse_fails_later(crawl: Crawl) -> None:
@@ -135,9 +135,9 @@ def test_keys_that_were_lost_are_told_even_if_the_pulse_fails_later(crawl: Crawl
     one.client.delete(*(names.fixed[7] for names in one.names()))
     lose_the_answer(one, "join")
     with pytest.raises(StorageAway):
-        pulse(one)
-    assert pulse(one).lost == ["a"]
-    assert not pulse(other).lost
+        heartbeat(one)
+    assert heartbeat(one).lost == ["a"]
+    assert not heartbeat(other).lost
 
 
 # -- and what a server has forgotten that was killed ---------------------------------------------------------
@@ -148,7 +148,7 @@ def restart(server: RedisServer, kept_bytes: int, *members: DrivenRedis) -> None
     for member in members:
         with pytest.raises(StorageAway):
             member.counts()
-        pulse(member)
+        heartbeat(member)
 
 
 def test_last_words_on_a_key_that_the_server_forgot_are_said_again(
@@ -201,7 +201,7 @@ def test_whoever_held_a_key_later_keeps_it_when_the_server_forgot_that_it_change
     assert list(other.backend._shards[0].mine) == ["a"]
     assert not one.backend._shards[0].mine
     assert other.client.hget(other.names()[0].held, "a").endswith(other.backend._member.encode())
-    assert not pulse(other).lost
+    assert not heartbeat(other).lost
     one.check_books()
 
 
@@ -246,7 +246,7 @@ def test_a_crawl_that_others_began_anew_with_other_settings_is_left(
     with pytest.raises(StorageAway):
         one.counts()
     with pytest.raises(StorageLost, match="POLITENESS_KEY"):
-        pulse(one)
+        heartbeat(one)
     runner.run(other.close())
 
 
@@ -260,7 +260,7 @@ def test_nobody_takes_a_crawl_for_finished_that_the_server_forgot(
     for _ in range(2):
         with pytest.raises(StorageAway):
             one.idle()
-    pulse(one)
+    heartbeat(one)
     assert one.idle().at is not None
     assert len(one.queued()) == 2
 
@@ -283,6 +283,6 @@ def test_what_was_let_go_of_stays_so_when_others_are_given_back(crawl: Crawl) ->
     lose_the_answer(one, "lease")
     with pytest.raises(StorageAway):
         one.activate(2)
-    pulse(one)
+    heartbeat(one)
     assert not any(host.active for host in one.hosts().values())
     one.check_books()

@@ -7,18 +7,18 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 from tests.contract.samples import NOW, again, entry, found, pages, urls
-from webcrawl.frontier.backends.books import Known
+from webcrawl.features.segments.merging import AT_ONCE, Merging
 from webcrawl.frontier.order import Order
 from webcrawl.frontier.records import State
-from webcrawl.segments.merging import AT_ONCE, Merging
+from webcrawl.storage.inspection import Known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.contract.driven import Driven
+    from webcrawl.features.segments.merging import Merged
+    from webcrawl.features.segments.results import Told
     from webcrawl.frontier.records import UrlEntry
-    from webcrawl.segments.merging import Merged
-    from webcrawl.segments.results import Told
 
 DONE, FAILED, REFUSED = (
     Known(State.DONE, None),

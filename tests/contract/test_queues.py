@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.contract.samples import again, entry, found, pages, settled, urls
-from webcrawl.frontier.backend import HEAD, Batch, Settled
 from webcrawl.frontier.queue_head import place_of
 from webcrawl.frontier.records import State, UrlEntry
+from webcrawl.storage.contract import HEAD, Batch, Settled
 
 if TYPE_CHECKING:
     from tests.contract.driven import Driven

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from tests.contract.driven_redis import DrivenRedis
-from webcrawl.frontier.backends.redis.server import AT_ONCE
+from webcrawl.storage.redis.server import AT_ONCE
 
 if TYPE_CHECKING:
     from tests.redis_server import RedisServer

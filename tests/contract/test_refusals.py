@@ -18,8 +18,8 @@ from webcrawl.errors import (
     StorageAway,
     StorageLost,
 )
-from webcrawl.frontier.backends.sqlite import SqliteBackend
-from webcrawl.frontier.backends.sqlite.backend import SqliteOptions
+from webcrawl.storage.sqlite import SqliteBackend
+from webcrawl.storage.sqlite.frontier import SqliteOptions
 
 if TYPE_CHECKING:
     import asyncio

@@ -9,9 +9,9 @@ import pytest
 
 from tests.contract.driven import DrivenMemory
 from tests.contract.samples import NOW, again, entry, found, pages, robots, settled, urls
-from webcrawl.frontier.backend import Batch
 from webcrawl.frontier.records import State
-from webcrawl.hosts.record import HostRecord
+from webcrawl.politeness.host_record import HostRecord
+from webcrawl.storage.contract import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable

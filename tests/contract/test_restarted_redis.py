@@ -11,10 +11,9 @@ import pytest
 from tests.contract.driven_redis import LEASE_SECONDS, DrivenRedis
 from tests.contract.samples import NOW, found, pages, settled
 from webcrawl.errors import StorageAway
-from webcrawl.frontier.backend import Batch
-from webcrawl.frontier.backends.redis.scripts import script
-from webcrawl.frontier.backends.redis.server import OPERATIONS
 from webcrawl.frontier.records import State
+from webcrawl.storage.contract import Batch
+from webcrawl.storage.redis.server import OPERATIONS, script
 
 if TYPE_CHECKING:
     import asyncio
@@ -85,7 +84,7 @@ def test_a_lease_that_the_server_forgot_is_given_to_nobody_else(
     assert not other.client.hgetall(other.names()[0].held)
     with pytest.raises(StorageAway):
         other.active_keys(now=NOW + 5)
-    other.run(other.backend.pulse({}))
+    other.run(other.backend.heartbeat({}))
     assert other.active_keys(now=NOW + 5) == []
 
 
@@ -98,11 +97,11 @@ def test_what_a_server_forgot_is_queued_again_by_whoever_queued_it(
     before = redis_server.written_bytes
     one.commit(found(*forgotten))
     restart(redis_server, other, before)
-    other.run(other.backend.pulse({}))
+    other.run(other.backend.heartbeat({}))
     assert one.queued() == kept
     with suppress(StorageAway):
         one.counts()
-    one.run(one.backend.pulse({}))
+    one.run(one.backend.heartbeat({}))
     assert one.queued() == kept + forgotten
     one.check_books()
 
@@ -118,7 +117,7 @@ def test_what_is_told_again_is_told_once_more_when_the_server_forgets_it_only_th
     for bytes_left in (None, before):
         # The first start forgets nothing, so nothing is new when it is told again; the second one forgets it.
         restart(redis_server, one, bytes_left)
-        one.run(one.backend.pulse({}))
+        one.run(one.backend.heartbeat({}))
     assert one.queued() == kept + forgotten
     one.check_books()
 
@@ -138,7 +137,7 @@ def test_nothing_is_settled_while_its_links_may_be_forgotten(redis_server: Redis
         with pytest.raises(StorageAway):
             one.commit(batch)
     assert one.states() == {State.QUEUED: 2}
-    one.run(one.backend.pulse({}))
+    one.run(one.backend.heartbeat({}))
     one.commit(batch)
     assert one.state_of(second) == State.DONE
     assert one.state_of(link) == State.QUEUED
@@ -177,10 +176,10 @@ def test_a_lease_that_is_given_long_after_it_was_asked_for_is_put_down(
     monkeypatch.setattr(other.backend._holding, "_member", one.backend._member)
     [stray] = other.active_keys()
     monkeypatch.undo()
-    one.run(one.backend.pulse({}))
+    one.run(one.backend.heartbeat({}))
     assert one.active_keys() == []
     one.backend._holding._looked_at -= LEASE_SECONDS / 2
-    one.run(one.backend.pulse({}))
+    one.run(one.backend.heartbeat({}))
     assert one.active_keys() == [stray] != [known]
     one.check_books()
 

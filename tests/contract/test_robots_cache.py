@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tests.contract.samples import NOW, entry, found, robots
-from webcrawl.frontier.backend import Batch
+from webcrawl.storage.contract import Batch
 
 if TYPE_CHECKING:
     from tests.contract.conftest import MakeSqlite

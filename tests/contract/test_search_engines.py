@@ -6,11 +6,11 @@ import pytest
 
 from tests.search_server import SearchServer
 from tests.unit.search.samples import change, gone
-from webcrawl.search import query
+from webcrawl.search import engine as query
 from webcrawl.search.document import Change, Document
 from webcrawl.search.engine import EngineError, Options
-from webcrawl.search.engines.opensearch import OpenSearch
-from webcrawl.search.engines.tantivy import Tantivy
+from webcrawl.search.opensearch import OpenSearch
+from webcrawl.search.tantivy import Tantivy
 
 
 @pytest.fixture(params=["tantivy", "opensearch"])

@@ -9,10 +9,10 @@ import pytest
 
 from tests.contract.driven_redis import GivenClock
 from tests.contract.samples import NOW
-from webcrawl.frontier.backends.redis import RedisBackend, RedisOptions
-from webcrawl.frontier.backends.redis.seed_lists import Progress, Turn
-from webcrawl.replenishing import turns
-from webcrawl.replenishing.turns import SharedTurns
+from webcrawl.features.seed_refill import refill
+from webcrawl.features.seed_refill.refill import SharedTurns
+from webcrawl.storage.redis import RedisBackend, RedisOptions
+from webcrawl.storage.redis.seeds import Progress, Turn
 
 if TYPE_CHECKING:
     import asyncio
@@ -110,15 +110,15 @@ def test_who_gives_up_is_followed_at_once(crew: Crew) -> None:
 def test_one_asks_for_more_seeds_at_a_time_and_all_know_when_that_was(crew: Crew) -> None:
     one, other = crew.asking(0), crew.asking(1)
     assert [crew.run(who.take()) for who in (one, other, one)] == [
-        turns.Turn.ASK,
-        turns.Turn.WAIT,
-        turns.Turn.ASK,
+        refill.Turn.ASK,
+        refill.Turn.WAIT,
+        refill.Turn.ASK,
     ]
     crew.run(one.answered())
-    assert [crew.run(who.take()) for who in (one, other)] == [turns.Turn.REST] * 2
+    assert [crew.run(who.take()) for who in (one, other)] == [refill.Turn.REST] * 2
     assert other.answered_at == one.answered_at == int(crew.clock())
     crew.clock.now += 61
-    assert [crew.run(who.take()) for who in (other, one)] == [turns.Turn.ASK, turns.Turn.WAIT]
+    assert [crew.run(who.take()) for who in (other, one)] == [refill.Turn.ASK, refill.Turn.WAIT]
     # Whoever asks may be killed.
     crew.clock.now += LEASE_SECONDS + 1
-    assert crew.run(one.take()) is turns.Turn.ASK
+    assert crew.run(one.take()) is refill.Turn.ASK

@@ -10,9 +10,9 @@ import pytest
 from tests.contract.driven_redis import GivenClock
 from tests.contract.samples import NOW, entry, found, urls
 from webcrawl.errors import StorageAway
-from webcrawl.frontier.backend import HEAD
-from webcrawl.frontier.backends.redis import RedisBackend, RedisOptions
-from webcrawl.frontier.draw import Draw
+from webcrawl.frontier.order import LevelSampler
+from webcrawl.storage.contract import HEAD
+from webcrawl.storage.redis import RedisBackend, RedisOptions
 from webcrawl.urls.politeness_key import host_of
 
 if TYPE_CHECKING:
@@ -44,15 +44,15 @@ class Member:
     def add(self, url: str) -> None:
         self.run(self.backend.commit(found(entry(url))))
 
-    def pulse(self) -> None:
+    def heartbeat(self) -> None:
         """As a crawl does it: what fails since the server is away is tried again."""
         with suppress(StorageAway):
-            self.run(self.backend.pulse({}))
+            self.run(self.backend.heartbeat({}))
             return
-        self.run(self.backend.pulse({}))
+        self.run(self.backend.heartbeat({}))
 
     def activate(self) -> list[str]:
-        active = self.run(self.backend.activate(10, NOW, Draw(2.0, seed=1)))
+        active = self.run(self.backend.activate(10, NOW, LevelSampler(2.0, seed=1)))
         return [url for one in active for url in urls(one.queue.entries)]
 
 
@@ -100,9 +100,9 @@ def test_a_url_of_an_active_key_is_not_loaded_before_its_host_is_known(join: Joi
 def test_a_sign_of_life_brings_what_was_named(join: Join) -> None:
     one, other = join(), join()
     one.name("a", "b")
-    other.pulse()
+    other.heartbeat()
     one.name("b", "c")
-    other.pulse()
+    other.heartbeat()
 
     assert other.told == ["a", "b", "c"]
 
@@ -127,7 +127,7 @@ def test_what_a_server_forgot_is_named_again(runner: asyncio.Runner, redis_serve
     redis_server.call("DEL", "broad:seeded", "broad:seed_addresses")
     redis_server.restart()
     for member in (one, other):
-        member.pulse()
+        member.heartbeat()
     third = Member(runner, redis_server.url)
     assert runner.run(third.backend.first_addresses("a", ["127.0.0.1"])) == ["10.0.0.5"]
     for member in (one, other, third):

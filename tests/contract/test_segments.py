@@ -8,14 +8,8 @@ import pytest
 
 from tests.contract.driven_redis import DrivenRedis
 from tests.contract.samples import entry, found, pages, settled
-from webcrawl.frontier.backends.redis.segments import (
-    MARK_BYTES,
-    segment_from,
-    segment_of,
-    segments_of,
-    unpack_marks,
-)
 from webcrawl.frontier.records import State
+from webcrawl.storage.redis.marks import MARK_BYTES, segment_from, segment_of, segments_of, unpack_marks
 
 if TYPE_CHECKING:
     import asyncio

@@ -11,18 +11,23 @@ from hypothesis import strategies as st
 
 from tests.contract.driven_redis import DrivenRedis
 from tests.contract.samples import NOW
-from webcrawl.frontier.backends.redis.clocks import uses_of
-from webcrawl.frontier.backends.sighting import Use
-from webcrawl.frontier.claims import Denied, OwnClocks, Returned, Wanted
-from webcrawl.frontier.hold import Hold
+from webcrawl.storage.contract import (
+    LeaseValidity,
+    OwnClocks,
+    RateLimitDenial,
+    RateLimitRequest,
+    RateLimitReturn,
+)
+from webcrawl.storage.inspection import Use
+from webcrawl.storage.redis.clocks import uses_of
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Iterator
 
     from tests.redis_server import RedisCluster, RedisServer
-    from webcrawl.frontier.claims import ClockStore
-    from webcrawl.hosts.record import Pauses
+    from webcrawl.politeness.host_record import Pauses
+    from webcrawl.storage.contract import ClockStore
 
 _names = (f"clocks{number}" for number in itertools.count())
 
@@ -42,15 +47,17 @@ class Clocks:
         self.time = time
         self.driven = driven
 
-    def ask(self, *wanted: Wanted, returned: tuple[Returned, ...] = ()) -> list[Hold | Denied]:
+    def ask(
+        self, *wanted: RateLimitRequest, returned: tuple[RateLimitReturn, ...] = ()
+    ) -> list[LeaseValidity | RateLimitDenial]:
         return self._runner.run(self.store.exchange(returned, wanted))
 
-    def one(self, ticket: int, pauses: Pauses) -> Hold | Denied:
-        [answer] = self.ask(Wanted(ticket, pauses))
+    def one(self, ticket: int, pauses: Pauses) -> LeaseValidity | RateLimitDenial:
+        [answer] = self.ask(RateLimitRequest(ticket, pauses))
         return answer
 
     def give_back(self, ticket: int, pauses: Pauses, ended_at: float | None) -> None:
-        assert self.ask(returned=(Returned(ticket, pauses, ended_at),)) == []
+        assert self.ask(returned=(RateLimitReturn(ticket, pauses, ended_at),)) == []
 
     def later(self, seconds: float) -> None:
         self.time.now += seconds
@@ -87,24 +94,24 @@ def clocks(request: pytest.FixtureRequest, runner: asyncio.Runner) -> Iterator[C
 A, B = {"address 192.0.2.1": 2.0}, {"address 192.0.2.1": 2.0, "group campus": 5.0}
 
 
-def wait_of(answer: Hold | Denied) -> float:
-    assert isinstance(answer, Denied)
+def wait_of(answer: LeaseValidity | RateLimitDenial) -> float:
+    assert isinstance(answer, RateLimitDenial)
     return answer.wait_seconds
 
 
 def test_a_free_clock_is_granted_to_one(clocks: Clocks) -> None:
-    first, second = clocks.ask(Wanted(1, A), Wanted(2, A))
-    assert isinstance(first, Hold)
+    first, second = clocks.ask(RateLimitRequest(1, A), RateLimitRequest(2, A))
+    assert isinstance(first, LeaseValidity)
     assert not first.is_over()
-    assert isinstance(second, Denied)
+    assert isinstance(second, RateLimitDenial)
     assert second.clock == "address 192.0.2.1"
     assert second.wait_seconds > 0
 
 
 def test_under_the_same_ticket_it_is_granted_again(clocks: Clocks) -> None:
     for _ in range(2):
-        assert isinstance(clocks.one(1, A), Hold)
-    assert isinstance(clocks.one(2, A), Denied)
+        assert isinstance(clocks.one(1, A), LeaseValidity)
+    assert isinstance(clocks.one(2, A), RateLimitDenial)
 
 
 def test_the_pause_begins_when_the_fetch_has_ended(clocks: Clocks) -> None:
@@ -115,21 +122,21 @@ def test_the_pause_begins_when_the_fetch_has_ended(clocks: Clocks) -> None:
     clocks.later(1.4)
     assert wait_of(clocks.one(2, A)) == pytest.approx(0.1, abs=1e-5)
     clocks.later(0.101)
-    assert isinstance(clocks.one(2, A), Hold)
+    assert isinstance(clocks.one(2, A), LeaseValidity)
 
 
 def test_nothing_is_owed_where_nothing_was_sent(clocks: Clocks) -> None:
     clocks.one(1, A)
     clocks.give_back(1, A, None)
-    assert isinstance(clocks.one(2, A), Hold)
+    assert isinstance(clocks.one(2, A), LeaseValidity)
 
 
 def test_all_clocks_of_a_fetch_are_taken_or_none(clocks: Clocks) -> None:
     clocks.one(1, A)
     denied = clocks.one(2, B)
-    assert isinstance(denied, Denied)
+    assert isinstance(denied, RateLimitDenial)
     assert denied.clock == "address 192.0.2.1"
-    assert isinstance(clocks.one(3, {"group campus": 5.0}), Hold)
+    assert isinstance(clocks.one(3, {"group campus": 5.0}), LeaseValidity)
 
 
 def test_each_clock_has_a_pause_of_its_own(clocks: Clocks) -> None:
@@ -137,7 +144,7 @@ def test_each_clock_has_a_pause_of_its_own(clocks: Clocks) -> None:
     clocks.give_back(1, B, clocks.time.now)
     assert wait_of(clocks.one(2, A)) == pytest.approx(2.0, abs=1e-5)
     clocks.later(2.01)
-    assert isinstance(clocks.one(2, A), Hold)
+    assert isinstance(clocks.one(2, A), LeaseValidity)
     clocks.give_back(2, A, clocks.time.now)
     assert wait_of(clocks.one(3, {"group campus": 5.0})) == pytest.approx(2.99, abs=1e-5)
 
@@ -145,7 +152,7 @@ def test_each_clock_has_a_pause_of_its_own(clocks: Clocks) -> None:
 def test_what_is_not_held_cannot_be_given_back(clocks: Clocks) -> None:
     clocks.one(1, A)
     clocks.give_back(2, A, clocks.time.now - 100)
-    assert isinstance(clocks.one(3, A), Denied)
+    assert isinstance(clocks.one(3, A), RateLimitDenial)
 
 
 def test_a_crawl_that_was_begun_before_lets_its_own_clocks_rest(runner: asyncio.Runner) -> None:
@@ -181,8 +188,8 @@ def test_whatever_happens_no_clock_is_had_by_two_or_too_early(steps: list[tuple[
                 taken = any(value & names for names in held.values())
                 rests = any(free_at[name] > time.now for name in value)
                 answer = clocks.one(ticket, {name: pause[name] for name in sorted(value)})
-                assert isinstance(answer, Hold) == (not taken and not rests)
-                if isinstance(answer, Hold):
+                assert isinstance(answer, LeaseValidity) == (not taken and not rests)
+                if isinstance(answer, LeaseValidity):
                     held[ticket] = value
             elif what == "end" and value < len(held):
                 ended = list(held)[value]
@@ -214,13 +221,13 @@ def crew(redis_server: RedisServer, runner: asyncio.Runner) -> Iterator[list[Clo
 def test_another_process_waits_for_the_same_clock(crew: list[Clocks]) -> None:
     one, other = crew
     one.one(1, A)
-    assert isinstance(other.one(1, A), Denied)
+    assert isinstance(other.one(1, A), RateLimitDenial)
     one.give_back(1, A, one.time.now)
     assert wait_of(other.one(1, A)) == pytest.approx(2.0, abs=1e-5)
     other.later(2.01)
-    assert isinstance(other.one(1, A), Hold)
+    assert isinstance(other.one(1, A), LeaseValidity)
     one.later(2.01)
-    assert isinstance(one.one(2, A), Denied)
+    assert isinstance(one.one(2, A), RateLimitDenial)
 
 
 def test_a_clock_of_a_process_that_died_rests_from_the_end_of_its_lease(crew: list[Clocks]) -> None:
@@ -231,11 +238,11 @@ def test_a_clock_of_a_process_that_died_rests_from_the_end_of_its_lease(crew: li
     ended_at = other.time.now + 7
     one.driven.client.zadd(members, {one.driven.backend._member: ended_at})
     other.later(6)
-    assert isinstance(other.one(1, A), Denied)
+    assert isinstance(other.one(1, A), RateLimitDenial)
     other.later(1.5)
     assert wait_of(other.one(1, A)) == pytest.approx(1.5, abs=1e-4)
     other.later(1.51)
-    assert isinstance(other.one(1, A), Hold)
+    assert isinstance(other.one(1, A), LeaseValidity)
 
 
 def test_a_clock_of_a_process_that_is_no_member_any_more_rests_from_now(crew: list[Clocks]) -> None:
@@ -252,15 +259,15 @@ def test_what_nobody_gives_back_ends_with_its_time(crew: list[Clocks]) -> None:
     other.later(180.0 + 1.0)
     assert wait_of(other.one(1, A)) == pytest.approx(1.0, abs=1e-4)
     other.later(1.01)
-    assert isinstance(other.one(1, A), Hold)
+    assert isinstance(other.one(1, A), LeaseValidity)
 
 
 def test_a_process_whose_lease_has_ended_is_granted_nothing(crew: list[Clocks]) -> None:
     one, other = crew
     assert one.driven is not None
     one.driven.client.zadd(one.driven.names()[0].fixed[7], {one.driven.backend._member: one.time.now - 1})
-    assert isinstance(one.one(1, A), Denied)
-    assert isinstance(other.one(1, A), Hold)
+    assert isinstance(one.one(1, A), RateLimitDenial)
+    assert isinstance(other.one(1, A), LeaseValidity)
 
 
 def test_a_server_that_forgot_its_last_second_grants_nothing_that_may_be_held(
@@ -277,7 +284,7 @@ def test_a_server_that_forgot_its_last_second_grants_nothing_that_may_be_held(
         assert member.driven is not None
         for _ in range(3):
             try:
-                runner.run(member.driven.backend.pulse({}))
+                runner.run(member.driven.backend.heartbeat({}))
             except Exception as error:
                 last = error
             else:
@@ -285,14 +292,14 @@ def test_a_server_that_forgot_its_last_second_grants_nothing_that_may_be_held(
         else:
             raise last
     # Told again by the one that had it: no lease time has to pass, and nobody else gets it.
-    assert isinstance(held, Hold)
+    assert isinstance(held, LeaseValidity)
     assert not held.is_over()
     quiet = float(one.driven.client.hget(one.driven.names()[0].totals, "quiet_until"))  # type: ignore[union-attr]
     other.time.now = quiet + 100
-    assert isinstance(other.one(1, A), Denied)
+    assert isinstance(other.one(1, A), RateLimitDenial)
     other.time.now = quiet + 1
     assert other.driven is not None
-    runner.run(other.driven.backend.pulse({}))
+    runner.run(other.driven.backend.heartbeat({}))
     assert wait_of(other.one(1, {"host unheard.test": 3.0})) == pytest.approx(2.0, abs=1e-4)
 
 

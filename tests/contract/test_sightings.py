@@ -14,12 +14,12 @@ from tests.contract.driven import DrivenSqlite
 from tests.contract.driven_redis import LEASE_SECONDS, DrivenRedis
 from tests.contract.samples import NOW, entry, found, pages, robots
 from webcrawl.errors import JobdirUnusable
-from webcrawl.frontier.backend import Batch, Settled
-from webcrawl.frontier.backends.redis import sighting as on_redis
-from webcrawl.frontier.backends.redis.control import Control
-from webcrawl.frontier.backends.sighting import Activity, Sighting
-from webcrawl.frontier.backends.sqlite import sighting as in_sqlite
 from webcrawl.frontier.records import Kind, State
+from webcrawl.storage.contract import Batch, Settled
+from webcrawl.storage.inspection import Activity, UrlSnapshot
+from webcrawl.storage.redis import inspection as on_redis
+from webcrawl.storage.redis.control import Control
+from webcrawl.storage.sqlite import inspection as in_sqlite
 from webcrawl.urls.politeness_key import origin_of
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def backend(make_backend: MakeBackend) -> Iterator[Driven]:
     made.check_books()
 
 
-def look(driven: Driven, one: UrlEntry) -> Sighting:
+def look(driven: Driven, one: UrlEntry) -> UrlSnapshot:
     """What is there of a URL; the look changes nothing."""
     before = stored(driven)
     begun_with: list[Mapping[str, str]] = []
@@ -66,7 +66,7 @@ def look(driven: Driven, one: UrlEntry) -> Sighting:
     return seen
 
 
-async def _look_in_redis(driven: DrivenRedis, key_of: object, one: UrlEntry) -> Sighting:
+async def _look_in_redis(driven: DrivenRedis, key_of: object, one: UrlEntry) -> UrlSnapshot:
     control = Control({"url": driven.url}, driven.spider, LEASE_SECONDS)
     await control.open()
     try:

@@ -11,8 +11,8 @@ import pytest
 from tests.contract.driven_redis import GivenClock
 from tests.contract.samples import NOW
 from webcrawl.errors import StorageLost
-from webcrawl.frontier.backends.redis import RedisBackend, RedisOptions
-from webcrawl.frontier.backends.redis import start_list as module
+from webcrawl.storage.redis import RedisBackend, RedisOptions
+from webcrawl.storage.redis import seeds as module
 
 if TYPE_CHECKING:
     import asyncio

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from webcrawl.errors import JobdirDamaged
-from webcrawl.frontier.backends.redis.server import Server
-from webcrawl.websub.store import KEY_BYTES, pack, unpack
-from webcrawl.websub.stores.memory import MemorySubscriptions
-from webcrawl.websub.stores.redis import RedisSubscriptions
-from webcrawl.websub.stores.sqlite import NAME, SqliteSubscriptions
-from webcrawl.websub.subscription import State, Subscription
+from webcrawl.features.websub.store import KEY_BYTES, pack, unpack
+from webcrawl.features.websub.subscription import State, Subscription
+from webcrawl.storage.memory.subscriptions import MemorySubscriptions
+from webcrawl.storage.redis.server import Server
+from webcrawl.storage.redis.subscriptions import RedisSubscriptions
+from webcrawl.storage.sqlite.subscriptions import NAME, SqliteSubscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from webcrawl.websub.store import SubscriptionStore
+    from webcrawl.features.websub.store import SubscriptionStore
 
 ONE = Subscription(
     "1a", "http://a.test/feed", "a.test", "http://hub.test/", "https://hub.test/", 1, True, 5.0, 5.5

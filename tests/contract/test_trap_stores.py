@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from webcrawl.errors import JobdirUnusable
-from webcrawl.frontier.backends.redis.server import Server
-from webcrawl.traps.quarantine import Kept, Trap, Withheld
-from webcrawl.traps.stores.memory import MemoryTraps
-from webcrawl.traps.stores.redis import RedisTraps
-from webcrawl.traps.stores.sqlite import NAME, SqliteTraps
+from webcrawl.features.traps.quarantine import Kept, Trap, Withheld
+from webcrawl.storage.memory.traps import MemoryTraps
+from webcrawl.storage.redis.server import Server
+from webcrawl.storage.redis.traps import RedisTraps
+from webcrawl.storage.sqlite.traps import NAME, SqliteTraps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from webcrawl.traps.store import TrapStore
+    from webcrawl.features.traps.store import TrapStore
 
 ONE = Trap("h.test/cal/#", "12 pages in a row", 5.0, 14, ("http://h.test/cal/1", "http://h.test/cal/ü"))
 TWO = Trap("h.test/shop?size", "20 pages in a row", 6.0, 31, ())

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from webcrawl.errors import JobdirDamaged
-from webcrawl.frontier.backends.redis.server import Server
-from webcrawl.hints.stores.memory import MemoryTrust
-from webcrawl.hints.stores.redis import RedisTrust
-from webcrawl.hints.stores.sqlite import NAME, SqliteTrust
-from webcrawl.hints.trust import Trust
+from webcrawl.features.hints.trust import Trust
+from webcrawl.storage.memory.hints import MemoryTrust
+from webcrawl.storage.redis.hints import RedisTrust
+from webcrawl.storage.redis.server import Server
+from webcrawl.storage.sqlite.hints import NAME, SqliteTrust
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from webcrawl.hints.store import TrustStore
+    from webcrawl.features.hints.trust import TrustStore
 
 SOME = Trust(3.25, 1.0, {-(1 << 63): 1e9, (1 << 63) - 1: 2e9})
 _names = (f"hints{number}" for number in itertools.count())

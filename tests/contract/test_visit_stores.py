@@ -14,19 +14,19 @@ from hypothesis import strategies as st
 from tests.contract.driven_redis import DrivenRedis
 from tests.contract.samples import NOW
 from webcrawl.errors import JobdirDamaged
-from webcrawl.visits.history import History
-from webcrawl.visits.page import Page
-from webcrawl.visits.store import DueKey, Hint, Lookup, Standing
-from webcrawl.visits.stores.memory import MemoryVisits
-from webcrawl.visits.stores.sqlite import NAME, SqliteVisits, looked_up
+from webcrawl.features.revisits.estimate import History
+from webcrawl.features.revisits.page import Page
+from webcrawl.features.revisits.store import DueKey, Hint, Lookup, RevisitStatus
+from webcrawl.storage.memory.visits import MemoryVisits
+from webcrawl.storage.sqlite.visits import NAME, SqliteVisits, looked_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.redis_server import RedisServer
-    from webcrawl.visits.page import PageId
-    from webcrawl.visits.store import VisitStore
+    from webcrawl.features.revisits.page import PageId
+    from webcrawl.features.revisits.store import VisitStore
 
     Opened = Callable[[], "Visits"]
 
@@ -67,7 +67,7 @@ class Visits:
     def hints(self, hints: list[Hint]) -> list[bool]:
         return self._runner.run(self.store.hint(hints))
 
-    def standing(self, now: float) -> Standing:
+    def standing(self, now: float) -> RevisitStatus:
         return self._runner.run(self.store.standing(now))
 
     def close(self) -> None:
@@ -186,9 +186,9 @@ def test_what_is_gone_is_forgotten(opened: Opened) -> None:
     visits.keep(dropped=((A, 1), (B, 1), (C, 9)))
     assert visits.find((A, 1), (B, 1)) == [None, None]
     assert visits.due_keys(NOW + 9) == [DueKey(NOW + 5, A)]
-    assert visits.standing(NOW + 9) == Standing(1, 1, NOW + 5)
+    assert visits.standing(NOW + 9) == RevisitStatus(1, 1, NOW + 5)
     visits.keep(dropped=((A, 2),))
-    assert visits.standing(NOW + 9) == Standing(0, 0, None)
+    assert visits.standing(NOW + 9) == RevisitStatus(0, 0, None)
 
 
 def test_a_hint_makes_a_page_due_earlier_and_never_later(opened: Opened) -> None:
@@ -206,10 +206,10 @@ def test_a_hint_makes_a_page_due_earlier_and_never_later(opened: Opened) -> None
 
 def test_how_many_there_are_and_how_many_are_due(opened: Opened) -> None:
     visits = opened()
-    assert visits.standing(NOW) == Standing()
+    assert visits.standing(NOW) == RevisitStatus()
     visits.keep(*(page(f"k{number % 7}.test", number, NOW + number) for number in range(40)))
     visits.keep(page("k0.test", 0, NOW))
-    assert visits.standing(NOW + 9.5) == Standing(40, 10, NOW)
+    assert visits.standing(NOW + 9.5) == RevisitStatus(40, 10, NOW)
     # Also those that have to wait for others of their key.
     visits.take(NOW + 9.5, *(f"k{number}.test" for number in range(7)), most=1)
     assert visits.standing(NOW + 9.5).due == 3

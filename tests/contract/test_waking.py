@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.contract.samples import NOW, found, pages
-from webcrawl.hosts.record import HostRecord
+from webcrawl.politeness.host_record import HostRecord
 
 if TYPE_CHECKING:
     from tests.contract.driven import Driven

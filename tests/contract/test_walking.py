@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.contract.samples import entry, found, pages, settled, urls
-from webcrawl.frontier.backend import Batch, Move
+from webcrawl.storage.contract import Batch, Move
 
 if TYPE_CHECKING:
     from tests.contract.conftest import MakeBackend

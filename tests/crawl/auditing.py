@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webcrawl.archive import fetchlog
-from webcrawl.hosts.politeness import Politeness
-from webcrawl.reports.audit import Audit, Rules, Totals
-from webcrawl.reports.requests import Merged
+from webcrawl.audit.audit import Audit, Rules, Totals
+from webcrawl.politeness.delay import Politeness
+from webcrawl.reports.fetch_logs import Merged
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from webcrawl.reports.clocks import Violation
+    from webcrawl.audit.clocks import Violation
 
 
 def audited(*jobdirs: Path) -> tuple[list[Violation], Totals]:

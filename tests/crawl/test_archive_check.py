@@ -14,7 +14,7 @@ from isal import igzip
 from tests import commands
 from tests.fakeweb import Placement
 from tests.unit.archive import strictwarc
-from webcrawl.archive.members import whole_members
+from webcrawl.archive.reading import whole_members
 
 FILES = """
 import scrapy

@@ -111,7 +111,10 @@ def test_a_robots_txt_whose_answer_is_lost_is_not_asked_for_again_at_once(meddle
             {"SCHEDULER": "scrapy_redis.scheduler.Scheduler"},
             "SCHEDULER: must be webcrawl.scheduler.Scheduler",
         ),
-        ({"DOWNLOADER": "scrapy.core.downloader.Downloader"}, "DOWNLOADER: must be webcrawl.core.downloader"),
+        (
+            {"DOWNLOADER": "scrapy.core.downloader.Downloader"},
+            "DOWNLOADER: must be webcrawl.engine.downloader",
+        ),
         (
             {
                 "SCHEDULER": "scrapy.core.scheduler.Scheduler",

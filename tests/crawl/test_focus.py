@@ -6,7 +6,7 @@ import pytest
 
 from tests.commands import own_process
 from tests.served import serving_folder
-from webcrawl.focus.judge import ALLOWED
+from webcrawl.features.focus.judge import ALLOWED
 
 STARS = "<title>Stars</title><p>The telescope shows a star. Another telescope shows another."
 PLAIN = "<title>Soup</title><p>Onions, salt and water."

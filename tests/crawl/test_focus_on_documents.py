@@ -15,8 +15,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from tests.served import Files, serving
-from webcrawl.focus.judge import judge_of
-from webcrawl.focus.page import FetchedPage
+from webcrawl.features.focus.judge import FetchedPage, judge_of
 
 TREES = Path(os.environ.get("DOCUMENT_TREES", "/usr/share/doc"))
 LEAST_PAGES, LEAST_TREES = 100, 4

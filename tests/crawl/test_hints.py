@@ -14,8 +14,8 @@ from aiohttp import web
 
 from tests.crawl.test_websub import free_port, until
 from tests.hub import Hub
-from webcrawl.hints.trust import Trust
-from webcrawl.visits.history import History
+from webcrawl.features.hints.trust import Trust
+from webcrawl.features.revisits.estimate import History
 
 if TYPE_CHECKING:
     from tests.crawl.crawling import Crawl

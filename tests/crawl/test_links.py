@@ -10,8 +10,8 @@ from urllib.parse import urldefrag, urljoin
 import pytest
 
 from tests.commands import in_process
-from webcrawl.linklog import segments
-from webcrawl.linklog.reading import LinkLogs
+from webcrawl.links import segments
+from webcrawl.links.reading import LinkLogs
 
 FOLLOWED = {"a": "href", "area": "href", "iframe": "src", "frame": "src"}
 

@@ -12,7 +12,7 @@ import pytest
 from tests.commands import in_process
 from tests.fakeweb import Placement
 from webcrawl.archive.listed_links import PART_LINKS
-from webcrawl.linklog.reading import LinkLogs
+from webcrawl.links.reading import LinkLogs
 
 LONG = 2500
 ANCHOR = re.compile(rb'<a href="((?:mailto|javascript|tel|data):[^"]*)">([^<]*)</a>')

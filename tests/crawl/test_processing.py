@@ -20,17 +20,17 @@ from tests.served import Files, serving
 ALL = ",".join(
     f"webcrawl.processing.{name}"
     for name in (
-        "head.Head",
+        "modules.Head",
         "main_text.MainText",
         "main_text.Markdown",
-        "language.Language",
-        "json_ld.JsonLd",
-        "tags.TagCounter",
+        "modules.Language",
+        "modules.JsonLd",
+        "modules.TagCounter",
         "pdf.Pdf",
-        "plain_text.PlainText",
-        "listing.Feed",
-        "listing.Sitemap",
-        "image.Image",
+        "modules.PlainText",
+        "modules.Feed",
+        "modules.Sitemap",
+        "modules.Image",
     )
 )
 INDEX = """<html lang=en><head><title>T\x1b[31m\u202ex</title><meta name=description content="Was es ist">
@@ -40,7 +40,7 @@ INDEX = """<html lang=en><head><title>T\x1b[31m\u202ex</title><meta name=descrip
 TEXT = "This is a plain text in the English language, and it has two lines.\nThis is the other."
 RSS = "<rss><channel><title>F</title><item><link>/by-feed.html</link></item></channel></rss>"
 KEEPER = """
-from webcrawl.archive.linefile import LineFile
+from webcrawl.archive.line_sink import LineFile
 import json
 
 class Kept(LineFile):

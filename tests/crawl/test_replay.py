@@ -19,7 +19,7 @@ from tests.fakeweb import Placement
 from tests.unit.archive.groups import archive
 from tests.unit.archive.samples import NOW, capture, entry, record
 from webcrawl.archive.capture import Entry, Revisit
-from webcrawl.archive.index import SECONDS_MAX
+from webcrawl.archive.cdxj import SECONDS_MAX
 
 pytestmark = [
     pytest.mark.soak,

@@ -17,7 +17,7 @@ import pytest
 
 from tests.crawl.explaining import asking
 from webcrawl.errors import CrawlError
-from webcrawl.explanation.account import Fate
+from webcrawl.explain.account import Fate
 
 CASES = json.loads((Path(__file__).parents[1] / "data" / "scope_links.json").read_text())
 START, EXCLUDED = "h0000.localhost", "h0002.localhost"

@@ -8,7 +8,7 @@ from lxml import html
 from tests.commands import in_process
 
 STORE = "webcrawl.search.store.SearchIndex"
-MODULES = "webcrawl.processing.head.Head,webcrawl.processing.main_text.MainText"
+MODULES = "webcrawl.processing.modules.Head,webcrawl.processing.main_text.MainText"
 
 
 @pytest.fixture

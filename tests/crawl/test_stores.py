@@ -12,7 +12,7 @@ import pytest
 from tests.crawl.crawling import ROOT
 
 FAILING = """
-from webcrawl.archive.linefile import LineFile
+from webcrawl.archive.line_sink import LineFile
 
 class Failing(LineFile):
     name = "failing.txt"

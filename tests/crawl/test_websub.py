@@ -17,7 +17,7 @@ from aiohttp import web
 
 from tests import commands
 from tests.hub import Hub
-from webcrawl.websub.store import unpack
+from webcrawl.features.websub.store import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,14 +9,9 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from tests.crawl.auditing import audited
-from webcrawl.frontier.backends.redis.backend import SHARDS
-from webcrawl.frontier.backends.redis.names import ShardNames
-from webcrawl.frontier.backends.redis.packing import (
-    chunk_key,
-    chunk_prefix,
-    unpack_entries,
-    unpack_host,
-)
+from webcrawl.storage.redis.frontier import SHARDS
+from webcrawl.storage.redis.names import ShardNames
+from webcrawl.storage.redis.packing import chunk_key, chunk_prefix, unpack_entries, unpack_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,8 +20,8 @@ if TYPE_CHECKING:
 
     from tests.crawl.crawling import Crawl
     from tests.redis_server import RedisServer
-    from webcrawl.reports.audit import Totals
-    from webcrawl.reports.clocks import Violation
+    from webcrawl.audit.audit import Totals
+    from webcrawl.audit.clocks import Violation
 
 
 class Crew:

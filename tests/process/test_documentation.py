@@ -20,7 +20,7 @@ import pytest
 from tests.commands import in_process
 from tests.recount import shown_words, words_of
 from tests.served import serving_folder
-from webcrawl.linklog.reading import LinkLogs
+from webcrawl.links.reading import LinkLogs
 
 PAGES = 1000
 INSTALLED = "/usr/share/doc"
@@ -29,7 +29,7 @@ UNSEEN = ("script", "style", "title", "head", "template")
 WORDS = 60
 """So many words are searched for."""
 SETTINGS = {
-    "PROCESSING_MODULES": "webcrawl.processing.head.Head,webcrawl.processing.main_text.MainText",
+    "PROCESSING_MODULES": "webcrawl.processing.modules.Head,webcrawl.processing.main_text.MainText",
     "STORES": "webcrawl.search.store.SearchIndex",
     "SEARCH_STEMMER": "none",
     "LINK_LOG_ENABLED": 1,

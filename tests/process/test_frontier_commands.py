@@ -13,9 +13,9 @@ from tests.crawl import expectation
 from tests.crawl.explaining import asking
 from tests.fakeweb import witness
 from tests.process.crew import Crew
-from webcrawl.commands.standing import state_of
-from webcrawl.crawls.shared import SharedCrawl
-from webcrawl.frontier.backend import Command
+from webcrawl.commands.frontier import state_of
+from webcrawl.control.shared import SharedCrawl
+from webcrawl.storage.contract import OperatorCommand
 
 DELAY = 1.0
 """A crawl of thirty seconds, however slow the machine on which it is interrupted."""
@@ -65,7 +65,7 @@ def story(serve, start, serve_redis):
     told["paused"] = checked(redis)
 
     told["resume"] = []
-    crawl(redis).command(Command.RUN, wait=True, tell=told["resume"].append)
+    crawl(redis).command(OperatorCommand.RUN, wait=True, tell=told["resume"].append)
     crew.workers["w3"].until_logged(5)
     told["stop"] = frontier(redis, "stop", "--wait")
     for name in ("w1", "w2", "w3"):

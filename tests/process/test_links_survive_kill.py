@@ -5,10 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 
-from webcrawl.frontier.backends.sqlite.sighting import sighting_of
 from webcrawl.frontier.records import State
-from webcrawl.linklog import segments
-from webcrawl.linklog.reading import LinkLogs
+from webcrawl.links import segments
+from webcrawl.links.reading import LinkLogs
+from webcrawl.storage.sqlite.inspection import sighting_of
 from webcrawl.urls.canonical import canonical
 from webcrawl.urls.fingerprint import fingerprint
 from webcrawl.urls.politeness_key import host_of, origin_of

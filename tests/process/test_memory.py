@@ -19,15 +19,15 @@ LOOK_SECONDS = 1.0
 MODULES = ",".join(
     f"webcrawl.processing.{name}"
     for name in (
-        "head.Head",
+        "modules.Head",
         "main_text.MainText",
-        "language.Language",
-        "json_ld.JsonLd",
-        "tags.TagCounter",
+        "modules.Language",
+        "modules.JsonLd",
+        "modules.TagCounter",
         "pdf.Pdf",
-        "plain_text.PlainText",
-        "listing.Feed",
-        "image.Image",
+        "modules.PlainText",
+        "modules.Feed",
+        "modules.Image",
     )
 )
 SETTINGS = {

@@ -17,9 +17,8 @@ from tests.bench.planning import about, active_host_bytes
 from tests.bench.sizes import Web, redis_sizes, sqlite_sizes
 from tests.fakeweb.config import Config
 from tests.fakeweb.process import serve_in_process
-from webcrawl.reports import costs
-from webcrawl.reports.costs import Size
-from webcrawl.reports.plan import plan, warc_bytes, worker_bytes
+from webcrawl.reports import plan as costs
+from webcrawl.reports.plan import Size, plan, warc_bytes, worker_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from tests.contract.driven import IDENTITY
 from tests.properties.wire import Line
 from tests.properties.world import key_of
-from webcrawl.frontier.backends.redis import RedisBackend, RedisOptions
-from webcrawl.frontier.backends.redis.clock import ServerClock
 from webcrawl.frontier.frontier import Frontier
+from webcrawl.storage.redis import RedisBackend, RedisOptions
+from webcrawl.storage.redis.leases import ServerClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

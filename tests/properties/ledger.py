@@ -13,8 +13,8 @@ from webcrawl.frontier.records import Kind, State, UrlEntry
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webcrawl.frontier.backend import Batch, Committed, Move, Settled
-    from webcrawl.hosts.record import RobotsRecord
+    from webcrawl.politeness.host_record import RobotsRecord
+    from webcrawl.storage.contract import Batch, Committed, Move, Settled
 
 Where = tuple[str, Place]
 """A politeness key and the place in its queue."""

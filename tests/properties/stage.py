@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webcrawl.archive.capture import Entry
-    from webcrawl.frontier.backend import (
+    from webcrawl.frontier.order import LevelSampler
+    from webcrawl.frontier.queue_head import Place
+    from webcrawl.frontier.records import State
+    from webcrawl.politeness.host_record import HostRecord
+    from webcrawl.storage.contract import (
         Activated,
         Backend,
         Batch,
@@ -28,10 +32,6 @@ if TYPE_CHECKING:
         Spot,
         Walked,
     )
-    from webcrawl.frontier.draw import Draw
-    from webcrawl.frontier.queue_head import Place
-    from webcrawl.frontier.records import State
-    from webcrawl.hosts.record import HostRecord
 
 PATIENT_TURNS = 3000
 """After so many turns of the loop without coming to rest something runs in circles."""
@@ -150,7 +150,7 @@ class Slow:
     async def close(self) -> None:
         await self._backend.close()
 
-    async def activate(self, count: int, now: float, draw: Draw) -> list[Activated]:
+    async def activate(self, count: int, now: float, draw: LevelSampler) -> list[Activated]:
         activated = await self._do(lambda: self._backend.activate(count, now, draw))
         await asyncio.sleep(0)
         return activated

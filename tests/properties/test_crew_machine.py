@@ -36,23 +36,22 @@ from tests.properties.truth import Flight, Truth
 from tests.properties.wire import CUTTABLE, Wire
 from tests.properties.world import HOSTS, PAGE_ANSWERS, ROBOTS_ANSWERS, Answer, Whim, key_of, page
 from tests.redis_server import RedisServer
-from webcrawl.frontier.backend import Batch, Committed
-from webcrawl.frontier.backends.redis import RedisBackend, RedisOptions, server
-from webcrawl.frontier.backends.redis.segments import unpack_marks
-from webcrawl.frontier.draw import Draw
-from webcrawl.frontier.order import Order
+from webcrawl.frontier.order import LevelSampler, Order
 from webcrawl.frontier.policies import Limits, Policies, RobotsPolicy
 from webcrawl.frontier.records import State, UrlEntry
-from webcrawl.hosts.health import Health
-from webcrawl.hosts.politeness import Model, Politeness
-from webcrawl.hosts.robots_rules import RulesCache
+from webcrawl.politeness.delay import Model, Politeness
+from webcrawl.politeness.health import Health
+from webcrawl.robots.rules import RulesCache
+from webcrawl.storage.contract import Batch, Committed
+from webcrawl.storage.redis import RedisBackend, RedisOptions, server
+from webcrawl.storage.redis.marks import unpack_marks
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
     from pathlib import Path
     from typing import Any
 
-    from webcrawl.hosts.record import HostRecord
+    from webcrawl.politeness.host_record import HostRecord
 
 HEAD = 4
 """How many entries travel at a time here, so that queues of a few URLs are long ones."""
@@ -155,7 +154,7 @@ class Crawl(RuleBasedStateMachine):
         return Policies(
             order=Order("breadth_first", None, self.time.now, seed=seed, scorer=self.scorer),
             best_first=self.best_first,
-            draw=Draw(2.0, seed=1),
+            draw=LevelSampler(2.0, seed=1),
             politeness=Politeness(self.model, MIN_DELAY, 50.0, 2.0, crawl_delay_max=300.0),
             health=Health(failures_to_park=2, park_seconds=60.0, park_max_seconds=500.0, parks_to_give_up=1),
             robots=RobotsPolicy(1500.0, agent="webcrawl", rules=RulesCache(10, "webcrawl")),
@@ -577,20 +576,25 @@ class _Books(DrivenRedis):
 def staged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Queues travel a few URLs at a time; time and lines are the test's; and nothing is left to chance."""
     numbers = itertools.count(1)
-    for module in ("active_key", "active_keys", "frontier", "backends.redis.backend"):
-        monkeypatch.setattr(f"webcrawl.frontier.{module}.HEAD", HEAD)
+    for module in (
+        "frontier.active_key",
+        "frontier.active_keys",
+        "frontier.frontier",
+        "storage.redis.frontier",
+    ):
+        monkeypatch.setattr(f"webcrawl.{module}.HEAD", HEAD)
     for name, module in list(sys.modules.items()):
-        if name.startswith("webcrawl.frontier") and hasattr(module, "uptime"):
+        if name.startswith(("webcrawl.frontier", "webcrawl.storage")) and hasattr(module, "uptime"):
             monkeypatch.setattr(module, "uptime", TIME)
     monkeypatch.setattr("webcrawl.frontier.policies.GROUP_LEAST", 2)
     monkeypatch.setattr("webcrawl.frontier.reordering.STRETCH", 5)
     monkeypatch.setattr("webcrawl.frontier.reordering.MOVED_AT_ONCE", 2)
-    redis, own = "webcrawl.frontier.backends.redis", server._client
+    redis, own = "webcrawl.storage.redis", server._client
     monkeypatch.setattr(
         f"{redis}.server._client",
         lambda params: Wire(params["line"]) if "line" in params else own(params),
     )
-    monkeypatch.setattr(f"{redis}.backend.uuid4", lambda: UUID(int=next(numbers) << 96))
+    monkeypatch.setattr(f"{redis}.frontier.uuid4", lambda: UUID(int=next(numbers) << 96))
 
 
 def play(folder: Path, examples: int, steps: int) -> None:

@@ -42,18 +42,17 @@ from tests.properties.world import (
 )
 from webcrawl.archive.capture import Entry, FetchRecord
 from webcrawl.errors import StorageFull
-from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.lease import Result
-from webcrawl.frontier.order import Order, OrderName
+from webcrawl.frontier.order import LevelSampler, Order, OrderName
 from webcrawl.frontier.policies import Limits, Policies, RobotsPolicy
 from webcrawl.frontier.records import Kind, State, UrlEntry
-from webcrawl.hosts.health import Health
-from webcrawl.hosts.politeness import Model, Politeness
-from webcrawl.hosts.robots_rules import RulesCache
+from webcrawl.politeness.delay import Model, Politeness
+from webcrawl.politeness.health import Health
+from webcrawl.robots.rules import RulesCache
 
 if TYPE_CHECKING:
-    from webcrawl.frontier.backend import Batch, Committed, Move
+    from webcrawl.storage.contract import Batch, Committed, Move
 
 HEAD = 4
 """How many entries travel at a time here, so that queues of a few URLs are long ones."""
@@ -126,7 +125,7 @@ class Play(RuleBasedStateMachine):
         return Policies(
             order=Order(self.order, None, self.clock.now, seed=self.lives, scorer=self.scorer),
             best_first=self.best_first,
-            draw=Draw(2.0, seed=1),
+            draw=LevelSampler(2.0, seed=1),
             politeness=Politeness(self.model, 5.0, 50.0, 2.0, crawl_delay_max=300.0),
             health=Health(failures_to_park=2, park_seconds=60.0, park_max_seconds=500.0, parks_to_give_up=1),
             robots=RobotsPolicy(1500.0, agent="webcrawl", rules=RulesCache(10, "webcrawl")),
@@ -460,11 +459,12 @@ class Play(RuleBasedStateMachine):
 @pytest.fixture
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Queues travel a few URLs at a time, and a full disk is tried again at once."""
-    for module in ("active_key", "active_keys", "frontier", "backends.memory", "backends.sqlite.backend"):
-        monkeypatch.setattr(f"webcrawl.frontier.{module}.HEAD", HEAD)
+    policy = ("frontier.active_key", "frontier.active_keys", "frontier.frontier")
+    for module in (*policy, "storage.memory.frontier", "storage.sqlite.frontier"):
+        monkeypatch.setattr(f"webcrawl.{module}.HEAD", HEAD)
     monkeypatch.setattr("webcrawl.frontier.reordering.STRETCH", 5)
     monkeypatch.setattr("webcrawl.frontier.reordering.MOVED_AT_ONCE", 2)
-    monkeypatch.setattr("webcrawl.frontier.patience.RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("webcrawl.frontier.storage_retry.RETRY_SECONDS", 0.0)
     monkeypatch.setattr("webcrawl.frontier.policies.GROUP_LEAST", 2)
 
 

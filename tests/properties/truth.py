@@ -14,9 +14,9 @@ from tests.properties.world import Answer, disallows
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
 from webcrawl.frontier.policies import BUSY_STATUSES
 from webcrawl.frontier.records import Kind
-from webcrawl.frontier.robots_desk import RobotsReply, origin_asked
-from webcrawl.hosts.record import HostRecord
-from webcrawl.hosts.robots import RobotsState
+from webcrawl.politeness.host_record import HostRecord
+from webcrawl.robots.answer import RobotsState
+from webcrawl.robots.requests import RobotsReply, origin_asked
 from webcrawl.urls.politeness_key import origin_of
 
 if TYPE_CHECKING:
@@ -24,10 +24,9 @@ if TYPE_CHECKING:
 
     from tests.properties.crew import Time, Worker
     from tests.properties.journal import Journal, Mark
-    from webcrawl.frontier.backend import Batch, Committed
-    from webcrawl.frontier.hold import Hold
     from webcrawl.frontier.policies import Policies
-    from webcrawl.hosts.record import RobotsRecord
+    from webcrawl.politeness.host_record import RobotsRecord
+    from webcrawl.storage.contract import Batch, Committed, LeaseValidity
 
 CLOSE = 1e-5
 """Times are written down in microseconds, rounded up."""
@@ -69,7 +68,7 @@ class _Kept:
     worker: Worker
     version: int
     record: HostRecord
-    hold: Hold
+    hold: LeaseValidity
     forgotten: bool = False
     """The server forgot it again; the worker has to tell it once more."""
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from redis import exceptions
 
-from webcrawl.frontier.backends.redis.scripts import script
-from webcrawl.frontier.backends.redis.server import OPERATIONS
+from webcrawl.storage.redis.server import OPERATIONS, script
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,9 +10,9 @@ from zlib import crc32
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
 from webcrawl.frontier.policies import BUSY_STATUSES
 from webcrawl.frontier.records import Kind, State, UrlEntry
-from webcrawl.frontier.robots_desk import RobotsReply, origin_asked
-from webcrawl.hosts.record import HostRecord
-from webcrawl.hosts.robots import RobotsState
+from webcrawl.politeness.host_record import HostRecord
+from webcrawl.robots.answer import RobotsState
+from webcrawl.robots.requests import RobotsReply, origin_asked
 from webcrawl.urls.fingerprint import fingerprint
 from webcrawl.urls.politeness_key import host_of, origin_of
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.properties.ledger import Ledger
     from webcrawl.frontier.policies import Limits, Policies
-    from webcrawl.hosts.record import RobotsRecord
+    from webcrawl.politeness.host_record import RobotsRecord
 
 HOSTS = ("a.test", "www.a.test", "m.a.test", "b.test", "c.test")
 CRAWL_DELAY = 60.0

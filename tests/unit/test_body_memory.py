@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 
-from webcrawl.body_memory import BodyMemory
+from webcrawl.fetching.body_memory import BodyMemory
 
 
 def test_a_small_body_needs_no_grant_however_full_the_pool_is():

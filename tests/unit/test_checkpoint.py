@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from webcrawl import checkpoint
+from webcrawl.features.checkpoints import checkpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,7 +97,7 @@ def test_where_links_are_impossible_files_are_copied(
     def refuse(*_: object) -> None:
         raise OSError(18, "Invalid cross-device link")
 
-    monkeypatch.setattr("webcrawl.checkpoint.os.link", refuse)
+    monkeypatch.setattr("webcrawl.features.checkpoints.checkpoint.os.link", refuse)
     copied = checkpoint.take(jobdir, tmp_path / "copy")
     assert copied.linked == 0
     assert (tmp_path / "copy/warc/closed.warc.gz").read_bytes() == b"closed"
@@ -159,7 +159,7 @@ def while_copying(jobdir: Path, monkeypatch: pytest.MonkeyPatch, happens: Callab
         if left:
             left.pop()()
 
-    monkeypatch.setattr("webcrawl.checkpoint.shutil.copyfile", copying)
+    monkeypatch.setattr("webcrawl.features.checkpoints.checkpoint.shutil.copyfile", copying)
 
 
 def test_a_log_that_is_rotated_meanwhile_is_in_the_copy_once(
@@ -238,7 +238,7 @@ def test_a_copy_that_fails_leaves_nothing_that_could_be_taken_for_one(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("webcrawl.checkpoint.shutil.copyfile", full)
+    monkeypatch.setattr("webcrawl.features.checkpoints.checkpoint.shutil.copyfile", full)
     with pytest.raises(checkpoint.CheckpointError, match="No space left"):
         checkpoint.take(jobdir, tmp_path / "copy")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["crawl"]

@@ -11,9 +11,9 @@ import pytest
 from scrapy.settings import Settings
 
 from webcrawl import settings as project
-from webcrawl.configuration import SETTINGS, Configuration, check, revisiting
+from webcrawl.config import SETTINGS, Configuration, check, features
 from webcrawl.errors import ConfigurationError
-from webcrawl.visits import choosing
+from webcrawl.features.revisits import freshness
 
 ROOT = Path(__file__).parents[2]
 CASES = json.loads((ROOT / "tests/data/settings.json").read_text(encoding="utf-8"))
@@ -184,4 +184,4 @@ def test_the_product_token_follows_the_user_agent() -> None:
 
 
 def test_the_policies_that_may_be_named_are_those_that_there_are() -> None:
-    assert tuple(choosing.POLICIES) == revisiting.POLICIES
+    assert tuple(freshness.POLICIES) == features.POLICIES

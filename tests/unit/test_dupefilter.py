@@ -14,7 +14,7 @@ from scrapy.utils.test import get_crawler
 from scrapy_redis.scheduler import Scheduler as RedisScheduler
 
 from webcrawl.dupefilter import RedisDupeFilter
-from webcrawl.frontier.backends.redis.buckets import BUCKET_FULL
+from webcrawl.storage.redis.marks import BUCKET_FULL
 from webcrawl.urls.canonical import canonical
 from webcrawl.urls.fingerprint import fingerprint
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
-from webcrawl.core.downloader import DirectDownloader
+from webcrawl.crawl.essentials import foreign_handlers, missing, require
 from webcrawl.downloadermiddlewares.outcome import OutcomeMiddleware
+from webcrawl.engine.downloader import DirectDownloader
 from webcrawl.errors import ConfigurationError
-from webcrawl.essentials import foreign_handlers, missing, require
 
 EXCLUSIONS = "webcrawl.extensions.exclusions.Exclusions"
 THEIRS = "scrapy.core.downloader.handlers.http11.HTTP11DownloadHandler"
@@ -41,7 +41,7 @@ def settings(**given: Any) -> Settings:
         {"DOWNLOADER_MIDDLEWARES": {"webcrawl.downloadermiddlewares.retry.RetryMiddleware": None}},
         {"DOWNLOAD_HANDLERS": {"http": THEIRS}},
         {"EXTENSIONS": {EXCLUSIONS: None}},
-        {"SCHEDULER": "webcrawl.commands.looking.PlainScheduler", "DOWNLOADER_MIDDLEWARES_BASE": {}},
+        {"SCHEDULER": "webcrawl.commands.page_commands.PlainScheduler", "DOWNLOADER_MIDDLEWARES_BASE": {}},
     ],
 )
 def test_what_others_add_and_what_a_crawl_can_do_without_is_no_problem(given: dict[str, Any]) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.errors import JobdirLocked, JobdirUnusable
-from webcrawl.jobdir import Jobdir
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,7 +83,7 @@ def test_a_name_that_cannot_be_read_is_said(tmp_path: Path, content: bytes | Non
 
 def test_a_process_that_is_killed_gives_the_folder_back(tmp_path: Path) -> None:
     code = (
-        "import pathlib, sys; from webcrawl.jobdir import Jobdir; jobdir = Jobdir(pathlib.Path(sys.argv[1])); "
+        "import pathlib, sys; from webcrawl.crawl.jobdir import Jobdir; jobdir = Jobdir(pathlib.Path(sys.argv[1])); "
         "jobdir.hold(); print('held', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(

@@ -13,7 +13,7 @@ from scrapy.settings import Settings
 from scrapy.utils.log import logformatter_adapter
 from twisted.python.failure import Failure
 
-from webcrawl import anticipated
+from webcrawl import fetch_errors
 from webcrawl.logs import QuietLogFormatter, hush_inventory, log_level
 
 if TYPE_CHECKING:
@@ -85,11 +85,11 @@ def test_where_anticipated_errors_are_kept_they_are_kept_there(caplog: pytest.Lo
             noted.append(record.getMessage())
 
     keeper = Keeper()
-    anticipated.keep(keeper)
+    fetch_errors.keep(keeper)
     try:
         log_failure(QuietLogFormatter(logging.INFO))
     finally:
-        anticipated.leave(keeper)
+        fetch_errors.leave(keeper)
     assert noted == ["dns http://a.test/ (CannotResolveHostError: no such name)"]
     (record,) = of_scrapy(caplog)
     assert record.levelno == logging.DEBUG

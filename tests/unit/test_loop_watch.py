@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 import uvloop
 
-from webcrawl.loop_watch import PLACES_MAX, Hold, Holds, LoopWatch
+from webcrawl.engine.loop_watch import PLACES_MAX, Hold, Holds, LoopWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,12 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.archive.errors import ArchiveError, StorageFull
-from webcrawl.archive.payloads import Payloads
-from webcrawl.archive.pipe import CLOSE, entry_of, payload_bytes, receive, send
+from webcrawl.archive.disk import ArchiveError, StorageFull
+from webcrawl.archive.process import CLOSE, Payloads, entry_of, payload_bytes, receive, send
+from webcrawl.archive.sinks import Guarded
 from webcrawl.archive.store import Archive
-from webcrawl.archive.stores import Guarded
-from webcrawl.ownprocess import leave_signals_to_the_crawl
+from webcrawl.child_process import leave_signals_to_the_crawl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

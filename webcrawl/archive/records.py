@@ -1,6 +1,8 @@
 """WARC 1.1 records as bytes: what is written about one exchange, before compression.
 
 Section numbers are those of the WARC 1.1 standard (ISO 28500:2017).
+
+What a metadata record says of a page: how the crawl came to it, and what it was allowed.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from webcrawl.archive.capture import Capture, Revisit, Spooled
+    from webcrawl.archive.capture import Capture, FetchRecord, Revisit, Spooled
+
 
 CONFORMS_TO = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 PROFILES = "http://netpreserve.org/warc/1.1/revisit/"
@@ -257,3 +260,31 @@ def uri(url: str) -> str:
     """The URL of a request as a header value: without fragment, nothing in it that could end the line."""
     uri = url.partition("#")[0].encode(errors="replace").decode()
     return _NOT_IN_A_URI.sub(lambda found: f"%{ord(found.group()):02X}", uri)
+
+
+UNDER_ROBOTS = frozenset({"page", "sitemap"})
+"""Kinds of requests that are made only where robots.txt allows them."""
+
+
+def facts_of(record: FetchRecord) -> dict[str, object]:
+    """The fields of the record, for ``application/warc-fields``: ``via`` and ``fetchTimeMs`` as WARC 1.1 names them
+    (section 6.6), the others as the fetch log does.
+    """
+    facts: dict[str, object] = {"via": record.via} if record.via else {}
+    facts |= {
+        "fetchTimeMs": round((record.end - record.start) * 1000),
+        "kind": record.kind,
+        "depth": record.depth,
+    }
+    extra = record.extra
+    if elsewhere := extra.get("content_location"):
+        facts["content-location"] = elsewhere
+    if (links := extra.get("links")) is not None:
+        facts["links"] = links
+    if record.kind in UNDER_ROBOTS and record.url.startswith("http"):
+        facts["robots"] = "allowed"
+    elif record.kind == "robots" and (state := extra.get("robots")) is not None:
+        facts["robots"] = state
+    if tags := [name for name in ("noindex", "nofollow") if extra.get(name)]:
+        facts["robots-tags"] = ", ".join(tags)
+    return facts

@@ -7,10 +7,10 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
-from webcrawl.archive import fetchlog, rotation
-from webcrawl.archive.disk import Disk
-from webcrawl.archive.errors import translated
-from webcrawl.archive.members import next_whole_member, whole_members
+from webcrawl.archive import fetchlog
+from webcrawl.archive import fetchlog as rotation
+from webcrawl.archive.disk import Disk, translated
+from webcrawl.archive.reading import next_whole_member, whole_members
 from webcrawl.archive.warc import OPEN
 
 if TYPE_CHECKING:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from webcrawl.archive.disk import Disk
-from webcrawl.archive.errors import ArchiveError, translated
+from webcrawl.archive.cdxj import Index
+from webcrawl.archive.disk import ArchiveError, Disk, translated
 from webcrawl.archive.fetchlog import FetchLog
-from webcrawl.archive.index import Index
 from webcrawl.archive.repair import WARC_FOLDER, RepairReport, repair
 from webcrawl.archive.upload import Upload
 from webcrawl.archive.warc import WarcWriter
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webcrawl.archive.capture import Entry
-    from webcrawl.archive.part import Part
-    from webcrawl.archive.rotation import Compressor
+    from webcrawl.archive.fetchlog import Compressor
+    from webcrawl.archive.sinks import Part
 
 
 class Position(NamedTuple):

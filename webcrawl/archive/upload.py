@@ -12,9 +12,9 @@ import threading
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
-from webcrawl.archive.errors import ArchiveError
-from webcrawl.archive.index import INDEX_FOLDER, index_path
-from webcrawl.archive.part import Part
+from webcrawl.archive.cdxj import INDEX_FOLDER, index_path
+from webcrawl.archive.disk import ArchiveError
+from webcrawl.archive.sinks import Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

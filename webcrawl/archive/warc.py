@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING
 
 from isal import isal_zlib
 
-from webcrawl.archive.disk import AppendFile, Disk, OneFile
-from webcrawl.archive.errors import ArchiveError, translated
-from webcrawl.archive.members import GZIP_MEMBER, Place
-from webcrawl.archive.metadata import facts_of
-from webcrawl.archive.part import Part
-from webcrawl.archive.records import RECORD_END, exchange, warcinfo_record
+from webcrawl.archive.disk import AppendFile, ArchiveError, Disk, OneFile, translated
+from webcrawl.archive.reading import GZIP_MEMBER, Place
+from webcrawl.archive.records import RECORD_END, exchange, facts_of, warcinfo_record
+from webcrawl.archive.sinks import Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from webcrawl.archive.capture import Capture, Entry, Revisit
-    from webcrawl.archive.index import Index
+    from webcrawl.archive.cdxj import Index
     from webcrawl.archive.records import Answer
 
 OPEN = ".open"

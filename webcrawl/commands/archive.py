@@ -13,26 +13,25 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 
+from webcrawl.archive.cdxj import INDEX_FOLDER, build, index_path, write_lines
 from webcrawl.archive.check import Check, indexes_of
-from webcrawl.archive.disk import Disk
-from webcrawl.archive.errors import ArchiveError
-from webcrawl.archive.index import INDEX_FOLDER, build, index_path, write_lines
+from webcrawl.archive.disk import ArchiveError, Disk
 from webcrawl.archive.reading import Damaged
 from webcrawl.archive.repair import WARC_FOLDER
 from webcrawl.archive.sortedlines import merged
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.answering import complain, refuse, tell
-from webcrawl.configuration import Configuration
-from webcrawl.configuration.vocabulary import nearest
+from webcrawl.commands.output import complain, refuse, tell
+from webcrawl.config import Configuration
+from webcrawl.config.vocabulary import nearest
 from webcrawl.errors import Problem
-from webcrawl.linklog.check import LinkLogCheck
-from webcrawl.reports import units
+from webcrawl.links.check import LinkLogCheck
+from webcrawl.reports import text as units
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from webcrawl.archive.faults import Totals
+    from webcrawl.archive.record_check import Totals
 
 VERBS = ("check", "index")
 

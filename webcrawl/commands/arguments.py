@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from webcrawl.choices import wrong_files
-from webcrawl.configuration.focus import focus
-from webcrawl.configuration.vocabulary import nearest
-from webcrawl.contact import contact_problem
-from webcrawl.crawls.local import FRONTIER
+from webcrawl.config.features import focus
+from webcrawl.config.vocabulary import nearest
+from webcrawl.control.local import FRONTIER
+from webcrawl.crawl.contact import contact_problem
+from webcrawl.crawl.rules import wrong_files
 from webcrawl.errors import Problem
-from webcrawl.scope.allow import AllowRule, PatternError
+from webcrawl.features.segments.files import COPY
 from webcrawl.scope.exclusion import ExclusionError, ExclusionList
-from webcrawl.scope.stay import SITES
+from webcrawl.scope.url_rules import SITES, AllowRule, PatternError
 from webcrawl.scope.whitelist import WhitelistError, whitelist_of
-from webcrawl.segments.files import COPY
 from webcrawl.urls.seeds import BadSeed, Seed, SeedsError, read_seeds
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from scrapy import Spider
 
-    from webcrawl.configuration import Configuration
+    from webcrawl.config import Configuration
 
 BROAD = "broad"
 BROAD_ARGUMENTS = ("seeds", "allow", "domains", "focus", "mode", "segment", "stay")

@@ -9,22 +9,22 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.archive.errors import ArchiveError
-from webcrawl.choices import politeness_of, shared_clocks_of
+from webcrawl.archive.disk import ArchiveError
+from webcrawl.audit.audit import TOLERANCE_SECONDS, Audit, Rules, Totals
+from webcrawl.audit.clocks import Kind, Violation
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.answering import complain, tell
 from webcrawl.commands.fetch_logs import FetchLogs, asked, plain
-from webcrawl.configuration import Configuration
-from webcrawl.hosts.groups import GroupsError
-from webcrawl.reports import units
-from webcrawl.reports.audit import TOLERANCE_SECONDS, Audit, Rules, Totals
-from webcrawl.reports.clocks import Kind, Violation
-from webcrawl.reports.moments import moment
+from webcrawl.commands.output import complain, tell
+from webcrawl.config import Configuration
+from webcrawl.crawl.rules import politeness_of, shared_clocks_of
+from webcrawl.politeness.groups import GroupsError
+from webcrawl.reports import text as units
+from webcrawl.reports.text import moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webcrawl.reports.requests import Merged, Request
+    from webcrawl.reports.fetch_logs import Merged, Request
 
 
 class Command(ProjectCommand):

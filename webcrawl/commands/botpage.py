@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import UsageError
 
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.answering import complain, refuse
-from webcrawl.configuration import Configuration, check
-from webcrawl.contact import is_contact
+from webcrawl.commands.output import complain, refuse
+from webcrawl.config import Configuration, check
+from webcrawl.crawl.contact import is_contact
 from webcrawl.errors import Problem
 from webcrawl.reports.botpage import Bot, page
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from webcrawl import checkpoint
-from webcrawl.commands.answering import refuse_strange_options
-from webcrawl.reports import units
+from webcrawl.commands.output import refuse_strange_options
+from webcrawl.features.checkpoints import checkpoint
+from webcrawl.reports import text
 
 if TYPE_CHECKING:
     import argparse
@@ -47,7 +47,7 @@ class Command(ScrapyCommand):
             return
         print(
             f"{target} holds the crawl of {source}: {copied.copied} files copied "
-            f"({units.size(copied.bytes)}), {copied.linked} shared.\n"
+            f"({text.size(copied.bytes)}), {copied.linked} shared.\n"
             f"To go on from there, give the crawl's command with -s JOBDIR={target}"
         )
 

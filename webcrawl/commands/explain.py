@@ -2,27 +2,405 @@
 
 0: explained. 2: it is no URL, an argument, a setting or a file is wrong, or the crawl cannot be reached; a line on
 standard error says why.
+
+What ``scrapy explain`` asks: the rules by the settings, the crawl where one is named, its fetch log.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 from scrapy.utils.conf import arglist_to_dict
 
+from webcrawl.archive import fetchlog
+from webcrawl.archive.disk import ArchiveError
+from webcrawl.archive.listed_links import LISTED
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.answering import complain, refuse, tell
 from webcrawl.commands.arguments import BROAD, unknown_arguments
-from webcrawl.configuration import Configuration
-from webcrawl.crawls.asked import take_settings_of
-from webcrawl.errors import CrawlError, Problem
+from webcrawl.commands.output import complain, refuse, tell
+from webcrawl.config import Configuration
+from webcrawl.control.asked import crawl_asked, take_settings_of
+from webcrawl.crawl.context import exclusions_of, scopes_of
+from webcrawl.crawl.rules import CrawlRules, politeness_of
+from webcrawl.errors import CrawlError, JobdirUnusable, Problem
+from webcrawl.explain.account import (
+    Crawl,
+    Difference,
+    Explanation,
+    Fate,
+    Rules,
+    address_of,
+    explain,
+    visits_of,
+)
+from webcrawl.explain.as_json import as_json
+from webcrawl.explain.as_text import as_text
+from webcrawl.explain.clocks import shared_clocks_of, uses_in_log
+from webcrawl.explain.discovery import Discovery, Links, LinkTo, cut_pages_of, links_of, way_of
+from webcrawl.explain.features import Remembered, worth_of
+from webcrawl.features.revisits.feature import chosen_policy
+from webcrawl.features.revisits.policies import LearningPolicy
+from webcrawl.features.traps.quarantine import Quarantine, TrapRule
+from webcrawl.fetching.addresses import address_rule
+from webcrawl.links import segments
+from webcrawl.links.reading import LinkLogs
+from webcrawl.politeness.groups import GroupsError
+from webcrawl.scope.exclusion import ExclusionError
+from webcrawl.scope.patterns import PatternsError
+from webcrawl.scope.port import BadPortRule
+from webcrawl.scope.private import names_that_allow
+from webcrawl.scope.url_rules import SITES, PatternError
+from webcrawl.scope.whitelist import WhitelistError, whitelist_of
+from webcrawl.urls.canonical import canonical
+from webcrawl.urls.host_rules import HostRulesError
+from webcrawl.urls.politeness_key import host_of, port_of
+from webcrawl.urls.resolve import resolve
+from webcrawl.urls.seeds import BadSeed, Seed, SeedsError, read_seed, read_seeds
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    from scrapy.settings import BaseSettings
+
+    from webcrawl.control.local import LocalCrawl
+    from webcrawl.control.shared import SharedCrawl
+    from webcrawl.explain.account import Address, Visits
+    from webcrawl.explain.clocks import Clock
+    from webcrawl.features.traps.quarantine import Trap
+    from webcrawl.links.line import Link, Linking
+    from webcrawl.scope.private import PrivateAddressRule
+    from webcrawl.storage.inspection import UrlSnapshot
+
+
+_HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:").match
+LINKS_SECONDS = 10.0
+"""How long link logs are looked through."""
+_CUT = b'"cut":'
+"""What lines of pages have that were not read to their ends."""
+_SCOPE = "scope:"
+"""What the settings of a shared crawl's scope begin with; see ``sharing.identity``."""
+
+
+WRONG = (
+    PatternError,
+    PatternsError,
+    HostRulesError,
+    GroupsError,
+    ExclusionError,
+    SeedsError,
+    WhitelistError,
+    ArchiveError,
+)
+"""What is wrong with rules and seeds; the message names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What was asked for on the command line."""
+
+    url: str
+    via: str | None = None
+    depth: int | None = None
+    spider: str = "broad"
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    allowed_domains: object = None
+    """Of the spider's class."""
+    logs: Sequence[Path] = ()
+    """Folders with fetch logs of other workers, beside that of the setting JOBDIR."""
+
+
+class Inquiry:
+    """One question to one crawl, or to the rules alone.
+
+    Everything may raise CrawlError, or an error of ``WRONG`` when an argument, a setting or a file is wrong.
+    """
+
+    def __init__(self, settings: BaseSettings, configuration: Configuration, question: Question) -> None:
+        self._settings = settings
+        self._configuration = configuration
+        self._question = question
+        self._choices = CrawlRules(configuration)
+        if (stay := question.arguments.get("stay")) and stay not in SITES:
+            raise CrawlError(f"-a stay must be {' or '.join(SITES)}, not {stay!r}")
+        self._spider = SimpleNamespace(**{"allowed_domains": question.allowed_domains, **question.arguments})
+
+    def as_text(self) -> str:
+        return as_text(*self.answer())
+
+    def as_json(self) -> str:
+        return as_json(*self.answer())
+
+    def answer(self) -> tuple[Explanation, Crawl]:
+        """Ask everybody."""
+        address = self._address()
+        crawl = self._crawl()
+        keys: list[str] = []
+
+        def key_of(begun_with: Mapping[str, str]) -> str:
+            self._refuse_other_comparison(begun_with)
+            mode = begun_with.get("POLITENESS_KEY")
+            keys.append(self._choices.politeness_key(mode).of_host(address.host))
+            return keys[-1]
+
+        sighting = None
+        if crawl is not None:
+            sighting = crawl.sighting(key_of, address.fingerprint, address.origin)
+        key = keys[-1] if keys else key_of({})
+        visits = self._visits(address)
+        private = address_rule(self._configuration.fetch_private_addresses)
+        ports = BadPortRule(self._configuration.ports_allowed)
+        named = self._learn_named(address, private, ports)
+        if crawl is not None:
+            self._learn_stored(address, crawl, private, ports)
+        explanation = explain(
+            address,
+            key,
+            self._rules(private, ports, [] if crawl is None else crawl.traps()),
+            time.time() if sighting is None else sighting.now,
+            sighting=sighting,
+            visits=visits,
+            named=named,
+            depth=self._question.depth,
+            via=None if self._question.via is None else self._absolute(self._question.via).url,
+            shared=self._shared_clocks(
+                address, crawl, visits, time.time() if sighting is None else sighting.now
+            ),
+            remembered=self._remembered(address, key, crawl),
+        )
+        discovery = self._discovery(address, sighting, visits, explanation.conclusion.fate)
+        explanation = replace(explanation, discovery=discovery)
+        learner = None if crawl is None else crawl.learner()
+        if learner is not None:
+            entry = None if sighting is None else sighting.entry
+            explanation = replace(explanation, worth=worth_of(learner, address.url, entry))
+        return explanation, self._described(crawl, sighting)
+
+    # -- the URL ---------------------------------------------------------------------------------------------
+
+    def _address(self) -> Address:
+        written, via = self._question.url, self._question.via
+        if via is None:
+            return self._absolute(written, "; --via PAGE says on which page it is a link")
+        page = self._absolute(via).url
+        url = resolve(written, page)
+        if url is None:
+            raise CrawlError(f"{written!r} is no link that can be requested, on {page}")
+        return address_of(
+            written, url, self._choices.compared, absolute=_HAS_SCHEME(written.strip()) is not None
+        )
+
+    def _absolute(self, written: str, hint: str = "") -> Address:
+        url = resolve(written, "about:blank")
+        if url is None:
+            seed = read_seed(written.strip())
+            if isinstance(seed, BadSeed):
+                raise CrawlError(f"{seed.text!r} is no URL: {seed.reason}{hint}")
+            url = seed.url
+        return address_of(written, url, self._choices.compared)
+
+    # -- the rules -------------------------------------------------------------------------------------------
+
+    def _rules(self, private: PrivateAddressRule, ports: BadPortRule, traps: Iterable[Trap]) -> Rules:
+        configuration = self._configuration
+        fixed, followed = scopes_of(
+            configuration, self._choices, self._spider, private, ports, exclusions_of(configuration)
+        )
+        quarantine = Quarantine()
+        quarantine.learn(traps)
+        trap = TrapRule(quarantine)
+        return Rules(
+            followed.with_rule(trap) if configuration.traps_quarantine else followed,
+            fixed,
+            politeness_of(configuration),
+            configuration.product_token,
+            configuration.pages_per_key_max,
+            configuration.page_budget,
+            standing=fixed.with_rule(trap) if configuration.traps_quarantine else fixed,
+        )
+
+    def _learn_named(self, address: Address, private: PrivateAddressRule, ports: BadPortRule) -> bool:
+        """Allow the hosts of the seeds, as the crawl does; whether the URL is one of them."""
+        named, allowing = False, names_that_allow(address.host)
+        for url in self._seeds():
+            if (host := host_of(url)).rstrip(".") in allowing:
+                private.allow_seed(host)
+                ports.allow_seed(host, port_of(url))
+            named = named or canonical(url, self._choices.compared) == address.canonical
+        return named
+
+    @staticmethod
+    def _learn_stored(
+        address: Address, crawl: SharedCrawl | LocalCrawl, private: PrivateAddressRule, ports: BadPortRule
+    ) -> None:
+        """Allow what the crawl was told of the host that is asked about."""
+        if crawl.named(address.host):
+            private.allow_seed(address.host)
+        if ports.is_bad(address.url) and crawl.named(f"{address.host}:{port_of(address.url)}"):
+            ports.allow_seed(address.host, port_of(address.url))
+
+    def _seeds(self) -> Iterator[str]:
+        seeds, domains = (self._question.arguments.get(name) for name in ("seeds", "domains"))
+        if seeds and seeds.strip() != "-":
+            yield from (seed.url for seed in read_seeds(seeds) if isinstance(seed, Seed))
+        elif domains and not seeds:
+            yield from whitelist_of(domains).roots()
+
+    # -- the crawl -------------------------------------------------------------------------------------------
+
+    def _crawl(self) -> SharedCrawl | LocalCrawl | None:
+        configuration = self._configuration
+        if configuration.jobdir is not None and not configuration.jobdir.is_dir():
+            raise JobdirUnusable(f"JOBDIR {configuration.jobdir} is no folder")
+        return crawl_asked(self._settings, configuration, self._question.spider)
+
+    def _refuse_other_comparison(self, begun_with: Mapping[str, str]) -> None:
+        """By other rules the URL would have another fingerprint, and nothing would be found of it."""
+        for name, here in self._choices.comparison().items():
+            there = begun_with.get(name, here)
+            if there != here:
+                which = (
+                    f"{name}={there}" if name == "CANONICAL_RULES" else f"the {name} with which it was begun"
+                )
+                raise CrawlError(f"the crawl compares URLs by other rules than were given here; give {which}")
+
+    def _described(self, crawl: SharedCrawl | LocalCrawl | None, sighting: UrlSnapshot | None) -> Crawl:
+        if crawl is not None and sighting is not None:
+            return Crawl(crawl.storage, crawl.place, crawl.name, None, self._differences(sighting))
+        if self._configuration.frontier_backend == "memory":
+            return Crawl(note="a crawl with FRONTIER_BACKEND=memory cannot be looked at from outside")
+        return Crawl(note="-s JOBDIR=DIR or -s REDIS_URL=... names one; only the rules were asked")
+
+    def _differences(self, sighting: UrlSnapshot) -> tuple[Difference, ...]:
+        """Where the rules of a shared crawl are others than those that were given here."""
+        if not any(name.startswith(_SCOPE) for name in sighting.settings):
+            return ()
+        from webcrawl.crawl.redis import identity
+
+        here = identity(self._configuration, self._choices, self._spider)
+        return tuple(
+            Difference(name.removeprefix(_SCOPE), there, here[name])
+            for name, there in sighting.settings.items()
+            if name.startswith(_SCOPE) and here.get(name, there) != there
+        )
+
+    def _remembered(
+        self, address: Address, key: str, crawl: SharedCrawl | LocalCrawl | None
+    ) -> Remembered | None:
+        found = None if crawl is None else crawl.visits(key, address.fingerprint)
+        if found is None or found.page is None:
+            return None
+        policy = chosen_policy(self._configuration)
+        if isinstance(policy, LearningPolicy):
+            policy.recall(None, found.lessons, found.pages)
+        history = found.page.history
+        return Remembered(found.page, policy.explain(history, history.last_at))
+
+    # -- the log ---------------------------------------------------------------------------------------------
+
+    def _folders(self) -> list[Path]:
+        jobdir = self._configuration.jobdir
+        folders = [*([] if jobdir is None else [jobdir]), *self._question.logs]
+        for folder in folders:
+            if not folder.is_dir():
+                raise JobdirUnusable(f"there is no folder {folder} with a fetch log")
+        return list(dict.fromkeys(folders))
+
+    def _shared_clocks(
+        self, address: Address, crawl: SharedCrawl | LocalCrawl | None, visits: Visits | None, now: float
+    ) -> list[Clock]:
+        policy = self._choices.shared_clocks
+        if not policy or crawl is None:
+            return []
+        place = None if visits is None else visits.ip
+        pauses = policy.of(address.host, place)
+        uses = crawl.uses(pauses)
+        for name in () if uses else pauses:
+            holding = json.dumps(name).encode()
+            for folder in self._folders():
+                uses |= uses_in_log(fetchlog.read(folder, _pass_over, holding=holding), pauses)
+        return list(shared_clocks_of(policy, pauses, uses, place, now))
+
+    def _visits(self, address: Address) -> Visits | None:
+        folders = self._folders()
+        if not folders:
+            return None
+        # Other spellings of the URL have the same origin, unless hosts are compared as well.
+        compares_hosts = self._choices.compared.hosts is not None or self._choices.compared.drop_host_dot
+        begin = b"" if compares_hosts else json.dumps(f"{address.origin}/")[:-1].encode()
+        lines = (fetchlog.read(folder, _pass_over, holding=begin) for folder in folders)
+        return visits_of(chain.from_iterable(lines), address.canonical, self._choices.compared)
+
+    def _discovery(
+        self, address: Address, sighting: UrlSnapshot | None, visits: Visits | None, fate: Fate
+    ) -> Discovery | None:
+        """How it was found; of what nobody knows, which links to it the logs have."""
+        folders = self._folders()
+        way = way_of(
+            address.canonical,
+            sighting,
+            visits,
+            lambda url: self._lines_of(url, folders),
+            lambda url: canonical(url, self._choices.compared),
+        )
+        if way is not None:
+            return Discovery(way)
+        if not folders or fate not in (Fate.WOULD_BE_QUEUED, Fate.WOULD_BE_REFUSED):
+            return None
+        lines = chain.from_iterable(fetchlog.read(folder, _pass_over, holding=_CUT) for folder in folders)
+        return Discovery(None, self._links(address, folders), cut_pages_of(lines, address.host))
+
+    @staticmethod
+    def _lines_of(url: str, folders: Iterable[Path]) -> Iterator[Mapping[str, object]]:
+        for folder in folders:
+            for line in fetchlog.read(folder, _pass_over, holding=json.dumps(url).encode()):
+                if line.get("url") == url:
+                    yield line
+
+    def _links(self, address: Address, folders: Sequence[Path]) -> Links | None:
+        """None where no link log is kept."""
+        logged = [folder for folder in folders if segments.times(folder)]
+        if not logged:
+            return None
+        end = time.monotonic() + LINKS_SECONDS
+        in_time = True
+
+        def goes_on() -> bool:
+            nonlocal in_time
+            in_time = time.monotonic() < end
+            return in_time
+
+        found = links_of(
+            LinkTo(page.page, page.at, link.type, link.text, link.rel, self._withheld(page, link))
+            for page, link in LinkLogs(logged).naming(address.canonical, goes_on)
+        )
+        return replace(found, whole=found.whole and in_time)
+
+    def _withheld(self, page: Linking, link: Link) -> str | None:
+        """Why a link is not followed, if it is not; a redirect is, whatever else its answer says."""
+        if link.type == "redirect":
+            return None
+        if link.type == LISTED:
+            return None if self._configuration.sitemaps_follow else "sitemaps"
+        if page.nofollow:
+            return "page"
+        if link.type not in self._configuration.link_types:
+            return "type"
+        return "rel" if set(link.rel.split()) & set(self._configuration.nofollow_rels) else None
+
+
+def _pass_over(damage: str) -> None:
+    """A line that is none is a matter for the crawl's repair; it says nothing of a URL."""
 
 
 class Command(ProjectCommand):
@@ -67,7 +445,6 @@ class Command(ProjectCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         # Who asks for help does not wait for all the parts of a crawl.
-        from webcrawl.commands.inquiry import WRONG, Inquiry, Question
 
         assert self.settings is not None
         question = Question(

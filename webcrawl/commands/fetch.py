@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from pydispatch import dispatcher
 from scrapy.commands import fetch
 
-from webcrawl.commands import looking
-from webcrawl.commands.verdict import refused
+from webcrawl.commands import page_commands
+from webcrawl.commands.page_commands import refused
 
 if TYPE_CHECKING:
     import argparse
@@ -19,13 +19,13 @@ class Command(fetch.Command):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        looking.add_options(parser)
+        page_commands.add_options(parser)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.settings is not None
         known = frozenset(self.settings)
         super().process_options(args, opts)
-        looking.detach("fetch", self.settings, opts, known)
+        page_commands.detach("fetch", self.settings, opts, known)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         dispatcher.connect(self._refused, signal=refused)

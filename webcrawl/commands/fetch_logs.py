@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.archive import fetchlog, rotation
-from webcrawl.configuration import Configuration
+from webcrawl.archive import fetchlog
+from webcrawl.archive import fetchlog as rotation
+from webcrawl.config import Configuration
 from webcrawl.errors import Problem
-from webcrawl.reports.requests import Merged
+from webcrawl.reports.fetch_logs import Merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -2,28 +2,287 @@
 
 0: done, or all agrees. 1: ``check`` found what does not agree. 2: the command or a setting is wrong, or the crawl
 cannot be reached; a line on standard error says why.
+
+How a crawl stands, as a table for people or an object for programs.
+
+What a check of the books found, as lines for people or an object for programs.
 """
 
 from __future__ import annotations
 
+import json
 import sys
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy.exceptions import UsageError
 
 from webcrawl.command import ProjectCommand
-from webcrawl.commands import agreement, standing
-from webcrawl.commands.answering import complain, refuse, tell
 from webcrawl.commands.arguments import BROAD
-from webcrawl.configuration.vocabulary import nearest
-from webcrawl.crawls.asked import crawl_named, take_settings_of
-from webcrawl.crawls.local import LocalCrawl
+from webcrawl.commands.output import complain, refuse, tell
+from webcrawl.config.vocabulary import nearest
+from webcrawl.control.asked import crawl_named, take_settings_of
+from webcrawl.control.local import LocalCrawl
 from webcrawl.errors import CrawlError, Problem
-from webcrawl.frontier.backend import Command as Wanted
+from webcrawl.reports import text
+from webcrawl.storage.contract import OperatorCommand
+from webcrawl.storage.contract import OperatorCommand as Wanted
+from webcrawl.storage.inspection import MEANINGS, Kind
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from webcrawl.storage.inspection import Checked, CrawlStatus, Findings, Worker
+
+
+SILENT_SECONDS = 10.0
+"""A worker gives a sign of life each second: who is silent for longer hangs, is cut off, or dead."""
+
+_HEAD = ("worker", "state", "since", "heard of", "pages", "pages/s", "received", "errors", "hosts", "open")
+_LEFT = 4
+"""Columns that begin at the left; figures end at the right."""
+
+
+class Named(Protocol):
+    """A crawl, as it is called."""
+
+    storage: str
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def place(self) -> str: ...
+
+
+def status_as_text(crawl: Named, standing: CrawlStatus) -> str:
+    counts = standing.counts
+    given_up = f"{text.count(counts.given_up_hosts)} given up"
+    if counts.given_up_urls:
+        given_up += f" with {text.count(counts.given_up_urls)} URLs"
+    lines = [
+        f"{crawl.name}: {_state(standing)}",
+        "",
+        f"URLs   {text.count(counts.queued)} queued, {text.count(counts.done)} done, "
+        f"{text.count(counts.failed)} failed, {text.count(counts.refused)} refused",
+        f"hosts  {text.count(counts.hosts)} known, {text.count(standing.active_hosts)} active, "
+        f"{text.count(counts.parked_hosts)} parked, {given_up}",
+    ]
+    lines += _memory(standing)
+    if standing.command is not None and standing.workers:
+        lines += ["", *_table([_HEAD, *(_row(worker, standing) for worker in standing.workers)])]
+    return "\n".join(lines)
+
+
+def _memory(standing: CrawlStatus) -> list[str]:
+    """How much of its budget the storage uses, as the worker told who was heard of last."""
+    told = [worker for worker in standing.workers if worker.figures.get("budget_bytes")]
+    if not told:
+        return []
+    figures = max(told, key=lambda worker: worker.heard_at).figures
+    refused = sum(int(worker.figures.get("backlog_full", 0)) for worker in told)
+    return [
+        f"memory {text.size(figures['used_bytes'])} used of {text.size(figures['budget_bytes'])}, "
+        f"{text.count(refused)} times no place for a URL"
+    ]
+
+
+def _state(standing: CrawlStatus) -> str:
+    workers = [worker for worker in standing.workers if not _is_silent(worker, standing)]
+    if standing.command is None:
+        if not standing.workers:
+            return "not running"
+        [worker] = standing.workers
+        return f"{worker.name} works on it, last sign of life {_ago(worker, standing)}"
+    at_work = f"{text.count(len(workers))} at work" if workers else "nobody is at work"
+    told = {
+        OperatorCommand.PAUSE: "paused by its operator, ",
+        OperatorCommand.STOP: "stopped by its operator, ",
+    }
+    return told.get(standing.command, "") + at_work
+
+
+def _row(worker: Worker, standing: CrawlStatus) -> tuple[str, ...]:
+    figures = worker.figures
+    return (
+        worker.name,
+        state_of(worker, standing),
+        "" if worker.started_at is None else f"{datetime.fromtimestamp(worker.started_at):%Y-%m-%d %H:%M:%S}",
+        _ago(worker, standing),
+        text.count(int(figures.get("pages", 0))),
+        f"{_pages_per_second(worker):.1f}",
+        text.size(figures.get("bytes", 0)),
+        text.count(int(figures.get("errors", 0))),
+        text.count(int(figures.get("active", 0))),
+        text.count(int(figures.get("open", 0))),
+    )
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if at < _LEFT else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
+def state_of(worker: Worker, standing: CrawlStatus) -> str:
+    """What a worker of a shared crawl is doing, in one word."""
+    figures = worker.figures
+    if _is_silent(worker, standing):
+        return "silent"
+    if standing.command is OperatorCommand.STOP:
+        return "stopping"
+    if figures.get("paused"):
+        return "pausing" if figures.get("open") else "paused"
+    return "waits" if figures.get("waiting") and not figures.get("open") else "works"
+
+
+def _is_silent(worker: Worker, standing: CrawlStatus) -> bool:
+    return standing.now - worker.heard_at > SILENT_SECONDS
+
+
+def _ago(worker: Worker, standing: CrawlStatus) -> str:
+    return f"{text.duration(max(standing.now - worker.heard_at, 0.0))} ago"
+
+
+def _pages_per_second(worker: Worker) -> float:
+    """On average since its start; 0 where that is not known."""
+    seconds = worker.heard_at - (worker.started_at or worker.heard_at)
+    return worker.figures.get("pages", 0) / seconds if seconds > 0 else 0.0
+
+
+def status_as_json(crawl: Named, standing: CrawlStatus) -> str:
+    counts = standing.counts
+    urls = {name: getattr(counts, name) for name in ("queued", "done", "failed", "refused")}
+    hosts = {
+        "known": counts.hosts,
+        "active": standing.active_hosts,
+        "parked": counts.parked_hosts,
+        "given_up": counts.given_up_hosts,
+        "given_up_urls": counts.given_up_urls,
+    }
+    found: dict[str, Any] = {
+        "storage": crawl.storage,
+        "place": crawl.place,
+        "now": round(standing.now, 3),
+        "command": None if standing.command is None else str(standing.command),
+        "urls": urls,
+        "hosts": hosts,
+        "workers": [_status_object(worker, standing) for worker in standing.workers],
+    }
+    return json.dumps(found)
+
+
+def _status_object(worker: Worker, standing: CrawlStatus) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": worker.name, "heard_at": worker.heard_at}
+    if worker.exclusions:
+        found["exclusions"] = worker.exclusions
+    if standing.command is not None:
+        found["state"] = state_of(worker, standing)
+        found["started_at"] = worker.started_at
+        found["pages_per_second"] = round(_pages_per_second(worker), 3)
+    return {**found, **worker.figures}
+
+
+SHOWN = 5
+"""Examples of a kind."""
+
+
+def check_as_text(crawl: Named, checked: Checked) -> str:
+    return "\n".join(_lines(crawl, checked))
+
+
+def _lines(crawl: Named, checked: Checked) -> Iterator[str]:
+    yield (
+        f"{crawl.name}: {text.count(checked.urls)} URLs known, {text.count(checked.queued)} queued, "
+        f"{text.count(checked.hosts)} hosts"
+    )
+    if checked.at_work:
+        yield (
+            f"{', '.join(sorted(checked.at_work))} at work meanwhile: only what was the same in two looks is told. "
+            "It is exact when nobody is at work."
+        )
+    if checked.uncompared:
+        parts = ", ".join(checked.uncompared)
+        yield f"Totals that changed while they were counted were not compared: {parts}"
+    for what in checked.unchecked:
+        yield f"Not checked: {what}"
+    if checked.mended:
+        yield f"{_number(checked.mended)} did not agree and {_were(checked.mended)} mended:"
+        yield from _listed(checked.mended)
+    if checked.left:
+        yield f"{_number(checked.left)} {'does' if _total(checked.left) == 1 else 'do'} not agree:"
+        yield from _listed(checked.left)
+        yield _advice(checked)
+    else:
+        yield "Everything agrees: every URL is in exactly one state, and every count is right."
+
+
+def _advice(checked: Checked) -> str:
+    if Kind.DAMAGED in checked.left.counts:
+        return "What is damaged is not mended: go on from a checkpoint, or see docs/operating.md."
+    if checked.mended:
+        return "What is left cannot be mended."
+    return "scrapy frontier check --mend repairs what can be repaired, while nobody is at work."
+
+
+def _listed(findings: Findings) -> Iterator[str]:
+    for kind, number in sorted(findings.counts.items(), key=lambda item: list(Kind).index(item[0])):
+        yield f"{text.count(number):>7}  {MEANINGS[kind]}"
+        shown = findings.listed[kind][:SHOWN]
+        for finding in shown:
+            yield f"{'':>11}{finding}"
+        if number > len(shown):
+            yield f"{'':>11}and {text.count(number - len(shown))} more"
+
+
+def _total(findings: Findings) -> int:
+    return sum(findings.counts.values())
+
+
+def _number(findings: Findings) -> str:
+    total = _total(findings)
+    return f"{text.count(total)} thing{'' if total == 1 else 's'}"
+
+
+def _were(findings: Findings) -> str:
+    return "was" if _total(findings) == 1 else "were"
+
+
+def check_as_json(crawl: Named, checked: Checked) -> str:
+    found: dict[str, Any] = {
+        "storage": crawl.storage,
+        "place": crawl.place,
+        "agrees": checked.agrees,
+        "urls": checked.urls,
+        "queued": checked.queued,
+        "hosts": checked.hosts,
+        "left": _check_object(checked.left),
+        "mended": _check_object(checked.mended),
+        "at_work": sorted(checked.at_work),
+        "uncompared": checked.uncompared,
+        "unchecked": checked.unchecked,
+    }
+    return json.dumps(found)
+
+
+def _check_object(findings: Findings) -> dict[str, Any]:
+    return {
+        str(kind): {
+            "count": number,
+            "examples": [
+                {"subject": one.subject, "detail": one.detail, "where": one.where}
+                for one in findings.listed[kind]
+            ],
+        }
+        for kind, number in findings.counts.items()
+    }
 
 
 COMMANDS = {"pause": Wanted.PAUSE, "resume": Wanted.RUN, "stop": Wanted.STOP}
@@ -82,12 +341,12 @@ class Command(ProjectCommand):
         crawl = crawl_named(self.settings, opts.spider)
         if verb == "status":
             found = crawl.standing()
-            tell(standing.as_json(crawl, found) if opts.json else standing.as_text(crawl, found))
+            tell(status_as_json(crawl, found) if opts.json else status_as_text(crawl, found))
             return 0
         if verb == "check":
             progress = _progress if sys.stderr.isatty() else None
             checked = crawl.mend(progress) if opts.mend else crawl.check(progress)
-            tell(agreement.as_json(crawl, checked) if opts.json else agreement.as_text(crawl, checked))
+            tell(check_as_json(crawl, checked) if opts.json else check_as_text(crawl, checked))
             return 0 if checked.agrees else 1
         if isinstance(crawl, LocalCrawl):
             raise CrawlError(

@@ -2,25 +2,259 @@
 
 0: answered, also when there is nothing to tell. 2: an argument or a setting is wrong, a log cannot be read, a library
 is missing, or the file cannot be written.
+
+What ``scrapy links`` does: which logs are meant, and each of its questions answered.
+
+The graph of ``scrapy links graph``: who stands first in it, and the file that it is written to.
 """
 
 from __future__ import annotations
 
 import argparse
+import heapq
+import json
 import sys
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import UsageError
 
+from webcrawl.archive.disk import ArchiveError
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.answering import complain, refuse
-from webcrawl.configuration import Configuration
-from webcrawl.configuration.vocabulary import nearest
-from webcrawl.errors import Problem
+from webcrawl.commands import output
+from webcrawl.commands.output import complain, refuse
+from webcrawl.config import Configuration
+from webcrawl.config.vocabulary import nearest
+from webcrawl.errors import CrawlError, Problem
+from webcrawl.export.parquet import ParquetMissingError
+from webcrawl.links import graph as forms
+from webcrawl.links import graph as parquet
+from webcrawl.links import segments
+from webcrawl.links.graph import Choice, GraphLibraryMissingError, host_graph, page_graph, pagerank
+from webcrawl.links.line import PAGE
+from webcrawl.links.reading import LinkLogs
+from webcrawl.reports import text
+from webcrawl.reports import text as units
+from webcrawl.reports.text import moment
+from webcrawl.urls.canonical import SWITCHES, CanonicalRules, canonical
+from webcrawl.urls.host_rules import HostRulesError, load_host_rules
+from webcrawl.urls.lists import printable
+from webcrawl.urls.resolve import resolve, resolve_other_scheme
+from webcrawl.urls.seeds import BadSeed, read_seed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from webcrawl.links.graph import Graph
+    from webcrawl.links.line import Link, Linking
+
+
+def write_graph(graph: Graph, ranks: Sequence[float] | None, path: Path) -> None:
+    """Write it in the form that the name's ending says.
+
+    :raises ParquetMissingError: :raises OSError: it cannot be written
+    """
+    match path.suffix:
+        case ".parquet":
+            parquet.write_edges(graph, path)
+        case ".graphml":
+            output.write(forms.as_graphml(graph, ranks), path)
+        case ".net":
+            output.write(forms.as_pajek(graph), path)
+        case _:
+            output.write(forms.as_tsv(graph), path)
+
+
+def standings(
+    graph: Graph, ranks: Sequence[float] | None, top: int, what: str, *, as_json: bool
+) -> Iterator[str]:
+    """The first ``top`` vertices by rank, or by in-degree where there are no ranks; all with 0."""
+    degrees, links = graph.in_degrees(), graph.in_links()
+    order: Sequence[float] = degrees if ranks is None else ranks
+    first = heapq.nsmallest(top or len(graph), range(len(graph)), key=lambda vertex: (-order[vertex], vertex))
+    if not as_json:
+        total = sum(graph.counts)
+        yield (
+            f"{text.count(len(graph))} {what}, {text.count(sum(graph.fetched))} of them fetched; "
+            f"{text.things(len(graph.counts), 'edge')} between them by {text.things(total, 'link')}\n"
+        )
+        if first:
+            yield f"\n{'PageRank':>10}  {'in-degree':>9}  {'links':>9}  {what[:-1]}\n"
+    for vertex in first:
+        rank = None if ranks is None else ranks[vertex]
+        if as_json:
+            said = {
+                "name": graph.name(vertex),
+                "in_degree": degrees[vertex],
+                "in_links": links[vertex],
+                "fetched": bool(graph.fetched[vertex]),
+                "pagerank": rank,
+            }
+            yield json.dumps(said) + "\n"
+        else:
+            shown = "" if rank is None else f"{rank:.6f}"
+            name = printable(graph.name(vertex), None)
+            yield f"{shown:>10}  {text.count(degrees[vertex]):>9}  {text.count(links[vertex]):>9}  {name}\n"
+
+
+WRONG = (
+    ArchiveError,
+    CrawlError,
+    HostRulesError,
+    OSError,
+    ParquetMissingError,
+    GraphLibraryMissingError,
+)
+TOP = 20
+LIMIT = 1000
+"""Links told unless more are asked for."""
+_PLAINLY_OTHERS = ("mailto:", "tel:", "sms:", "fax:", "javascript:", "data:")
+"""What is no host with a port, though a number may stand behind it."""
+_KINDS = {"robots": "robots.txt"}
+"""How a kind is told that is not its own word."""
+
+
+class Question:
+    """One question, with the settings that say what it is about."""
+
+    def __init__(self, configuration: Configuration, opts: argparse.Namespace) -> None:
+        self._configuration = configuration
+        self._opts = opts
+
+    def answer(self, what: str, words: Sequence[str]) -> None:
+        """Write the answer. :raises: one of WRONG"""
+        if what in ("out", "in"):
+            url = self._compared(words[0])
+            tell = self._out if what == "out" else self._into
+            output.write(tell(self._logs(words[1:]), url), None)
+        elif what == "graph":
+            self._graph(self._logs(words))
+        else:
+            self._export(self._logs(words), self._opts.output)
+
+    def _out(self, logs: LinkLogs, url: str) -> Iterator[str]:
+        page = logs.of(url)
+        if page is None:
+            yield from [] if self._opts.json else [f"{_shown(url)} is in no line of the link log\n"]
+            return
+        if not self._opts.json:
+            yield f"{_shown(page.page)}: {units.things(len(page.links), 'link')}, {_said(page)}\n"
+        yield from self._links((page, link) for link in page.links)
+
+    def _into(self, logs: LinkLogs, url: str) -> Iterator[str]:
+        if not self._opts.json:
+            yield f"Links to {_shown(url)}\n"
+        yield from self._links(logs.into(url), of_pages=True)
+
+    def _links(self, links: Iterable[tuple[Linking, Link]], *, of_pages: bool = False) -> Iterator[str]:
+        most = LIMIT if self._opts.limit is None else self._opts.limit
+        links = iter(links)
+        told = 0
+        for page, link in islice(links, most or None):
+            told += 1
+            if self._opts.json:
+                yield json.dumps(_as_object(page, link)) + "\n"
+            else:
+                yield _as_line(page.page if of_pages else link.to, link)
+        if self._opts.json:
+            return
+        if of_pages:
+            yield f"{units.things(told, 'link')}\n"
+        if most and next(links, None) is not None:
+            yield f"and more; --limit 0 tells all, --limit {10 * most} as many\n"
+
+    def _graph(self, logs: LinkLogs) -> None:
+        opts, weighted = self._opts, self._opts.of != "pages"
+        avoided = () if opts.nofollow else self._configuration.nofollow_rels
+        types = frozenset(filter(None, (opts.types or "").split(",")))
+        choice = Choice(types, frozenset(avoided), bool(opts.nofollow))
+        graph = (host_graph if weighted else page_graph)(logs.pages(), choice)
+        if opts.fetched:
+            graph = graph.among_fetched()
+        ranks = None if opts.no_rank else pagerank(graph, weighted=weighted)
+        if opts.output is not None:
+            write_graph(graph, ranks, opts.output)
+        top = TOP if opts.top is None else opts.top
+        output.write(standings(graph, ranks, top, "hosts" if weighted else "pages", as_json=opts.json), None)
+
+    def _export(self, logs: LinkLogs, path: Path) -> None:
+        if path.suffix == ".parquet":
+            parquet.write_links(logs.pages(), path)
+        else:
+            output.write(forms.links_as_tsv(logs.pages()), path)
+
+    def _logs(self, arguments: Sequence[str]) -> LinkLogs:
+        given = [Path(argument) for argument in arguments]
+        if not given and self._configuration.jobdir is not None:
+            given = [self._configuration.jobdir]
+        if not given:
+            raise CrawlError("which crawl? give the JOBDIRs of all its workers, or -s JOBDIR=DIR")
+        folders = list({folder.resolve(): folder for folder in given}.values())
+        wrong = [
+            f"{folder}: holds no link log ({segments.FOLDER}/)"
+            if folder.is_dir()
+            else f"{folder}: is no folder"
+            for folder in folders
+            if not (folder / segments.FOLDER).is_dir()
+        ]
+        if wrong:
+            raise CrawlError("\n".join(wrong))
+        return LinkLogs(folders)
+
+    def _compared(self, text: str) -> str:
+        """A URL that a person gave, as the crawl compares it; one of another scheme is compared as it is."""
+        other = resolve_other_scheme(text, "about:blank")
+        if other is not None and other.startswith(_PLAINLY_OTHERS):
+            return other
+        url = resolve(text, "about:blank")
+        if url is None:
+            seed = read_seed(text.strip())
+            if isinstance(seed, BadSeed) and other is not None:
+                return other
+            if isinstance(seed, BadSeed):
+                raise CrawlError(f"{seed.text!r} is no URL: {seed.reason}")
+            url = seed.url
+        path = self._configuration.host_rules_file
+        rules = CanonicalRules(
+            **{name: name in self._configuration.canonical_rules for name in SWITCHES},
+            hosts=None if path is None else load_host_rules(path),
+        )
+        return canonical(url, rules)
+
+
+def _as_line(end: str, link: Link) -> str:
+    words = [f"  {link.type:<9} {_shown(end)}"]
+    if link.text:
+        words.append(f'"{_shown(link.text)}"')
+    if link.rel:
+        words.append(f"rel={_shown(link.rel)}")
+    return "  ".join(words) + "\n"
+
+
+def _as_object(page: Linking, link: Link) -> dict[str, Any]:
+    told: dict[str, Any] = {"page": page.page, "at": page.at, "status": page.status, **link._asdict()}
+    if page.noindex or page.nofollow:
+        told |= {"noindex": page.noindex, "nofollow": page.nofollow}
+    if page.kind != PAGE:
+        told["kind"] = page.kind
+    if page.duplicate_of is not None:
+        told["duplicate_of"] = page.duplicate_of
+    return told
+
+
+def _said(page: Linking) -> str:
+    words = [f"fetched {moment(page.at)} with status {page.status}"]
+    words += [f"as a {_KINDS.get(page.kind, page.kind)}"] if page.kind != PAGE else []
+    words += [name for name in ("noindex", "nofollow") if getattr(page, name)]
+    if page.duplicate_of is not None:
+        words.append(f"the same bytes as {_shown(page.duplicate_of)}")
+    return ", ".join(words)
+
+
+def _shown(text: str) -> str:
+    return printable(text, None)
+
 
 ASKS_OF_A_URL = ("out", "in")
 WORDS = (*ASKS_OF_A_URL, "graph", "export")
@@ -93,7 +327,6 @@ class Command(ProjectCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         # Who asks for help does not wait for all that can be asked.
-        from webcrawl.commands.linking import WRONG, Question
 
         assert self.settings is not None
         try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.commands import parse
 from scrapy.exceptions import ScrapyDeprecationWarning
 
-from webcrawl.commands import looking
+from webcrawl.commands import page_commands
 from webcrawl.commands.arguments import BROAD
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class Command(parse.Command):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        looking.add_options(parser)
+        page_commands.add_options(parser)
 
     def add_items(self, lvl: int, new_items: list[Any]) -> None:
         super().add_items(lvl, [plain(item) for item in new_items])
@@ -33,7 +33,7 @@ class Command(parse.Command):
         opts.spider = opts.spider or BROAD
         # Scrapy's command itself makes a Deferred of an asynchronous callback, and warns of it.
         warnings.filterwarnings("ignore", ".* returned a Deferred", ScrapyDeprecationWarning)
-        looking.detach("parse", self.settings, opts, known)
+        page_commands.detach("parse", self.settings, opts, known)
 
 
 def plain(value: Any) -> Any:

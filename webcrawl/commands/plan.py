@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import UsageError
 
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.answering import complain
-from webcrawl.configuration import Configuration
+from webcrawl.commands.output import complain
+from webcrawl.config import Configuration
 from webcrawl.errors import Problem
-from webcrawl.reports import units
-from webcrawl.reports.costs import BYTES, PER_SECOND, SECONDS, Figure, Size
-from webcrawl.reports.plan import Section, plan
+from webcrawl.reports import text as units
+from webcrawl.reports.plan import BYTES, PER_SECOND, SECONDS, Figure, Section, Size, plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,13 +9,13 @@ import argparse
 import sys
 from pathlib import Path
 
-from webcrawl.archive.errors import ArchiveError
+from webcrawl.archive.disk import ArchiveError
 from webcrawl.command import ProjectCommand
 from webcrawl.commands import output
-from webcrawl.commands.answering import complain, unusable
 from webcrawl.commands.fetch_logs import asked
+from webcrawl.commands.output import complain, unusable
 from webcrawl.reports import page
-from webcrawl.reports.sections.effort import Prices
+from webcrawl.reports.sections.crawl import Prices
 
 
 class Command(ProjectCommand):

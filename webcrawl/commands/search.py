@@ -13,16 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.answering import complain, refuse, tell
-from webcrawl.configuration import Configuration
+from webcrawl.commands.output import complain, refuse, tell
+from webcrawl.config import Configuration
 from webcrawl.errors import CrawlError, Problem
-from webcrawl.reports.moments import second
-from webcrawl.search import engine, query
+from webcrawl.reports.text import second
+from webcrawl.search import engine
+from webcrawl.search import engine as query
+from webcrawl.search.engine import merged
 from webcrawl.search.indexer import finish_left
 from webcrawl.search.marking import marking_of
-from webcrawl.search.merged import merged
 from webcrawl.search.store import FOLDER
-from webcrawl.urls.listfile import printable
+from webcrawl.urls.lists import printable
 
 if TYPE_CHECKING:
     import argparse

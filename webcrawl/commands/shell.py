@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.commands import shell
 
-from webcrawl.commands import looking
+from webcrawl.commands import page_commands
 
 if TYPE_CHECKING:
     import argparse
@@ -17,10 +17,10 @@ class Command(shell.Command):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        looking.add_options(parser)
+        page_commands.add_options(parser)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.settings is not None
         known = frozenset(self.settings)
         super().process_options(args, opts)
-        looking.detach("shell", self.settings, opts, known)
+        page_commands.detach("shell", self.settings, opts, known)

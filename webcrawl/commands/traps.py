@@ -12,21 +12,21 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.answering import complain, refuse, tell
 from webcrawl.commands.arguments import BROAD
-from webcrawl.crawls.asked import crawl_named
+from webcrawl.commands.output import complain, refuse, tell
+from webcrawl.control.asked import crawl_named
 from webcrawl.errors import CrawlError, Problem
-from webcrawl.reports import units
-from webcrawl.traps.quarantine import in_words
-from webcrawl.urls.listfile import printable
+from webcrawl.features.traps.quarantine import in_words
+from webcrawl.reports import text
+from webcrawl.urls.lists import printable
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from webcrawl.crawls.local import LocalCrawl
-    from webcrawl.crawls.shared import SharedCrawl
-    from webcrawl.traps.quarantine import Trap
+    from webcrawl.control.local import LocalCrawl
+    from webcrawl.control.shared import SharedCrawl
+    from webcrawl.features.traps.quarantine import Trap
 
 RELEASE, ALL = "release", "all"
 
@@ -115,7 +115,7 @@ def _chosen(names: Sequence[str], traps: Sequence[Trap]) -> list[Trap]:
 
 def _as_text(crawl: SharedCrawl | LocalCrawl, traps: Sequence[Trap]) -> str:
     held = [trap for trap in traps if trap.released_at is None]
-    lines = [f"{crawl.name}: {units.things(len(held), 'pattern')} in quarantine"]
+    lines = [f"{crawl.name}: {text.things(len(held), 'pattern')} in quarantine"]
     for trap in traps:
         state = "" if trap.released_at is None else f", released {_moment(trap.released_at)}"
         lines += [
@@ -124,8 +124,8 @@ def _as_text(crawl: SharedCrawl | LocalCrawl, traps: Sequence[Trap]) -> str:
             f"  covers    {printable(in_words(trap.pattern))}",
             f"  why       {trap.why}",
             f"  since     {_moment(trap.since)}",
-            f"  looked at {units.things(trap.looked, 'page')}",
-            f"  withheld  {units.things(trap.withheld, 'URL')}",
+            f"  looked at {text.things(trap.looked, 'page')}",
+            f"  withheld  {text.things(trap.withheld, 'URL')}",
             *(f"  such as   {printable(url)}" for url in trap.samples),
         ]
     if held:
@@ -138,7 +138,7 @@ def _released(crawl: SharedCrawl | LocalCrawl, traps: Sequence[Trap], *, dry_run
         return f"{crawl.name}: nothing of it is in quarantine any more"
     verb = "would be released" if dry_run else "is released"
     lines = [
-        f"{trap.id}  {printable(trap.pattern)} {verb}; {units.things(trap.withheld, 'URL')} withheld"
+        f"{trap.id}  {printable(trap.pattern)} {verb}; {text.things(trap.withheld, 'URL')} withheld"
         for trap in traps
     ]
     if not dry_run:

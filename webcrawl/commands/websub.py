@@ -11,19 +11,19 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.answering import complain, refuse, tell
 from webcrawl.commands.arguments import BROAD
+from webcrawl.commands.output import complain, refuse, tell
 from webcrawl.errors import CrawlError, Problem
-from webcrawl.reports import units
-from webcrawl.urls.listfile import printable
+from webcrawl.reports import text
+from webcrawl.urls.lists import printable
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from webcrawl.crawls.local import LocalCrawl
-    from webcrawl.crawls.shared import SharedCrawl
-    from webcrawl.websub.subscription import Subscription
+    from webcrawl.control.local import LocalCrawl
+    from webcrawl.control.shared import SharedCrawl
+    from webcrawl.features.websub.subscription import Subscription
 
 
 class Command(ProjectCommand):
@@ -57,7 +57,7 @@ class Command(ProjectCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         # Scrapy imports all commands at each start.
-        from webcrawl.crawls.asked import crawl_named
+        from webcrawl.control.asked import crawl_named
 
         assert self.settings is not None
         try:
@@ -74,7 +74,7 @@ class Command(ProjectCommand):
 
 def _as_text(crawl: SharedCrawl | LocalCrawl, found: Sequence[Subscription]) -> Iterator[str]:
     active = sum(one.state == "active" for one in found)
-    yield f"{crawl.name}: {units.things(len(found), 'subscription')}, {active} active"
+    yield f"{crawl.name}: {text.things(len(found), 'subscription')}, {active} active"
     if found:
         yield ""
     for one in found:
@@ -89,8 +89,8 @@ def _how(one: Subscription) -> str:
         f" until {datetime.fromtimestamp(one.lease_ends_at):%Y-%m-%d %H:%M:%S}" if one.lease_ends_at else ""
     )
     if one.pushes or one.ignored:
-        told += f"; {units.count(one.pushes)} {'push' if one.pushes == 1 else 'pushes'}"
-    return told + (f", {units.count(one.ignored)} ignored" if one.ignored else "")
+        told += f"; {text.count(one.pushes)} {'push' if one.pushes == 1 else 'pushes'}"
+    return told + (f", {text.count(one.ignored)} ignored" if one.ignored else "")
 
 
 def _as_json(crawl: SharedCrawl | LocalCrawl, found: Sequence[Subscription]) -> str:

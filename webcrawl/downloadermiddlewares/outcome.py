@@ -13,26 +13,27 @@ from scrapy.exceptions import IgnoreRequest
 
 from webcrawl.archive.capture import Capture, Entry, FetchRecord, LostSending
 from webcrawl.archive.records import digest
-from webcrawl.core import header_fields
-from webcrawl.documents import listed, robots_tags
-from webcrawl.documents.mime import mime_type
-from webcrawl.downloadhandlers.failures import LocalShortageError, failure_word
-from webcrawl.downloadhandlers.response_head import MAX_TYPE_BYTES
+from webcrawl.crawl.context import context_of
+from webcrawl.engine import header_fields
 from webcrawl.errors import StorageFull, StorageLost
-from webcrawl.frontier.hold import uptime
+from webcrawl.fetching.failures import LocalShortageError, failure_word
+from webcrawl.fetching.response_head import MAX_TYPE_BYTES
 from webcrawl.frontier.lease import Ending, Result
 from webcrawl.frontier.policies import BUSY_STATUSES
 from webcrawl.frontier.records import Kind
-from webcrawl.hosts.health import retry_after_seconds
-from webcrawl.machine import machine_of
 from webcrawl.meta import fetch_meta
-from webcrawl.scheduler import flight_of
+from webcrawl.parsing import sitemap
+from webcrawl.parsing.mime import mime_type
+from webcrawl.politeness.health import retry_after_seconds
+from webcrawl.robots import page_directives
+from webcrawl.scheduler import in_flight_request_of
+from webcrawl.storage.contract import uptime
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
 
-    from webcrawl.scheduler import Flight
+    from webcrawl.scheduler import InFlightRequest
 
 CONTENT_LOCATION_MAX = 2083
 """Bytes of a Content-Location that the log has; all of it is in the archive."""
@@ -46,12 +47,12 @@ class OutcomeMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        machine = machine_of(crawler)
-        self._clock = machine.clock
-        self._worker = machine.configuration.worker_name
-        self._agent = machine.rules.agent
-        self._obeys_header = machine.configuration.robots_header_obey
-        self._exclusions = machine.exclusions
+        context = context_of(crawler)
+        self._clock = context.clock
+        self._worker = context.configuration.worker_name
+        self._agent = context.rules.agent
+        self._obeys_header = context.configuration.robots_header_obey
+        self._exclusions = context.exclusions
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> OutcomeMiddleware:
@@ -61,9 +62,9 @@ class OutcomeMiddleware:
         asked = header_fields.values(response.headers, b"X-Robots-Tag") if self._obeys_header else None
         if asked:
             lines = [line.decode("latin-1") for line in asked]
-            tags = robots_tags.of_header(lines, self._agent, self._clock())
+            tags = page_directives.of_header(lines, self._agent, self._clock())
             fetch_meta(request).robots_tags = tags
-        flight = flight_of(self._crawler, request)
+        flight = in_flight_request_of(self._crawler, request)
         if flight is None or flight.over:
             return response
         started, ended, capture = self._times(request, flight)
@@ -96,7 +97,7 @@ class OutcomeMiddleware:
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        flight = flight_of(self._crawler, request)
+        flight = in_flight_request_of(self._crawler, request)
         if flight is None or flight.over:
             return
         if isinstance(exception, IgnoreRequest):
@@ -121,7 +122,7 @@ class OutcomeMiddleware:
         flight.scheduler.ended(flight, ending)
         _tell(record, flight, ending)
 
-    def unreported(self, flight: Flight) -> None:
+    def unreported(self, flight: InFlightRequest) -> None:
         """The request is over, and neither a response nor an exception came by here: a middleware between here and
         the network has seen to that.
 
@@ -138,7 +139,7 @@ class OutcomeMiddleware:
         if outcome.entry is not None:
             _tell(outcome.entry.record, flight, ending)
 
-    def _times(self, request: Request, flight: Flight) -> tuple[float, float, Capture | None]:
+    def _times(self, request: Request, flight: InFlightRequest) -> tuple[float, float, Capture | None]:
         facts = fetch_meta(request)
         capture = facts.capture
         if capture is None:
@@ -148,7 +149,7 @@ class OutcomeMiddleware:
         return ended - max(capture.ended_at - capture.started_at - facts.held_seconds, 0.0), ended, capture
 
     def _record(
-        self, request: Request, flight: Flight, ending: Ending, capture: Capture | None
+        self, request: Request, flight: InFlightRequest, ending: Ending, capture: Capture | None
     ) -> FetchRecord:
         entry = flight.lease.entry
         start = capture.started_at if capture else ending.started_at
@@ -176,7 +177,7 @@ class OutcomeMiddleware:
         if entry.kind != Kind.ROBOTS and entry.attempts:
             record.extra["attempt"] = entry.attempts + 1
         if entry.listed is not None:
-            record.extra |= listed.facts(entry.listed)
+            record.extra |= sitemap.facts(entry.listed)
         if entry.kind == Kind.ROBOTS and capture is not None and 200 <= (ending.status or 0) < 300:
             record.extra["digest"] = digest(capture.payload)
         if self._exclusions is not None:
@@ -226,7 +227,7 @@ def _resource(request: Request, response: Response, started: float, ended: float
     )
 
 
-def _tell(record: FetchRecord, flight: Flight, ending: Ending) -> None:
+def _tell(record: FetchRecord, flight: InFlightRequest, ending: Ending) -> None:
     """What an audit needs of the key's clock: the pause that is owed now, or when the key ceased to be ours."""
     if ending.delay_seconds is not None:
         record.extra["delay"] = round(ending.delay_seconds, 6)

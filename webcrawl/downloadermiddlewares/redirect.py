@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webcrawl.crawl.context import context_of
+from webcrawl.features.revisits.feature import known_of
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.records import Kind
-from webcrawl.machine import machine_of
 from webcrawl.meta import KEY, FetchMeta, fetch_meta
 from webcrawl.refusal import Refused
 from webcrawl.request_codec import CONDITIONS
-from webcrawl.scheduler import flight_of
+from webcrawl.scheduler import in_flight_request_of
 from webcrawl.urls.politeness_key import origin_of
 from webcrawl.urls.resolve import resolve
-from webcrawl.wiring.revisiting import known_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
 
-    from webcrawl.scheduler import Flight
+    from webcrawl.scheduler import InFlightRequest
 
 STATUSES = frozenset({301, 302, 303, 307, 308})
 _SECRETS = ("Authorization", "Cookie", "Proxy-Authorization")
@@ -30,7 +30,7 @@ class RedirectMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._max_times = machine_of(crawler).configuration.redirect_max_times
+        self._max_times = context_of(crawler).configuration.redirect_max_times
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RedirectMiddleware:
@@ -39,7 +39,7 @@ class RedirectMiddleware:
     def process_response(self, request: Request, response: Response) -> Request | Response:
         if response.status not in STATUSES or not response.headers.get("Location"):
             return response
-        flight = flight_of(self._crawler, request)
+        flight = in_flight_request_of(self._crawler, request)
         # Those of robots.txt and of sitemaps lead to another of their kind.
         if (flight is not None and flight.lease.entry.kind != Kind.PAGE) or self._wanted(request, response):
             return response
@@ -66,14 +66,14 @@ class RedirectMiddleware:
         )
 
     @staticmethod
-    def _ended(flight: Flight | None, rule: str, detail: str) -> Refused:
+    def _ended(flight: InFlightRequest | None, rule: str, detail: str) -> Refused:
         if flight is not None:
             flight.outcome.result, flight.outcome.rule = Result.FAILED, rule
         return Refused(rule, detail)
 
     @staticmethod
     def _follow(
-        request: Request, response: Response, target: str, times: int, flight: Flight | None
+        request: Request, response: Response, target: str, times: int, flight: InFlightRequest | None
     ) -> Request:
         facts = fetch_meta(request)
         lease_id = flight.lease.id if flight is not None else None

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webcrawl.downloadhandlers.failures import failure_word
+from webcrawl.crawl.context import context_of
+from webcrawl.fetching.failures import failure_word
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.policies import RETRIED_STATUSES
 from webcrawl.frontier.records import Kind
-from webcrawl.hosts.health import HOST_FAILURES
-from webcrawl.machine import machine_of
-from webcrawl.scheduler import flight_of
+from webcrawl.politeness.health import HOST_FAILURES
+from webcrawl.scheduler import in_flight_request_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
 
-    from webcrawl.scheduler import Flight
+    from webcrawl.scheduler import InFlightRequest
 
 
 class RetryMiddleware:
@@ -25,7 +25,7 @@ class RetryMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._times = machine_of(crawler).configuration.retry_times
+        self._times = context_of(crawler).configuration.retry_times
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RetryMiddleware:
@@ -43,14 +43,14 @@ class RetryMiddleware:
         flight = self._retriable(request)
         return None if flight is None else self._again(request, flight)
 
-    def _retriable(self, request: Request) -> Flight | None:
-        flight = flight_of(self._crawler, request)
+    def _retriable(self, request: Request) -> InFlightRequest | None:
+        flight = in_flight_request_of(self._crawler, request)
         if flight is None or flight.lease.entry.kind == Kind.ROBOTS or request.meta.get("dont_retry"):
             return None
         most = min(int(request.meta.get("max_retry_times", self._times)), self._times)
         return flight if flight.lease.entry.attempts < most else None
 
     @staticmethod
-    def _again(request: Request, flight: Flight) -> Request:
+    def _again(request: Request, flight: InFlightRequest) -> Request:
         flight.outcome.result = Result.RETRY
         return request

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webcrawl.machine import machine_of
+from webcrawl.crawl.context import context_of
 from webcrawl.refusal import Refused
-from webcrawl.scheduler import Scheduler, flight_of
+from webcrawl.scheduler import Scheduler, in_flight_request_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -22,7 +22,7 @@ class ScopeMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._admit = machine_of(crawler).intake.admit
+        self._admit = context_of(crawler).intake.admit
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> ScopeMiddleware:
@@ -32,7 +32,7 @@ class ScopeMiddleware:
         scheduler: object = self._crawler.engine.scheduler
         if not isinstance(scheduler, Scheduler):
             return
-        flight = flight_of(self._crawler, request)
+        flight = in_flight_request_of(self._crawler, request)
         if flight is None:
             raise Refused("around-the-frontier", f"{request} was not scheduled; yield it from a callback")
         if rule := self._admit(flight.lease.entry):

@@ -12,18 +12,18 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from webcrawl.archive.errors import translated
+from webcrawl.archive.disk import translated
 from webcrawl.archive.listed_links import ListedLinks, rows_of
-from webcrawl.core import header_fields
-from webcrawl.documents.decoding import decoded_chunks
-from webcrawl.documents.offload import TURN_SECONDS
-from webcrawl.documents.sitemap import SitemapReading
+from webcrawl.crawl.context import context_of
+from webcrawl.engine import header_fields
+from webcrawl.fetching.decoding import decoded_chunks
 from webcrawl.frontier.lease import Result
 from webcrawl.frontier.records import Kind, UrlEntry
-from webcrawl.machine import machine_of
 from webcrawl.meta import fetch_meta
+from webcrawl.parsing.offload import TURN_SECONDS
+from webcrawl.parsing.sitemap import SitemapReading
 from webcrawl.refusal import Refused
-from webcrawl.scheduler import GIVEN_AT_ONCE, flight_of
+from webcrawl.scheduler import GIVEN_AT_ONCE, in_flight_request_of
 from webcrawl.urls.resolve import resolve, resolve_all, resolve_other_scheme
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from scrapy.http import Request, Response
 
     from webcrawl.archive.capture import FetchRecord
-    from webcrawl.machine import Machine
+    from webcrawl.crawl.context import CrawlContext
     from webcrawl.meta import FetchMeta
-    from webcrawl.scheduler import Flight
+    from webcrawl.scheduler import InFlightRequest
 
 LATER = -100
 """The level of all sitemaps but the first that a robots.txt or an index names: each waits until nothing else is left
@@ -45,12 +45,14 @@ DEPTH = 1
 """The depth of what a sitemap lists: that of a link on a seed."""
 
 
-def named_in_robots(machine: Machine, flight: Flight, sitemaps: Iterable[str], key: str) -> list[UrlEntry]:
+def named_in_robots(
+    context: CrawlContext, flight: InFlightRequest, sitemaps: Iterable[str], key: str
+) -> list[UrlEntry]:
     """The entries of the sitemaps that a robots.txt of ``key`` names; those out of scope are counted as refused."""
     entry = flight.lease.entry
     found: list[UrlEntry] = []
     for url in resolve_all(list(sitemaps), entry.url):
-        given = None if url is None else machine.intake.sitemap(url, key, entry.url)
+        given = None if url is None else context.intake.sitemap(url, key, entry.url)
         if isinstance(given, str):
             flight.scheduler.frontier.tally.refused(given)
         elif given is not None:
@@ -75,7 +77,7 @@ def tell_links(record: FetchRecord, number: int, others: int) -> None:
 class _Visit:
     """A sitemap that is being read."""
 
-    flight: Flight
+    flight: InFlightRequest
     reading: SitemapReading
     base: str
     sitemaps: int = 0
@@ -91,16 +93,16 @@ class SitemapMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        machine = machine_of(crawler)
-        self._intake = machine.intake
-        self._urls_max = machine.configuration.sitemap_urls_max
-        self._nested_max = machine.configuration.sitemap_nested_max
-        self._max_bytes = machine.configuration.sitemap_max_bytes
-        self._redirects_max = machine.configuration.redirect_max_times
-        self._hinting = machine.hinting
+        context = context_of(crawler)
+        self._intake = context.intake
+        self._urls_max = context.configuration.sitemap_urls_max
+        self._nested_max = context.configuration.sitemap_nested_max
+        self._max_bytes = context.configuration.sitemap_max_bytes
+        self._redirects_max = context.configuration.redirect_max_times
+        self._hinting = context.hinting
         self._turn = asyncio.Lock()
-        keeps_links = machine.archive is not None and machine.archive.wants_links
-        self._spool = machine.spool if keeps_links else None
+        keeps_links = context.archive is not None and context.archive.wants_links
+        self._spool = context.spool if keeps_links else None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> SitemapMiddleware:
@@ -109,12 +111,12 @@ class SitemapMiddleware:
     def process_response(
         self, request: Request, response: Response
     ) -> Response | Coroutine[Any, Any, Response]:
-        flight = flight_of(self._crawler, request)
+        flight = in_flight_request_of(self._crawler, request)
         if flight is None or flight.lease.entry.kind != Kind.SITEMAP:
             return response
         return self._take(flight, request, response)
 
-    async def _take(self, flight: Flight, request: Request, response: Response) -> Response:
+    async def _take(self, flight: InFlightRequest, request: Request, response: Response) -> Response:
         flight.scheduler.frontier.tally.sitemaps += 1
         location = response.headers.get("Location")
         if 300 <= response.status < 400 and location:
@@ -123,7 +125,7 @@ class SitemapMiddleware:
             await self._read(flight, request, response)
         raise Refused("sitemap", "a list for the frontier, not for the spider")
 
-    def _redirected(self, flight: Flight, location: str) -> None:
+    def _redirected(self, flight: InFlightRequest, location: str) -> None:
         """The target is a sitemap too, with all that was asked of the first one asked again."""
         entry, outcome = flight.lease.entry, flight.outcome
         target, times = resolve(location, entry.url), entry.redirects + 1
@@ -134,7 +136,7 @@ class SitemapMiddleware:
         outcome.result = Result.REDIRECTED
         self._add_sitemap(flight, target, entry.level, entry.depth, times)
 
-    async def _read(self, flight: Flight, request: Request, response: Response) -> None:
+    async def _read(self, flight: InFlightRequest, request: Request, response: Response) -> None:
         """In turns of the event loop, one sitemap at a turn; what lies in a file is read on a thread."""
         reading = SitemapReading(response.url, urls_max=self._urls_max, bytes_max=self._max_bytes)
         facts = fetch_meta(request)
@@ -179,7 +181,7 @@ class SitemapMiddleware:
                 await asyncio.sleep(0)
             await self._enter(visit)
 
-    def _tell(self, flight: Flight, visit: _Visit) -> None:
+    def _tell(self, flight: InFlightRequest, visit: _Visit) -> None:
         reading = visit.reading
         broken = reading.error
         if broken is not None and not reading.found:
@@ -236,7 +238,9 @@ class SitemapMiddleware:
         with translated(Path(self._spool or "")):
             await asyncio.to_thread(write)
 
-    def _add_sitemap(self, flight: Flight, url: str, level: int, depth: int, redirects: int = 0) -> bool:
+    def _add_sitemap(
+        self, flight: InFlightRequest, url: str, level: int, depth: int, redirects: int = 0
+    ) -> bool:
         entry = flight.lease.entry
         given = self._intake.sitemap(url, entry.key, entry.url, depth, redirects)
         if isinstance(given, str):

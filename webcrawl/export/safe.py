@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from webcrawl.urls.listfile import printable
+from webcrawl.urls.lists import printable
 
 
 def shown(text: str) -> str:

@@ -3,6 +3,8 @@
 Which state a URL is in say the frontier's books. They have the texts of queued URLs only, and of all others a
 fingerprint; the text of these is in the fetch log, where they were fetched or redirected to. That of URLs that were
 refused without a request is in the link log. Without books the last line of a URL says what became of it.
+
+Seeds for the next crawl: of each site the page from which it is best entered.
 """
 
 from __future__ import annotations
@@ -12,8 +14,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.export.safe import one_line
+from webcrawl.export.tree import NO_HOST, domain_of, host_in
 from webcrawl.frontier.records import State
-from webcrawl.reports.gathered import Gathered
+from webcrawl.reports.counting import Gathered
 from webcrawl.urls.canonical import canonical_all
 from webcrawl.urls.fingerprint import fingerprint_all
 from webcrawl.urls.resolve import resolve
@@ -21,9 +24,10 @@ from webcrawl.urls.resolve import resolve
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from webcrawl.frontier.backends.books import Books, Known
     from webcrawl.frontier.records import UrlEntry
+    from webcrawl.storage.inspection import Known, UrlStateReader
     from webcrawl.urls.canonical import CanonicalRules
+
 
 AT_ONCE = 500
 """URLs of a key that the books are asked of in one turn."""
@@ -115,7 +119,7 @@ class FetchedUrls:
             url, form = links[place]
             self._take(self._key_of(url), form, (_LINK, 0, "", -1, page, url))
 
-    def states(self, books: Books | None) -> Iterator[UrlState]:
+    def states(self, books: UrlStateReader | None) -> Iterator[UrlState]:
         """Each in its state, key by key; those whose state is not known are left out."""
         for key, urls in self._by_key():
             known = self._known(books, key, [url for url, _ in urls])
@@ -140,7 +144,7 @@ class FetchedUrls:
         if some:
             yield last, some
 
-    def _known(self, books: Books | None, key: str, urls: list[str]) -> list[Known | None]:
+    def _known(self, books: UrlStateReader | None, key: str, urls: list[str]) -> list[Known | None]:
         if books is None or not books.states_kept:
             return [None] * len(urls)
         marks = fingerprint_all(canonical_all(urls, self._rules))
@@ -192,3 +196,35 @@ def _state(url: str, key: str, told: Told, known: Known | None) -> UrlState | No
         depth=depth if depth >= 0 else None,
         via=via or None,
     )
+
+
+_LARGEST = 10**18
+
+Entrance = tuple[int, int, str, int]
+"""Links from a seed, characters, URL; and how many pages its site has."""
+
+
+def seeds_of(lines: Iterable[Mapping[str, Any]], *, by_domain: bool = False) -> Iterator[str]:
+    """One URL for each host that answered with a page, of those with the most pages first.
+
+    It is the page that lay nearest to a seed of this crawl, and of these the shortest; only pages with a status of
+    200 to 299 count. ``by_domain``: one for each registrable domain.
+    """
+    sites: Gathered[Entrance] = Gathered(_nearer)
+    for line in lines:
+        url, status, depth = line.get("url"), line.get("status"), line.get("depth")
+        good = isinstance(status, int) and 200 <= status < 300 and line.get("kind") == "page"
+        if not good or not isinstance(url, str) or (host := host_in(url)) == NO_HOST:
+            continue
+        site = domain_of(host) if by_domain else host
+        sites.add(site, (depth if isinstance(depth, int) else 0, len(url), url, 1), len(url))
+    largest: Gathered[str] = Gathered(min)
+    for site, (_, _, url, pages) in sites:
+        largest.add(f"{_LARGEST - pages:019d}{site}", url, len(url))
+    for _, url in largest:
+        yield one_line(url) + "\n"
+
+
+def _nearer(one: Entrance, other: Entrance) -> Entrance:
+    nearest = min(one, other)
+    return (*nearest[:3], one[3] + other[3])

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from webcrawl.configuration import Configuration
+from webcrawl.config import Configuration
 from webcrawl.extensions.errors import ErrorFile
-from webcrawl.extensions.gauge import directory_of
+from webcrawl.extensions.metrics_reader import directory_of
 from webcrawl.logs import log_level
 
 if TYPE_CHECKING:
@@ -23,20 +23,20 @@ FOLDER = "logs"
 _BYTES = 10_000_000
 _FORMAT = "%(asctime)s [%(name)s] %(levelname)s: %(message)s"
 _ROOMS = {
-    "frontier": ("scheduler", "frontier", "hosts", "crawls", "wiring", "ordinary"),
-    "fetch": ("downloadhandlers", "downloadermiddlewares", "core"),
+    "frontier": ("scheduler", "frontier", "politeness", "storage", "crawl", "control", "request_codec"),
+    "fetch": ("fetching", "downloadermiddlewares", "engine", "robots"),
     "pages": (
         "spiders",
         "spidermiddlewares",
-        "documents",
+        "parsing",
         "processing",
-        "contents",
-        "focus",
-        "importance",
-        "traps",
+        "features.content_seen",
+        "features.focus",
+        "features.link_scores",
+        "features.traps",
     ),
-    "archive": ("archive", "linklog", "search", "checkpoint", "export", "exporters", "segments"),
-    "visits": ("visits", "hints", "websub"),
+    "archive": ("archive", "links", "search", "export", "features.checkpoints", "features.segments"),
+    "visits": ("features.revisits", "features.hints", "features.websub"),
 }
 _COMPONENTS = {room: component for component, rooms in _ROOMS.items() for room in rooms}
 
@@ -46,7 +46,9 @@ def component_of(logger: str) -> str:
     ``scrapy``, or ``others``."""
     package, _, rest = logger.partition(".")
     if package == "webcrawl":
-        return _COMPONENTS.get(rest.partition(".")[0], "crawl")
+        parts = rest.split(".")
+        room = ".".join(parts[:2]) if parts[0] == "features" else parts[0]
+        return _COMPONENTS.get(room, "crawl")
     return "scrapy" if package in ("scrapy", "twisted", "py", "asyncio") else "others"
 
 

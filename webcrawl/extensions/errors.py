@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.utils.defer import deferred_from_coro
 
-from webcrawl import anticipated
-from webcrawl.configuration import Configuration
-from webcrawl.extensions.gauge import directory_of
+from webcrawl import fetch_errors
+from webcrawl.config import Configuration
+from webcrawl.extensions.metrics_reader import directory_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -124,13 +124,13 @@ class Errors:
             unanticipated.addFilter(Tracebacks())
             self._handlers.append(unanticipated)
             self._anticipated = ErrorFile(directory / ANTICIPATED, _ANTICIPATED_BYTES)
-            anticipated.keep(self._anticipated)
+            fetch_errors.keep(self._anticipated)
         for handler in self._handlers:
             logging.root.addHandler(handler)
 
     def engine_stopped(self) -> None:
         if self._anticipated is not None:
-            anticipated.leave(self._anticipated)
+            fetch_errors.leave(self._anticipated)
             self._anticipated = None
         for handler in self._handlers:
             logging.root.removeHandler(handler)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from webcrawl import in_force
-from webcrawl.extensions.ticking import Ticking
-from webcrawl.frontier.backend import SharedBackend
-from webcrawl.machine import machine_of
+from webcrawl.crawl import exclusion_state
+from webcrawl.crawl.context import context_of
+from webcrawl.extensions.periodic_task import PeriodicTask
+from webcrawl.storage.contract import SharedBackend
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from webcrawl.machine import Machine
+    from webcrawl.crawl.context import CrawlContext
     from webcrawl.scope.exclusion import ExclusionList
 
 logger = logging.getLogger(__name__)
@@ -37,14 +37,14 @@ class Exclusions:
     in the JOBDIR, or in Redis for all processes of a crawl. Which list is in force is told in the same places.
     """
 
-    def __init__(self, exclusions: ExclusionList, machine: Machine) -> None:
+    def __init__(self, exclusions: ExclusionList, context: CrawlContext) -> None:
         self._exclusions = exclusions
-        self._every = machine.configuration.exclusion_check_seconds
-        self._clock = machine.clock
-        self._folder: Path | None = None if machine.jobdir is None else machine.jobdir.path
-        self._shared = machine.backend if isinstance(machine.backend, SharedBackend) else None
+        self._every = context.configuration.exclusion_check_seconds
+        self._clock = context.clock
+        self._folder: Path | None = None if context.jobdir is None else context.jobdir.path
+        self._shared = context.backend if isinstance(context.backend, SharedBackend) else None
         self._told = ""
-        self.ticking = Ticking(min(ASKED_SECONDS, self._every), self._watch, at_once=True)
+        self.ticking = PeriodicTask(min(ASKED_SECONDS, self._every), self._watch, at_once=True)
         self._heard: tuple[int, str] | None = None
         self._look_at = 0.0
 
@@ -52,9 +52,9 @@ class Exclusions:
     def from_crawler(cls, crawler: Crawler) -> Self:
         if not crawler.settings.get("EXCLUSION_FILE"):
             raise NotConfigured  # without a word: there being no file is nothing to be warned of
-        machine = machine_of(crawler)
-        assert machine.exclusions is not None
-        extension = cls(machine.exclusions, machine)
+        context = context_of(crawler)
+        assert context.exclusions is not None
+        extension = cls(context.exclusions, context)
         crawler.signals.connect(extension.ticking.begin, signal=signals.spider_opened)
         crawler.signals.connect(extension.ticking.end, signal=signals.spider_closed)
         return extension
@@ -69,7 +69,7 @@ class Exclusions:
 
     def _asked(self) -> tuple[int, str]:
         """Something else each time the operator wants a look."""
-        here = 0 if self._folder is None else in_force.asked(self._folder)
+        here = 0 if self._folder is None else exclusion_state.asked(self._folder)
         return here, "" if self._shared is None else self._shared.look_asked
 
     def _look(self) -> None:
@@ -98,8 +98,9 @@ class Exclusions:
             self._shared.exclusions = exclusions.version
         if self._folder is not None:
             try:
-                in_force.tell(
-                    self._folder, in_force.InForce(exclusions.version, len(exclusions), now, os.getpid())
+                exclusion_state.tell(
+                    self._folder,
+                    exclusion_state.InForce(exclusions.version, len(exclusions), now, os.getpid()),
                 )
             except OSError as error:
                 # What is in force is so all the same; it is told when there is room again.

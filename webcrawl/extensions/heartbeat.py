@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from webcrawl.extensions.ticking import Ticking
-from webcrawl.machine import machine_of
+from webcrawl.crawl.context import context_of
+from webcrawl.extensions.periodic_task import PeriodicTask
 
 if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
 
-    from webcrawl.jobdir import Jobdir
+    from webcrawl.crawl.jobdir import Jobdir
 
 logger = logging.getLogger(__name__)
 
@@ -35,12 +35,12 @@ class Heartbeat:
 
     def __init__(self, jobdir: Jobdir, every_seconds: float = SECONDS) -> None:
         self._jobdir = jobdir
-        self._ticking = Ticking(every_seconds, self._beat, at_once=True)
+        self._ticking = PeriodicTask(every_seconds, self._beat, at_once=True)
         self._lasting = True
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        jobdir = machine_of(crawler).jobdir
+        jobdir = context_of(crawler).jobdir
         if jobdir is None:
             raise NotConfigured  # without a word: a crawl in memory that leaves nothing behind is nothing to warn of
         extension = cls(jobdir)

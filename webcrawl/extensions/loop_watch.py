@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from webcrawl.configuration import Configuration
-from webcrawl.extensions.gauge import Countable, frontier_of
-from webcrawl.loop_watch import Hold, Holds, LoopWatch
+from webcrawl.config import Configuration
+from webcrawl.engine.loop_watch import Hold, Holds, LoopWatch
+from webcrawl.extensions.metrics_reader import Countable, frontier_of
 
 if TYPE_CHECKING:
     from typing import Self

@@ -15,9 +15,9 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.log import get_scrapy_root_handler
 
-from webcrawl.configuration import Configuration
-from webcrawl.extensions.gauge import Gauge, directory_of, frontier_of
-from webcrawl.reports import units
+from webcrawl.config import Configuration
+from webcrawl.extensions.metrics_reader import MetricsReader, directory_of, frontier_of
+from webcrawl.reports import text
 
 if TYPE_CHECKING:
     from typing import Self
@@ -47,7 +47,7 @@ class Progress:
         self._console = console
         self._live: Live | None = None
         self._call: AsyncioLoopingCall | LoopingCall | None = None
-        self._gauge: Gauge | None = None
+        self._gauge: MetricsReader | None = None
         self._title = ""
         self._log_stream: TextIO | None = None
 
@@ -81,7 +81,7 @@ class Progress:
         shared = self._configuration.frontier_backend == "redis"
         worker = f"worker {self._configuration.worker_name}  " if shared else ""
         self._title = f"{spider}  {worker}{directory_of(self._crawler) or ''}".rstrip()
-        self._gauge = Gauge(frontier, self._configuration)
+        self._gauge = MetricsReader(frontier, self._configuration)
         # Items may be written to standard output: leave it alone where it is not this terminal.
         self._live = Live(
             console=self._console, auto_refresh=False, transient=True, redirect_stdout=sys.stdout.isatty()
@@ -139,15 +139,15 @@ def table(title: str, reading: Reading) -> Table:
 def rows(reading: Reading) -> list[tuple[str, str]]:
     """The lines of the display as name and value; on a shared crawl what is the whole crawl's has a line."""
     f = reading.frontier
-    given_up = f", {units.count(f.given_up_hosts)} given up" if f.given_up_hosts else ""
-    known, parked = f"{units.count(f.known_hosts)} known", f"{units.count(f.parked_hosts)} parked{given_up}"
-    active = f"{units.count(f.active_hosts)} active   {units.count(f.ready_hosts)} ready"
-    queued, in_flight = units.things(f.queued, "URL"), f"{units.count(f.in_flight)} in flight"
+    given_up = f", {text.count(f.given_up_hosts)} given up" if f.given_up_hosts else ""
+    known, parked = f"{text.count(f.known_hosts)} known", f"{text.count(f.parked_hosts)} parked{given_up}"
+    active = f"{text.count(f.active_hosts)} active   {text.count(f.ready_hosts)} ready"
+    queued, in_flight = text.things(f.queued, "URL"), f"{text.count(f.in_flight)} in flight"
     found = [
         (
             "pages",
-            f"{units.count(reading.pages)}   {units.rate(reading.pages_rate)} now   "
-            f"{units.rate(reading.pages_rate_mean)} mean   {units.size(reading.bytes_rate)}/s",
+            f"{text.count(reading.pages)}   {text.rate(reading.pages_rate)} now   "
+            f"{text.rate(reading.pages_rate_mean)} mean   {text.size(reading.bytes_rate)}/s",
         ),
         *(
             [("queued", f"{queued}   {in_flight}"), ("hosts", f"{known}   {active}   {parked}")]
@@ -156,18 +156,18 @@ def rows(reading: Reading) -> list[tuple[str, str]]:
         ),
         *([("found", reading.found)] if reading.found else []),
         *([("again", reading.again)] if reading.again else []),
-        ("errors", units.count(reading.errors)),
-        ("elapsed", units.duration(reading.elapsed_seconds)),
+        ("errors", text.count(reading.errors)),
+        ("elapsed", text.duration(reading.elapsed_seconds)),
     ]
     if reading.next_seconds is not None:
-        found.append(("waiting", f"next host in {units.duration(reading.next_seconds)}"))
+        found.append(("waiting", f"next host in {text.duration(reading.next_seconds)}"))
     if reading.left_seconds is not None:
-        found.append(("left", units.duration(reading.left_seconds)))
+        found.append(("left", text.duration(reading.left_seconds)))
     if f.workers is not None:
         found.append(
             (
                 "whole crawl",
-                f"{units.things(f.workers, 'worker')}   {queued} queued   hosts: {known}   {parked}",
+                f"{text.things(f.workers, 'worker')}   {queued} queued   hosts: {known}   {parked}",
             )
         )
     if f.crowded:

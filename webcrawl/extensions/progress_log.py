@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from webcrawl.configuration import Configuration
-from webcrawl.extensions.gauge import Countable, directory_of, frontier_of
+from webcrawl.config import Configuration
+from webcrawl.extensions.metrics_reader import Countable, directory_of, frontier_of
+from webcrawl.extensions.periodic_task import PeriodicTask
 from webcrawl.extensions.processor_time import cpu_seconds
-from webcrawl.extensions.ticking import Ticking
 from webcrawl.reports import progress_log
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class ProgressLog:
         self._cpu_before = cpu_seconds()
         self._path: Path | None = None
         self._frontier: Countable | None = None
-        self._ticking = Ticking(configuration.progress_log_seconds, self._step)
+        self._ticking = PeriodicTask(configuration.progress_log_seconds, self._step)
         self._complained = False
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Has a crawl refused before any other extension is made: one place tells of it (``wiring/refused_start.py``)."""
+"""Has a crawl refused before any other extension is made: one place tells of it (``crawl/refused_start.py``)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import NotConfigured
 
-from webcrawl.machine import machine_of
+from webcrawl.crawl.context import context_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -19,5 +19,5 @@ class Refusals:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        machine_of(crawler)
+        context_of(crawler)
         raise NotConfigured  # without a word: there is nothing else to do

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
-from webcrawl.configuration import Configuration
-from webcrawl.extensions.gauge import Gauge, frontier_of
+from webcrawl.config import Configuration
+from webcrawl.extensions.metrics_reader import MetricsReader, frontier_of
+from webcrawl.extensions.periodic_task import PeriodicTask
 from webcrawl.extensions.progress import Progress
-from webcrawl.extensions.ticking import Ticking
 
 if TYPE_CHECKING:
     from typing import Self
@@ -30,8 +30,8 @@ class Statistics:
         self._crawler = crawler
         self._configuration = configuration
         # Scrapy's looping call tells again and again when the loop's timer rings a millisecond early.
-        self._ticking = Ticking(configuration.statistics_interval_seconds, self._step)
-        self._gauge: Gauge | None = None
+        self._ticking = PeriodicTask(configuration.statistics_interval_seconds, self._step)
+        self._gauge: MetricsReader | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -47,7 +47,7 @@ class Statistics:
         frontier = frontier_of(self._crawler)
         if frontier is None:
             return
-        self._gauge = Gauge(frontier, self._configuration)
+        self._gauge = MetricsReader(frontier, self._configuration)
         self._ticking.begin()
 
     def spider_closed(self) -> None:

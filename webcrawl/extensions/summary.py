@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
-from webcrawl.archive.errors import ArchiveError
-from webcrawl.configuration import Configuration
+from webcrawl.archive.disk import ArchiveError
+from webcrawl.config import Configuration
+from webcrawl.crawl.context import context_of, trouble_of
+from webcrawl.crawl.refused_start import START_REFUSED
 from webcrawl.extensions.errors import Errors
-from webcrawl.extensions.gauge import Countable, directory_of, frontier_of
-from webcrawl.frontier.backend import SharedBackend
-from webcrawl.machine import machine_of, trouble_of
+from webcrawl.extensions.metrics_reader import Countable, directory_of, frontier_of
 from webcrawl.reports import page
 from webcrawl.reports.summary import FORCED, Ending, Shared, summary
-from webcrawl.wiring.refused_start import START_REFUSED
+from webcrawl.storage.contract import SharedBackend
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,7 +106,7 @@ class Summary:
         return command
 
     def _shared(self) -> Shared | None:
-        backend = machine_of(self._crawler).backend
+        backend = context_of(self._crawler).backend
         if not isinstance(backend, SharedBackend):
             return None
         return Shared(self._configuration.worker_name, backend.place)

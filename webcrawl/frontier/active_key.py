@@ -8,19 +8,18 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from webcrawl.frontier import robots_desk
-from webcrawl.frontier.backend import HEAD, Activated, Loaded
 from webcrawl.frontier.policies import Policies
 from webcrawl.frontier.queue_head import QueueHead
 from webcrawl.frontier.records import Kind, UrlEntry, web_origin
-from webcrawl.hosts import robots
-from webcrawl.hosts.budget import spent
-from webcrawl.hosts.politeness import Politeness
-from webcrawl.hosts.record import RobotsRecord
-from webcrawl.hosts.robots import RobotsState
+from webcrawl.politeness.delay import Politeness
+from webcrawl.politeness.host_record import RobotsRecord, spent
+from webcrawl.robots import answer as robots
+from webcrawl.robots import requests
+from webcrawl.robots.answer import RobotsState
+from webcrawl.storage.contract import HEAD, Activated, Loaded
 
 if TYPE_CHECKING:
-    from webcrawl.frontier.claims import Claim
+    from webcrawl.storage.contract import RateLimitLease
 
 
 class Want(Enum):
@@ -84,7 +83,7 @@ class ActiveKey:
         self.open = False
         self.asking = False
         """A robots.txt was asked for, and its answer is not durable yet: nothing else is sent meanwhile."""
-        self.claim: Claim | None = None
+        self.claim: RateLimitLease | None = None
         """Granted for its next fetch: on the clocks that it shares with other keys (``turns.py``)."""
         self.claiming = False
         """It waits for those clocks."""
@@ -110,7 +109,7 @@ class ActiveKey:
     @property
     def level(self) -> int:
         """That of what it gives next."""
-        return robots_desk.LEVEL if self.hops else self.head.level
+        return requests.LEVEL if self.hops else self.head.level
 
     def loaded(self, loaded: Loaded) -> None:
         self._know(loaded.robots)
@@ -180,7 +179,7 @@ class ActiveKey:
             origin = web_origin(entry.url)
             if origin is not None and not robots.is_fresh(self.robots.get(origin), now):
                 self.head.put_back([entry])
-                pick.entry = robots_desk.first_request(origin, self.key, entry.url)
+                pick.entry = requests.first_request(origin, self.key, entry.url)
                 return pick
             if origin is not None and not policies.robots.rules.is_quick(self.robots[origin]):
                 self.head.put_back([entry])
@@ -198,7 +197,7 @@ class ActiveKey:
     def put_back(self, entry: UrlEntry) -> None:
         """A pick is not fetched yet. A first request for a robots.txt follows from what is in the queue."""
         if entry.kind == Kind.ROBOTS and entry.position == 0:
-            if robots_desk.origin_asked(entry)[1]:
+            if requests.origin_asked(entry)[1]:
                 self.hops.appendleft(entry)
         else:
             self.head.put_back([entry])

@@ -11,17 +11,15 @@ from operator import attrgetter
 from typing import Any
 
 from webcrawl.frontier.active_key import ActiveKey, Want
-from webcrawl.frontier.backend import HEAD, Backend, Counts, Idle
-from webcrawl.frontier.best_first import BestFirst
-from webcrawl.frontier.draw import Draw
-from webcrawl.frontier.heap import KeyHeap
-from webcrawl.frontier.patience import Patience
+from webcrawl.frontier.heap import BestFirst, KeyHeap
+from webcrawl.frontier.order import LevelSampler
 from webcrawl.frontier.policies import Limits, Policies
 from webcrawl.frontier.queue_head import Place, place_of
 from webcrawl.frontier.records import UrlEntry
-from webcrawl.frontier.tasks import Tasks
-from webcrawl.frontier.turns import Turns
-from webcrawl.hosts.record import RobotsRecord
+from webcrawl.frontier.shared_clocks import SharedRateLimiter
+from webcrawl.frontier.storage_retry import StorageRetry, Tasks
+from webcrawl.politeness.host_record import RobotsRecord
+from webcrawl.storage.contract import HEAD, Backend, Counts, Idle
 
 ACTIVATED_LEAST = 16
 """Keys that are made active at a time, if there are so many."""
@@ -66,8 +64,8 @@ class ActiveKeys:
         drain: Callable[[], Coroutine[Any, Any, object]],
         changed: Callable[[], None],
         broken: Callable[[BaseException], None],
-        patience: Patience,
-        turns: Turns,
+        patience: StorageRetry,
+        turns: SharedRateLimiter,
     ) -> None:
         """``drain`` waits until every change so far is durable; ``turns``: on the clocks that keys share; the
         rest is as for the frontier."""
@@ -79,7 +77,7 @@ class ActiveKeys:
         self._clock = clock
         self._drain = drain
         self._changed = changed
-        self._patience = patience
+        self._retry = patience
         self._turns = turns
         turns.turned_away = lambda active: self._release([active])
         self._keys: dict[str, ActiveKey] = {}
@@ -187,7 +185,7 @@ class ActiveKeys:
         self._heap.remove(active.key)
         self._turns.drop(active)
 
-    def stirred(self, key: str, place: Place) -> None:
+    def changed_queues(self, key: str, place: Place) -> None:
         """Somebody else changed its queue, at ``place`` or behind it."""
         active = self._keys.get(key)
         if active is not None:
@@ -284,7 +282,7 @@ class ActiveKeys:
             self._tasks.start(self._load_more(active))
 
     async def _load_more(self, active: ActiveKey) -> None:
-        loaded = await self._patience.insist(lambda: self._backend.load(active.key, active.head.tail, HEAD))
+        loaded = await self._retry.with_retry(lambda: self._backend.load(active.key, active.head.tail, HEAD))
         active.loaded(loaded)
         active.owe(self._policies.politeness)
         self.arm(active)
@@ -337,7 +335,7 @@ class ActiveKeys:
 
     async def _look(self) -> None:
         try:
-            self._heard_of(await self._patience.insist(self._backend.idle))
+            self._heard_of(await self._retry.with_retry(self._backend.idle))
         finally:
             self._looking = False
 
@@ -376,7 +374,7 @@ class ActiveKeys:
         # Behind every change of theirs, so that the backend hears their last words last.
         await self._drain()
         records = [active.record for active in keys]
-        await self._patience.insist(lambda: self._backend.release(records))
+        await self._retry.with_retry(lambda: self._backend.release(records))
         self._idle = None
 
     def answered(self, key: str, answer: RobotsRecord) -> None:
@@ -395,7 +393,7 @@ class ActiveKeys:
     async def _wake(self, key: str) -> None:
         # Behind a release of the same key that waits for the same changes.
         await self._drain()
-        await self._patience.insist(lambda: self._backend.wake([key]))
+        await self._retry.with_retry(lambda: self._backend.wake([key]))
         self._idle = None
 
     # -- where keys come from --------------------------------------------------------------------------------
@@ -461,16 +459,16 @@ class ActiveKeys:
                 above = had_turn[0].level - 1 if had_turn else worst[-1].level
                 self._tasks.start(self._exchange(had_turn or worst, self._policies.draw.above(above)))
 
-    async def _exchange(self, worst: list[ActiveKey], draw: Draw) -> None:
+    async def _exchange(self, worst: list[ActiveKey], draw: LevelSampler) -> None:
         before = len(self._keys)
         await self._activate(len(worst), draw)
         gained = max(len(self._keys) - before, 0)
         self._release([active for active in worst[:gained] if active.key in self._heap])
 
-    async def _activate(self, count: int, draw: Draw) -> None:
+    async def _activate(self, count: int, draw: LevelSampler) -> None:
         try:
             self._idle = Idle(None, None)
-            activated = await self._patience.insist(
+            activated = await self._retry.with_retry(
                 lambda: self._backend.activate(count, self._clock(), draw)
             )
             for one in activated:
@@ -480,8 +478,8 @@ class ActiveKeys:
                 if (place := self._early.get(active.key)) is not None:
                     active.head.reopen(place)
                 self.arm(active)
-            idle = await self._patience.insist(self._backend.idle) if len(activated) < count else None
-            counts = await self._patience.insist(self._backend.counts)
+            idle = await self._retry.with_retry(self._backend.idle) if len(activated) < count else None
+            counts = await self._retry.with_retry(self._backend.counts)
             if idle is None:
                 # All that were asked for came: perhaps there are more.
                 self._waiting_at = self._clock()
@@ -501,4 +499,4 @@ class ActiveKeys:
         records = [active.record for active in self._keys.values() if not active.open]
         self._keys.clear()
         if records:
-            await self._patience.insist(lambda: self._backend.release(records))
+            await self._retry.with_retry(lambda: self._backend.release(records))

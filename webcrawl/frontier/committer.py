@@ -4,21 +4,25 @@ Changes are collected while a commit is under way and go together in the next on
 commit is shared by what happened during it. Groups have a limit, or the whole crawl would fetch and store in
 turn. A full disk stops the committer, not the crawl's memory: the group is kept and tried again, and since the
 frontier counts what is not durable as open, no new requests start meanwhile.
+
+The archive behind a thread of its own: compression, digests and fdatasync never hold the event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from webcrawl.archive.capture import Entry
-from webcrawl.frontier.backend import Backend, Batch, Committed, Settled
-from webcrawl.frontier.patience import Patience
+from webcrawl.archive.repair import RepairReport
 from webcrawl.frontier.policies import Limits
 from webcrawl.frontier.records import UrlEntry
-from webcrawl.hosts.record import HostRecord, RobotsRecord
+from webcrawl.frontier.storage_retry import StorageRetry
+from webcrawl.politeness.host_record import HostRecord, RobotsRecord
+from webcrawl.storage.contract import Backend, Batch, Committed, Settled
 
 GROUP_BYTES = 16 << 20
 """With bodies of so many bytes a group is full: what goes to the archive is in memory more than once on its way."""
@@ -57,7 +61,7 @@ class Committer:
         committed: Callable[[Committed | None], None],
         failed: Callable[[BaseException], None],
         limits: Limits,
-        patience: Patience,
+        patience: StorageRetry,
         clock: Callable[[], float],
         drained: Callable[[], None] = lambda: None,
     ) -> None:
@@ -75,7 +79,7 @@ class Committer:
         self._waiting: list[asyncio.Event] = []
         self.busy = False
         """Whether anything is not yet durable."""
-        self._patience = patience
+        self._retry = patience
         self._clock = clock
         self._drained = drained
 
@@ -142,7 +146,7 @@ class Committer:
         entries = [change.entry for change in group if change.entry is not None]
         if entries and self._store is not None:
             store = self._store
-            await self._patience.insist(lambda: store.append(entries))
+            await self._retry.with_retry(lambda: store.append(entries))
         for change in group:
             change.entry = None
             if change.archived is not None:
@@ -159,8 +163,48 @@ class Committer:
             if change.host is not None:
                 hosts[change.host.key] = change.host
         batch.hosts = list(hosts.values())
-        committed = await self._patience.insist(lambda: self._backend.commit(batch)) if batch else None
+        committed = await self._retry.with_retry(lambda: self._backend.commit(batch)) if batch else None
         for change in group:
             if change.then is not None:
                 change.then()
         self._committed(committed)
+
+
+class Archive(Protocol):
+    """``webcrawl.archive.store.Archive``, or one that is kept by a process of its own; calls wait."""
+
+    wants_links: bool
+    wants_fields: bool
+
+    def open(self) -> RepairReport: ...
+
+    def append(self, entries: Sequence[Entry]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class ArchiveThread:
+    """The ``Store`` of the committer on an ``Archive``."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self.wants_links = archive.wants_links
+        """Whether a store wants the links of pages, in ``Entry.links``."""
+        self.wants_fields = archive.wants_fields
+        """Whether a store wants what processing finds in pages, in ``Entry.fields``."""
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="archive")
+
+    async def open(self) -> RepairReport:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._archive.open)
+
+    async def append(self, entries: Sequence[Entry]) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._archive.append, entries)
+        for entry in entries:
+            if entry.kept is not None:
+                entry.kept()
+
+    async def close(self) -> None:
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._archive.close)
+        finally:
+            self._thread.shutdown()

@@ -12,40 +12,38 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from webcrawl.frontier import robots_desk
 from webcrawl.frontier.active_key import ActiveKey
 from webcrawl.frontier.active_keys import ActiveKeys
-from webcrawl.frontier.backend import (
-    HEAD,
-    Backend,
-    Command,
-    Committed,
-    Counts,
-    Pulse,
-    Settled,
-    SharedBackend,
-)
-from webcrawl.frontier.backlog import Backlog
-from webcrawl.frontier.claims import ClockStore, OwnClocks
 from webcrawl.frontier.committer import Change, Committer, Store
-from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
-from webcrawl.frontier.membership import Membership
-from webcrawl.frontier.patience import Patience
+from webcrawl.frontier.heartbeat import WorkerHeartbeat
+from webcrawl.frontier.lease import Ending, Lease, Outcome, Result, verdict
 from webcrawl.frontier.policies import BUSY_STATUSES, Limits, Policies
 from webcrawl.frontier.records import Kind, State, UrlEntry
 from webcrawl.frontier.reordering import Reordering
-from webcrawl.frontier.tally import Snapshot, Tally
-from webcrawl.frontier.turns import Turns
-from webcrawl.frontier.verdicts import verdict
-from webcrawl.hosts.budget import counts
-from webcrawl.hosts.health import HOST_FAILURES
-from webcrawl.hosts.record import RobotsRecord
+from webcrawl.frontier.shared_clocks import SharedRateLimiter
+from webcrawl.frontier.storage_retry import StorageRetry
+from webcrawl.frontier.tally import Backlog, Snapshot, Tally
+from webcrawl.politeness.health import HOST_FAILURES
+from webcrawl.politeness.host_record import RobotsRecord, counts
+from webcrawl.robots import requests
+from webcrawl.storage.contract import (
+    HEAD,
+    Backend,
+    ClockStore,
+    Committed,
+    Counts,
+    HeartbeatAnswer,
+    OperatorCommand,
+    OwnClocks,
+    Settled,
+    SharedBackend,
+)
 
 _T = TypeVar("_T")
 
 UNANSWERED = "unanswered"
 """Why a robots.txt counts as failed of which nobody told what came."""
-NO_REPLY = robots_desk.RobotsReply(0, b"", UNANSWERED)
+NO_REPLY = requests.RobotsReply(0, b"", UNANSWERED)
 
 logger = logging.getLogger(__name__)
 
@@ -82,12 +80,12 @@ class Frontier:
         self._changed = changed
         self._broken = broken
         self._stopped = stopped
-        self._patience = Patience()
+        self._retry = StorageRetry()
         self._committer = Committer(
-            backend, store, self._on_committed, broken, limits, self._patience, clock, changed
+            backend, store, self._on_committed, broken, limits, self._retry, clock, changed
         )
         kept = clocks or OwnClocks(clock)
-        self._turns = Turns(policies, kept, clock, self._patience, changed, broken)
+        self._turns = SharedRateLimiter(policies, kept, clock, self._retry, changed, broken)
         self._keys = ActiveKeys(
             backend,
             policies,
@@ -96,7 +94,7 @@ class Frontier:
             self._committer.drain,
             changed,
             broken,
-            self._patience,
+            self._retry,
             self._turns,
         )
         self.has_work = self._keys.has_work
@@ -111,9 +109,9 @@ class Frontier:
         self._paused = False
         self.tally = Tally()
         self._backlog = Backlog(self.tally, policies.forget, policies.may_return)
-        self._membership: Membership | None = None
+        self._membership: WorkerHeartbeat | None = None
         if isinstance(backend, SharedBackend):
-            self._membership = Membership(backend, self._patience, self._figures, self._heard, broken)
+            self._membership = WorkerHeartbeat(backend, self._retry, self._figures, self._heard, broken)
 
     # -- life ------------------------------------------------------------------------------------------------
 
@@ -155,9 +153,9 @@ class Frontier:
         """Wait until all that was added is durable: for those who add much. False: it cannot become so."""
         return await self._committer.drain()
 
-    async def insist(self, step: Callable[[], Awaitable[_T]]) -> _T:
+    async def with_retry(self, step: Callable[[], Awaitable[_T]]) -> _T:
         """Do a step of the storage's, again and again while it is away or full; the crawl pauses meanwhile."""
-        return await self._patience.insist(step)
+        return await self._retry.with_retry(step)
 
     def look_again(self) -> None:
         """Other processes may have queued URLs just now: ask before the crawl is taken for finished."""
@@ -216,7 +214,7 @@ class Frontier:
             in_flight=opened,
             unsettled=len(self._unsettled) - opened,
             next_ready_at=self._keys.next_at(),
-            stalled=self._patience.stalled or ("paused" if self._paused else None),
+            stalled=self._retry.stalled or ("paused" if self._paused else None),
             crowded=self._backlog.crowded,
             workers=None if self._membership is None else self._membership.workers,
         )
@@ -224,7 +222,7 @@ class Frontier:
     def _rests(self) -> bool:
         """Whether nothing new is to be begun: the operator says so, or nobody can tell what is still ours."""
         member = self._membership
-        return self._paused or (member is not None and (self._patience.away or member.is_late))
+        return self._paused or (member is not None and (self._retry.away or member.is_late))
 
     def _lease(self, active: ActiveKey, now: float) -> Lease | None:
         pick = active.pick(now, self._policies, self._limits.blocked_max)
@@ -315,7 +313,7 @@ class Frontier:
                 self._keys.arm(active)
         if outcome.robots is not None:
             self._take_robots(lease, outcome.robots, change)
-        if robots_desk.is_stored(entry):
+        if requests.is_stored(entry):
             settled = verdict(entry, outcome, self._policies, self.tally)
             settled.fence = lease.fence
             change.settled.append(settled)
@@ -326,14 +324,14 @@ class Frontier:
         active = self._keys.get(lease.entry.key)
         return active if active is not None and active.record.fence == lease.fence else None
 
-    def _take_robots(self, lease: Lease, reply: robots_desk.RobotsReply, change: Change) -> None:
+    def _take_robots(self, lease: Lease, reply: requests.RobotsReply, change: Change) -> None:
         """A robots.txt was answered: its origin's record, or the next hop of a redirect."""
-        origin, _ = robots_desk.origin_asked(lease.entry)
+        origin, _ = requests.origin_asked(lease.entry)
         owner = self._policies.key_of(f"{origin}/")
         active = self._keys.get(owner)
         previous = (active.robots.get(origin) if active else None) or reply.previous
-        record, hop = robots_desk.answer(lease.entry, reply, previous, self._clock(), self._policies.robots)
-        robots_desk.tell(change.entry, record, self._policies.politeness)
+        record, hop = requests.answer(lease.entry, reply, previous, self._clock(), self._policies.robots)
+        requests.tell(change.entry, record, self._policies.politeness)
         if hop is not None and hop.key == lease.entry.key and (here := self._keys.get(hop.key)) is not None:
             here.hops.append(hop)
             return
@@ -383,17 +381,17 @@ class Frontier:
             "waiting": float(self.is_hungry()),
         }
 
-    def _heard(self, pulse: Pulse) -> None:
-        self._paused = pulse.command is Command.PAUSE
-        if pulse.command is Command.STOP and not self._closing:
+    def _heard(self, heartbeat: HeartbeatAnswer) -> None:
+        self._paused = heartbeat.command is OperatorCommand.PAUSE
+        if heartbeat.command is OperatorCommand.STOP and not self._closing:
             self._closing = True
             self._stopped()
-        if pulse.lost:
-            self._lose(set(pulse.lost))
-        for key, place in pulse.stirred.items():
-            self._keys.stirred(key, place)
-        self._backlog.heard(pulse.filling)
-        self._keys.refresh(None if self._closing else pulse.share)
+        if heartbeat.lost:
+            self._lose(set(heartbeat.lost))
+        for key, place in heartbeat.changed_queues.items():
+            self._keys.changed_queues(key, place)
+        self._backlog.heard(heartbeat.filling)
+        self._keys.refresh(None if self._closing else heartbeat.share)
         self._changed()
 
     def _lose(self, keys: set[str]) -> None:

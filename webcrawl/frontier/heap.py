@@ -1,9 +1,14 @@
-"""The heap of active keys by the time at which each may next be contacted (Mercator, section 4.2)."""
+"""The heap of active keys by the time at which each may next be contacted (Mercator, section 4.2).
+
+The heap of a best-first crawl: of the keys whose time has come the one with the best URL comes first.
+"""
 
 from __future__ import annotations
 
 import heapq
 import itertools
+import random
+from collections.abc import Callable
 
 
 class KeyHeap:
@@ -67,3 +72,107 @@ class KeyHeap:
     def _drop_husks(self) -> None:
         while self._entries and self._tickets.get(self._entries[0][2]) != self._entries[0][1]:
             heapq.heappop(self._entries)
+
+
+class BestFirst:
+    """Takes the place of a ``KeyHeap``: waiting keys by their time, ready ones by the level of their first URL.
+
+    Levels are kept as they were when a key became ready or was told to be ``raised``; one that has fallen since is
+    noticed when its turn comes. A share of the turns goes to a ready key drawn at random: what is thought of a site
+    may be wrong, and by this alone it is found out.
+    """
+
+    def __init__(self, level_of: Callable[[str], int], explored: float, seed: int | None = None) -> None:
+        """``level_of``: that of a key's first URL. ``explored``: the share of turns, 0 to 1."""
+        self._level_of = level_of
+        self._explored = explored
+        self._random = random.Random(seed)
+        self._waiting = KeyHeap()
+        self._best: list[tuple[int, int, str]] = []
+        """Ready keys by minus their level; also husks, whose tickets are not those of ``_tickets``."""
+        self._tickets: dict[str, tuple[int, int]] = {}
+        """Of each ready key minus its level and its ticket."""
+        self._ticket = itertools.count()
+        self._ready: list[str] = []
+        self._numbers: dict[str, int] = {}
+        """Where in ``_ready`` each key is."""
+
+    def __len__(self) -> int:
+        return len(self._waiting) + len(self._ready)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._numbers or key in self._waiting
+
+    def push(self, key: str, at: float) -> None:
+        """Put ``key`` at ``at`` (epoch seconds)."""
+        self._leave(key)
+        self._waiting.push(key, at)
+
+    def remove(self, key: str) -> None:
+        """Take ``key`` out; nothing happens when it is not in."""
+        self._leave(key)
+        self._waiting.remove(key)
+
+    def next_at(self) -> float | None:
+        """When the first key is ready, some time long past if one is already; None when there is none."""
+        return 0.0 if self._ready else self._waiting.next_at()
+
+    def pop_ready(self, now: float) -> str | None:
+        """Take out and return the ready key that is next; None when no key's time has come."""
+        while (key := self._waiting.pop_ready(now)) is not None:
+            self._enter(key)
+        if not self._ready:
+            return None
+        if self._explored and self._random.random() < self._explored:
+            key = self._random.choice(self._ready)
+        else:
+            key = self._pop_best()
+        self._leave(key)
+        return key
+
+    def count_ready(self, now: float, at_most: int = 1000) -> int:
+        """How many keys are ready at ``now``, counted up to ``at_most``."""
+        ready = len(self._ready)
+        return min(ready + self._waiting.count_ready(now, max(at_most - ready, 0)), at_most)
+
+    def raised(self, key: str) -> None:
+        """A better URL may have come to the head of its queue."""
+        if key in self._numbers:
+            self._rank(key)
+
+    def _enter(self, key: str) -> None:
+        self._numbers[key] = len(self._ready)
+        self._ready.append(key)
+        self._rank(key)
+
+    def _rank(self, key: str) -> None:
+        rank = -self._level_of(key)
+        known = self._tickets.get(key)
+        if known is not None and known[0] == rank:
+            return
+        ticket = next(self._ticket)
+        self._tickets[key] = rank, ticket
+        heapq.heappush(self._best, (rank, ticket, key))
+        if len(self._best) > 64 and len(self._best) > 3 * len(self._tickets):
+            self._best = [(*known, key) for key, known in self._tickets.items()]
+            heapq.heapify(self._best)
+
+    def _pop_best(self) -> str:
+        """The ready key with the highest level."""
+        while True:
+            rank, ticket, key = self._best[0]
+            if self._tickets.get(key) == (rank, ticket):
+                if -self._level_of(key) <= rank:
+                    return key
+                self._rank(key)
+            heapq.heappop(self._best)
+
+    def _leave(self, key: str) -> None:
+        number = self._numbers.pop(key, None)
+        if number is None:
+            return
+        del self._tickets[key]
+        last = self._ready.pop()
+        if last != key:
+            self._ready[number] = last
+            self._numbers[last] = number

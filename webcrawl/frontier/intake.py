@@ -11,12 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from webcrawl.frontier.records import Kind, UrlEntry
-from webcrawl.scope.candidate import Candidate
-from webcrawl.scope.depth import DepthRule
-from webcrawl.scope.links import Links
-from webcrawl.scope.rule import Verdict
-from webcrawl.scope.sequence import Scope
-from webcrawl.scope.stay import StayRule
+from webcrawl.scope.scope import Candidate, Links, Scope, Verdict
+from webcrawl.scope.url_rules import DepthRule, StayRule
 from webcrawl.urls.canonical import DEFAULT, CanonicalRules, canonical, canonical_all
 from webcrawl.urls.fingerprint import fingerprint, fingerprint_all, request_fingerprint
 from webcrawl.urls.politeness_key import PolitenessKey, host_of

@@ -1,17 +1,21 @@
-"""A URL that is being fetched, and what came of it."""
+"""A URL that is being fetched, and what came of it.
+
+What becomes of a leased URL, by the outcome of its fetch: the state that it ends in, or its next attempt.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from webcrawl.archive.capture import Entry
-from webcrawl.frontier.claims import NO_CLAIM, Claim
-from webcrawl.frontier.hold import FOREVER, Hold
-from webcrawl.frontier.records import UrlEntry
-from webcrawl.frontier.robots_desk import RobotsReply
-from webcrawl.hosts.record import HostRecord
+from webcrawl.frontier.policies import Policies
+from webcrawl.frontier.records import State, UrlEntry
+from webcrawl.frontier.tally import Tally
+from webcrawl.politeness.host_record import HostRecord
+from webcrawl.robots.requests import RobotsReply
+from webcrawl.storage.contract import FOREVER, NO_CLAIM, LeaseValidity, RateLimitLease, Settled
 
 
 @dataclass(slots=True, eq=False)
@@ -28,15 +32,15 @@ class Lease:
     ended_at: float | None = None
     fence: int = 0
     """The number under which the key was held; what comes of it counts only while it still is."""
-    hold: Hold = FOREVER
+    hold: LeaseValidity = FOREVER
     """Over: another process may be contacting the key, so nothing may be sent and nothing be waited for."""
-    claim: Claim = NO_CLAIM
+    claim: RateLimitLease = NO_CLAIM
     """On the clocks that the fetch shares with those of other keys."""
     pause_seconds: float = 0.0
     """What lies between two requests to the key, and to those with which it shares clocks."""
 
     @property
-    def both(self) -> Hold:
+    def both(self) -> LeaseValidity:
         """The hold on its key and that on its shared clocks."""
         return self.hold.and_of(self.claim.hold)
 
@@ -110,3 +114,34 @@ class Outcome:
                 archived=self.archived,
             )
         return self
+
+
+_STATES = {
+    Result.FETCHED: State.DONE,
+    Result.REDIRECTED: State.DONE,
+    Result.FAILED: State.FAILED,
+    Result.REFUSED: State.REFUSED,
+}
+
+
+def verdict(entry: UrlEntry, outcome: Outcome, policies: Policies, tally: Tally) -> Settled:
+    """The state a URL ends in, or its next attempt; it is counted in ``tally``."""
+    result = outcome.result
+    if result is Result.ABANDONED:
+        return Settled(entry, State.QUEUED, again=_again(entry, entry.attempts, policies))
+    if result is Result.RETRY and entry.attempts < policies.retry_times:
+        tally.retries += 1
+        return Settled(entry, State.QUEUED, again=_again(entry, entry.attempts + 1, policies))
+    if result is Result.RETRY:
+        result = Result.FAILED
+    if result is Result.FAILED:
+        tally.failures += 1
+    elif result is Result.REDIRECTED:
+        tally.redirects += 1
+    elif result is Result.REFUSED:
+        tally.refused(outcome.rule or "other")
+    return Settled(entry, _STATES[result], outcome.rule)
+
+
+def _again(entry: UrlEntry, attempts: int, policies: Policies) -> UrlEntry:
+    return policies.order.place_again(replace(entry, position=0, attempts=attempts))

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from webcrawl.frontier.claims import Locate
-from webcrawl.frontier.draw import Draw
-from webcrawl.frontier.order import Order
+from webcrawl.frontier.order import LevelSampler, Order
 from webcrawl.frontier.records import UrlEntry
-from webcrawl.hosts.health import Health
-from webcrawl.hosts.politeness import Politeness
-from webcrawl.hosts.robots import Absence
-from webcrawl.hosts.robots_rules import RulesCache
-from webcrawl.hosts.shared_clocks import NO_SHARED_CLOCKS, SharedClocks
+from webcrawl.politeness.delay import Politeness
+from webcrawl.politeness.health import Health
+from webcrawl.politeness.shared_clocks import NO_SHARED_CLOCKS, SharedClocks
+from webcrawl.robots.answer import Absence
+from webcrawl.robots.rules import RulesCache
+from webcrawl.storage.contract import Locate
 
 RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504, 522, 524})
 """Statuses after which the same URL may give a page later."""
@@ -51,7 +50,7 @@ class Policies:
     """Everything that can be decided otherwise without touching the frontier."""
 
     order: Order
-    draw: Draw
+    draw: LevelSampler
     politeness: Politeness
     health: Health
     robots: RobotsPolicy

@@ -15,12 +15,11 @@ from typing import Any
 from webcrawl.errors import StorageFull
 from webcrawl.frontier.active_key import ActiveKey
 from webcrawl.frontier.active_keys import ActiveKeys
-from webcrawl.frontier.backend import Backend, Move
-from webcrawl.frontier.hold import uptime
 from webcrawl.frontier.order import Order
 from webcrawl.frontier.queue_head import EVERYTHING, place_of
 from webcrawl.frontier.records import Kind, UrlEntry
-from webcrawl.frontier.tasks import Tasks
+from webcrawl.frontier.storage_retry import Tasks
+from webcrawl.storage.contract import Backend, Move, uptime
 
 STRETCH = 1000
 """Entries that are read at a time."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from webcrawl.processing.markdown import markdown_of
 
 if TYPE_CHECKING:
-    from webcrawl.processing.content import Content
+    from webcrawl.processing.contract import Content
     from webcrawl.processing.visible_text import VisibleText
 
 HTML = ("text/html", "application/xhtml+xml")

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from webcrawl.processing.fields import TEXT_MAX
+from webcrawl.processing.contract import TEXT_MAX
 
 if TYPE_CHECKING:
-    from webcrawl.processing.content import Content
+    from webcrawl.processing.contract import Content
 
 PAGES_MAX = 500
 """Pages that are read."""

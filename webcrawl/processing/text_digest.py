@@ -11,7 +11,7 @@ from xxhash import xxh3_128_digest
 from webcrawl.processing.main_text import HTML, main_text
 
 if TYPE_CHECKING:
-    from webcrawl.processing.content import Content
+    from webcrawl.processing.contract import Content
     from webcrawl.processing.pool import Pool
 
 _FIELD = "digest"

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
 
-from webcrawl.documents.html import readable_as_html
+from webcrawl.parsing.html import readable_as_html
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
-    from webcrawl.processing.content import Content
+    from webcrawl.processing.contract import Content
 
 _INLINE = (
     "abbr|acronym|bdi|bdo|big|cite|code|data|del|dfn|em|font|ins|kbd|mark|nobr|rb|rp|rt|ruby|samp|small|span|strike"

@@ -18,10 +18,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.ownprocess import leave_signals_to_the_crawl
-from webcrawl.processing.content import Content
-from webcrawl.processing.module import load
-from webcrawl.processing.run import run, why
+from webcrawl.child_process import leave_signals_to_the_crawl
+from webcrawl.processing.chain import run, why
+from webcrawl.processing.contract import Content, load
 
 if TYPE_CHECKING:
     from io import BufferedRWPair

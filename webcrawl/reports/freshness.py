@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.reports.histogram import SECONDS_EDGES, Histogram
-from webcrawl.reports.time_line import TimeLine
+from webcrawl.reports.counting import SECONDS_EDGES, Histogram, TimeLine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from webcrawl.reports import units
+from webcrawl.reports import text
 
 if TYPE_CHECKING:
     from webcrawl.frontier.tally import Snapshot, Tally
@@ -48,28 +48,28 @@ class Reading:
     def line(self) -> str:
         """Everything in one line, for a log; what is the whole crawl's behind what is this worker's."""
         f, shared = self.frontier, self.frontier.workers is not None
-        known, parked = f"{units.count(f.known_hosts)} known", f"{units.count(f.parked_hosts)} parked"
-        active = f"{units.count(f.active_hosts)} active, {units.count(f.ready_hosts)} ready"
-        queued = f"queued {units.count(f.queued)}"
+        known, parked = f"{text.count(f.known_hosts)} known", f"{text.count(f.parked_hosts)} parked"
+        active = f"{text.count(f.active_hosts)} active, {text.count(f.ready_hosts)} ready"
+        queued = f"queued {text.count(f.queued)}"
         again = [f"again {self.again}"] if self.again else []
         found = [f"found {self.found}"] if self.found else []
         parts = [
-            f"{'this worker: ' if shared else ''}pages {units.count(self.pages)} ({units.rate(self.pages_rate)}, "
-            f"mean {units.rate(self.pages_rate_mean)})",
+            f"{'this worker: ' if shared else ''}pages {text.count(self.pages)} ({text.rate(self.pages_rate)}, "
+            f"mean {text.rate(self.pages_rate_mean)})",
             *found,
             *again,
-            f"{units.size(self.bytes_rate)}/s",
+            f"{text.size(self.bytes_rate)}/s",
             *([f"hosts {active}"] if shared else [queued, f"hosts {known}, {active}, {parked}"]),
             f"in flight {f.in_flight}",
-            f"errors {units.count(self.errors)}",
-            f"elapsed {units.duration(self.elapsed_seconds)}",
+            f"errors {text.count(self.errors)}",
+            f"elapsed {text.duration(self.elapsed_seconds)}",
         ]
         if self.next_seconds is not None:
-            parts.append(f"next host in {units.duration(self.next_seconds)}")
+            parts.append(f"next host in {text.duration(self.next_seconds)}")
         if self.left_seconds is not None:
-            parts.append(f"left {units.duration(self.left_seconds)}")
+            parts.append(f"left {text.duration(self.left_seconds)}")
         if f.workers is not None:
-            parts += [f"whole crawl: {units.things(f.workers, 'worker')}", queued, f"hosts {known}, {parked}"]
+            parts += [f"whole crawl: {text.things(f.workers, 'worker')}", queued, f"hosts {known}, {parked}"]
         if f.crowded:
             parts.append(f"BACKLOG FULL: {f.crowded}")
         if f.stalled:
@@ -137,14 +137,14 @@ def _found(tally: Tally, then: _Look) -> str | None:
         return None
     share = 100.0 * _per(tally.relevant, tally.judged)
     now = 100.0 * _per(tally.relevant - then.relevant, tally.judged - then.judged)
-    return f"{units.count(tally.relevant)} relevant ({now:.1f} % now, mean {share:.1f} %)"
+    return f"{text.count(tally.relevant)} relevant ({now:.1f} % now, mean {share:.1f} %)"
 
 
 def _again(tally: Tally) -> str | None:
     if tally.due is None:
         return None
     share = 100.0 * _per(tally.revisits, tally.pages)
-    return f"{units.count(tally.revisits)} ({share:.0f} %), {units.count(tally.due)} due"
+    return f"{text.count(tally.revisits)} ({share:.0f} %), {text.count(tally.due)} due"
 
 
 def _until_next(frontier: Snapshot, now: float) -> float | None:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 from webcrawl.archive import fetchlog
 from webcrawl.reports import progress_log
-from webcrawl.reports.digest import WINDOW_SECONDS, Digest, digest
-from webcrawl.reports.drawing.shell import document
-from webcrawl.reports.drawing.texts import safe
+from webcrawl.reports.figures import WINDOW_SECONDS, Digest, digest
+from webcrawl.reports.html import document, safe
 from webcrawl.reports.progress_log import Course, course_of
-from webcrawl.reports.sections import documents, effort, finds, freshness, hosts, overview, politeness
-from webcrawl.reports.sections.effort import Prices
+from webcrawl.reports.sections import crawl, documents, finds, freshness, hosts, politeness
+from webcrawl.reports.sections.crawl import Prices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,7 +66,7 @@ def page(
     """The page as text. ``remark`` stands below the title."""
     course = course or Course()
     sections = [
-        overview.over_time(figures),
+        crawl.over_time(figures),
         finds.harvest(figures),
         freshness.freshness(figures),
         documents.outcomes(figures),
@@ -83,15 +82,15 @@ def page(
         documents.depths(figures),
         documents.languages(figures),
         documents.duplicates(figures),
-        effort.growth(course),
-        effort.costs(figures, course, prices or Prices()),
+        crawl.growth(course),
+        crawl.costs(figures, course, prices or Prices()),
     ]
     body = "\n".join(part for part in sections if part)
     links = "".join(f'<a href="#{anchor}">{name}</a>' for anchor, name in _HEADING.findall(body))
     head = [
         f"<h1>{safe(title)}</h1>",
         f"<p>{safe(remark)}</p>" if remark else "",
-        overview.totals(figures, damaged),
+        crawl.totals(figures, damaged),
         f'<nav aria-label="sections">{links}</nav>' if links else "",
     ]
     return document(title, "\n".join([*(part for part in head if part), "<main>", body, "</main>"]))

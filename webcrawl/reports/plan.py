@@ -1,4 +1,10 @@
-"""What a crawl of a given size needs: memory, disk and time, from what small ones were measured to need."""
+"""What a crawl of a given size needs: memory, disk and time, from what small ones were measured to need.
+
+What things take, as it was measured: the coefficients of ``plan``, and what they are multiplied with.
+
+``python -m tests.bench sizes`` measures the sizes anew, prints them beside what is predicted, and fits the ``Costs``
+to them; ``tests/process/test_plan.py`` holds both together.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +12,170 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from webcrawl.reports import costs, units
-from webcrawl.reports.costs import BYTES, PER_SECOND, SECONDS, Figure, Size
+from webcrawl.reports import text
+
+BYTES, SECONDS, PER_SECOND = "bytes", "seconds", "per_second"
+
+_BESIDE_TEXT_BYTES = 100
+"""Of a row with a robots.txt, about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """How large a crawl is meant to be, what its pages are like, and the settings that matter."""
+
+    urls: int
+    """URLs that it gets to know."""
+    hosts: int
+    """Politeness keys."""
+    pages: int
+    """URLs that it fetches."""
+    queued: int
+    """The most URLs that wait at a time."""
+    length: int = 60
+    """Characters of a URL."""
+    workers: int = 1
+    delay_seconds: float = 5.0
+    """Between two requests to a host."""
+    download_seconds: float = 0.5
+    """From a request to the end of its response."""
+    page_bytes: int = 30_000
+    robots_bytes: int = 600
+    robots_max: int = 1 << 18
+    """robots.txt answers that are kept."""
+    robots_ttl_seconds: float = 86_400.0
+    active_max: int = 20_000
+    """Hosts that a worker has in memory."""
+    open_max: int = 256
+    """Requests that a worker has open."""
+    cache_bytes: int = 32 << 20
+    """SQLite's page cache."""
+    warc: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number that was predicted, with what it rests on."""
+
+    name: str
+    """For programs."""
+    label: str
+    """For people."""
+    value: float
+    unit: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Bytes that each thing takes in one of the places where the state of a crawl can be."""
+
+    empty: float
+    """Without any URL."""
+    seen: float
+    """Of a URL that is known."""
+    queued: float
+    """More of one that waits in a queue, without its characters."""
+    character: float
+    """Of a queued URL; the address of the page that led there is as long."""
+    host: float
+    """Of a host that is known, with a name of some twenty characters."""
+    queue: float
+    """More of a host with a queue."""
+    robots: float
+    """Of an answer of robots.txt, without its text."""
+    robots_byte: float
+    """Of that text."""
+    page_bytes: int = 0
+    """Where texts longer than a quarter of a page get pages of their own: the size of a page."""
+
+    def total(self, size: Size) -> float:
+        return self.empty + sum(figure.value for figure in self.figures(size))
+
+    def figures(self, size: Size) -> list[Figure]:
+        """What makes up the total, but for what is there without any URL."""
+        one = self.queued + self.character * size.length
+        answers, answer = min(size.hosts, size.robots_max), self._answer_bytes(size.robots_bytes)
+        host = self.host + self.queue * min(size.queued / max(size.hosts, 1), 1.0)
+        queued = f"{text.count(size.queued)} at most, {one:.0f} bytes each at {size.length} characters"
+        kept = f"{text.count(answers)}, {answer:.0f} bytes each with a text of {size.robots_bytes}"
+        return [
+            Figure("seen", "URLs known", size.urls * self.seen, BYTES, f"{self.seen:.1f} bytes each"),
+            Figure("queued", "URLs queued", size.queued * one, BYTES, queued),
+            Figure("hosts", "hosts", size.hosts * host, BYTES, f"{host:.0f} bytes each"),
+            Figure("robots", "robots.txt answers", answers * answer, BYTES, kept),
+        ]
+
+    def _answer_bytes(self, text_bytes: int) -> float:
+        if not self.page_bytes or text_bytes <= self.page_bytes // 4 - _BESIDE_TEXT_BYTES:
+            return self.robots + self.robots_byte * text_bytes
+        begin = self.page_bytes // 8
+        pages = math.ceil((text_bytes - begin) / self.page_bytes)
+        return self.robots + self.robots_byte * begin + pages * self.page_bytes
+
+
+# The state of a crawl ---------------------------------------------------------------------------------------------
+
+REDIS_MEMORY = Costs(99_000, 11.3, 0, 1.76, 302, 168, 308, 1.16)
+"""More of ``used_memory`` than an empty Redis: 7.0.15 with jemalloc 5.3.0."""
+LIBC_SHARE = 0.88
+"""What a server built with the C library's malloc takes of that (Redis 6.2.14, Valkey 9.1.2)."""
+SERVER_BYTES = 1_550_000
+"""Of an empty Redis."""
+CONNECTIONS_BYTES = 700_000
+"""Of a worker's connections in the server."""
+
+REDIS_SNAPSHOT = Costs(0, 9.10, 0, 1.09, 123, 64, 161, 0.534)
+"""An RDB file, compressed; also what the append-only file begins with after it was rewritten."""
+REWRITTEN = 3
+"""Redis lets the append-only file grow to twice what it was, and writes a new one beside it."""
+
+SQLITE_FILE = Costs(38_000, 20.1, 61.2, 1.99, 374, 34, 108, 1.2, page_bytes=4096)
+"""``frontier.db`` at its largest: what is done leaves its place to what is found later."""
+
+APPENDED_BYTES = 7_000
+"""What a page with ten new links adds to the append-only file."""
+
+# A worker ---------------------------------------------------------------------------------------------------------
+
+WORKER_BYTES = 112_000_000
+"""Resident, when it has just begun."""
+KEEPER_BYTES = 29_000_000
+"""The process that keeps its archive."""
+READER_BYTES = 32_000_000
+"""The process that reads its pages, of the one that a worker has unless it is told otherwise."""
+ACTIVE_HOST_BYTES = 2_700
+"""An active host; its robots.txt and the head of its queue besides."""
+HEAD = 16
+"""URLs that are at the head of a queue."""
+ENTRY_BYTES, ENTRY_CHARACTER_BYTES = 300, 2.0
+"""Each of them, and each of its characters; the page that led there is as long."""
+LINKS_MET = 1 << 20
+LINKS_MET_BYTES = 8 * LINKS_MET
+"""A table of links met lately."""
+URLS_KNOWN, URL_KNOWN_BYTES = 300_000, 64
+"""URLs of which is remembered that Redis knows them."""
+OPEN_PAGES = 5.0
+"""How often a page that is being fetched is in memory: as received, as text, as a tree."""
+
+# The archive ------------------------------------------------------------------------------------------------------
+
+RECORD_BYTES = 1_000
+"""What the WARC records of a request and its response take besides the body."""
+ARCHIVED_SHARE = 0.31
+"""Of a body, compressed (level 2); of the pages of ``make bench``, which are plainer than most, and denser."""
+LOG_BYTES = 315
+"""A line of the fetch log."""
+
+# Time -------------------------------------------------------------------------------------------------------------
+
+PAGE_CPU_SECONDS = 0.0015
+"""CPU of a worker for a page of 29 KB with 100 links, see docs/performance.md."""
+REDIS_PAGE_CPU_SECONDS = 0.0002
+"""CPU of Redis for such a page of which ten links are new: 0.12 ms for one worker, 0.19 for each of four."""
+
+TURNED_AWAY_FROM = 0.85
+"""The share of its budget from which on a Redis is not given every new URL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +203,7 @@ def plan(size: Size) -> list[Section]:
 
 def redis_memory_bytes(size: Size) -> float:
     """``used_memory``, of several servers the sum."""
-    return costs.SERVER_BYTES + size.workers * costs.CONNECTIONS_BYTES + costs.REDIS_MEMORY.total(size)
+    return SERVER_BYTES + size.workers * CONNECTIONS_BYTES + REDIS_MEMORY.total(size)
 
 
 def worker_bytes(size: Size, *, shared: bool) -> float:
@@ -48,7 +216,7 @@ def warc_bytes(size: Size, robots_requests: int) -> float:
     if not size.warc:
         return 0.0
     bodies = size.pages * size.page_bytes + robots_requests * size.robots_bytes
-    return (size.pages + robots_requests) * costs.RECORD_BYTES + costs.ARCHIVED_SHARE * bodies
+    return (size.pages + robots_requests) * RECORD_BYTES + ARCHIVED_SHARE * bodies
 
 
 def seconds(size: Size) -> float:
@@ -57,8 +225,8 @@ def seconds(size: Size) -> float:
 
 
 def _redis_memory(size: Size) -> list[Figure]:
-    parts, total = costs.REDIS_MEMORY.figures(size), redis_memory_bytes(size)
-    budget = total / costs.TURNED_AWAY_FROM
+    parts, total = REDIS_MEMORY.figures(size), redis_memory_bytes(size)
+    budget = total / TURNED_AWAY_FROM
     return [
         *parts,
         Figure("server", "the server itself", total - _sum(parts), BYTES, "with the workers' connections"),
@@ -68,7 +236,7 @@ def _redis_memory(size: Size) -> list[Figure]:
             "REDIS_BUDGET_BYTES",
             budget,
             BYTES,
-            f"from {costs.TURNED_AWAY_FROM:.0%} of it on URLs are turned away; maxmemory a tenth more",
+            f"from {TURNED_AWAY_FROM:.0%} of it on URLs are turned away; maxmemory a tenth more",
         ),
         Figure(
             "machine",
@@ -81,30 +249,30 @@ def _redis_memory(size: Size) -> list[Figure]:
 
 
 def _redis_disk(size: Size) -> list[Figure]:
-    snapshot = costs.REDIS_SNAPSHOT.total(size)
+    snapshot = REDIS_SNAPSHOT.total(size)
     return [
         Figure("snapshot", "snapshot", snapshot, BYTES, "RDB, compressed"),
         Figure(
             "append_only_file",
             "append-only file",
-            costs.REWRITTEN * snapshot,
+            REWRITTEN * snapshot,
             BYTES,
             "at most: it is written anew when it is twice as large as after the last time",
         ),
         Figure(
             "appended",
             "written to it in all",
-            size.pages * costs.APPENDED_BYTES,
+            size.pages * APPENDED_BYTES,
             BYTES,
-            f"{units.size(costs.APPENDED_BYTES)} a page with ten new links, besides writing it anew",
+            f"{text.size(APPENDED_BYTES)} a page with ten new links, besides writing it anew",
         ),
     ]
 
 
 def _sqlite(size: Size) -> list[Figure]:
-    total = costs.SQLITE_FILE.total(size)
+    total = SQLITE_FILE.total(size)
     return [
-        *costs.SQLITE_FILE.figures(size),
+        *SQLITE_FILE.figures(size),
         Figure("total", "frontier.db", total, BYTES, "it does not become smaller again"),
     ]
 
@@ -120,43 +288,39 @@ def _worker(size: Size) -> list[Figure]:
 
 
 def _every_worker(size: Size) -> list[Figure]:
-    active, head = min(size.hosts, size.active_max), min(size.queued / max(size.hosts, 1), costs.HEAD)
-    entry = costs.ENTRY_BYTES + costs.ENTRY_CHARACTER_BYTES * size.length
-    host = costs.ACTIVE_HOST_BYTES + size.robots_bytes + head * entry
+    active, head = min(size.hosts, size.active_max), min(size.queued / max(size.hosts, 1), HEAD)
+    entry = ENTRY_BYTES + ENTRY_CHARACTER_BYTES * size.length
+    host = ACTIVE_HOST_BYTES + size.robots_bytes + head * entry
     fetched = min(size.open_max, size.hosts)
-    pages = fetched * costs.OPEN_PAGES * size.page_bytes
+    pages = fetched * OPEN_PAGES * size.page_bytes
     return [
-        Figure("program", "the program", costs.WORKER_BYTES, BYTES, "Python and Scrapy"),
-        Figure("keeper", "the process that keeps the archive", costs.KEEPER_BYTES, BYTES, "Python"),
-        Figure("reader", "the process that reads pages", costs.READER_BYTES, BYTES, "Python"),
+        Figure("program", "the program", WORKER_BYTES, BYTES, "Python and Scrapy"),
+        Figure("keeper", "the process that keeps the archive", KEEPER_BYTES, BYTES, "Python"),
+        Figure("reader", "the process that reads pages", READER_BYTES, BYTES, "Python"),
         Figure("active", "active hosts", active * host, BYTES, f"{active:,} at most, {host:,.0f} bytes each"),
-        Figure("met", "links met lately", costs.LINKS_MET_BYTES, BYTES, f"room for {costs.LINKS_MET:,}"),
-        Figure("open", "pages being fetched", pages, BYTES, f"{fetched}, each {costs.OPEN_PAGES:g} times"),
+        Figure("met", "links met lately", LINKS_MET_BYTES, BYTES, f"room for {LINKS_MET:,}"),
+        Figure("open", "pages being fetched", pages, BYTES, f"{fetched}, each {OPEN_PAGES:g} times"),
     ]
 
 
 def _known(size: Size) -> Figure:
-    known = min(size.urls, costs.URLS_KNOWN)
-    return Figure("known", "URLs known to Redis", known * costs.URL_KNOWN_BYTES, BYTES, f"the last {known:,}")
+    known = min(size.urls, URLS_KNOWN)
+    return Figure("known", "URLs known to Redis", known * URL_KNOWN_BYTES, BYTES, f"the last {known:,}")
 
 
 def _cache(size: Size) -> Figure:
-    cache = min(size.cache_bytes, costs.SQLITE_FILE.total(size))
-    return Figure("cache", "page cache", cache, BYTES, f"a page cache of {units.size(cache)}")
+    cache = min(size.cache_bytes, SQLITE_FILE.total(size))
+    return Figure("cache", "page cache", cache, BYTES, f"a page cache of {text.size(cache)}")
 
 
 def _archive(size: Size) -> list[Figure]:
     robots = size.hosts * max(math.ceil(seconds(size) / size.robots_ttl_seconds), 1)
-    warc, log = warc_bytes(size, robots), (size.pages + robots) * costs.LOG_BYTES
+    warc, log = warc_bytes(size, robots), (size.pages + robots) * LOG_BYTES
     archived = f"{warc / max(size.pages, 1):,.0f} bytes for a page of {size.page_bytes:,}"
     return [
-        Figure(
-            "warc", "WARC files", warc, BYTES, f"{archived}; {costs.ARCHIVED_SHARE:.0%} of a body are left"
-        ),
-        Figure(
-            "fetch_log", "fetch log", log, BYTES, f"{costs.LOG_BYTES} bytes a request; rolled over, a fifth"
-        ),
-        Figure("total", "together", warc + log, BYTES, f"with {units.count(robots)} requests for robots.txt"),
+        Figure("warc", "WARC files", warc, BYTES, f"{archived}; {ARCHIVED_SHARE:.0%} of a body are left"),
+        Figure("fetch_log", "fetch log", log, BYTES, f"{LOG_BYTES} bytes a request; rolled over, a fifth"),
+        Figure("total", "together", warc + log, BYTES, f"with {text.count(robots)} requests for robots.txt"),
     ]
 
 
@@ -195,16 +359,16 @@ def _limits(size: Size) -> list[Figure]:
         Figure(
             "worker_cpu",
             "by the workers' CPU",
-            size.pages * costs.PAGE_CPU_SECONDS / workers,
+            size.pages * PAGE_CPU_SECONDS / workers,
             SECONDS,
-            f"{1000 * costs.PAGE_CPU_SECONDS:g} ms a page with 100 links, a core for each worker",
+            f"{1000 * PAGE_CPU_SECONDS:g} ms a page with 100 links, a core for each worker",
         ),
         Figure(
             "redis_cpu",
             "by the CPU of Redis",
-            size.pages * costs.REDIS_PAGE_CPU_SECONDS,
+            size.pages * REDIS_PAGE_CPU_SECONDS,
             SECONDS,
-            f"{1000 * costs.REDIS_PAGE_CPU_SECONDS:g} ms a page with 100 links, one core",
+            f"{1000 * REDIS_PAGE_CPU_SECONDS:g} ms a page with 100 links, one core",
         ),
     ]
 

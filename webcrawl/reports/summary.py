@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from webcrawl.reports import units
+from webcrawl.reports import text
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -80,8 +80,8 @@ def summary(ending: Ending) -> str:
     tally = ending.tally
     rate = tally.pages / ending.elapsed_seconds if ending.elapsed_seconds > 0 else 0.0
     lines = [
-        f"{_who(ending)} {_how(ending.reason)} after {units.duration(ending.elapsed_seconds)}",
-        _row("pages", tally.pages, f"{units.rate(rate)}, {units.size(tally.bytes)} received"),
+        f"{_who(ending)} {_how(ending.reason)} after {text.duration(ending.elapsed_seconds)}",
+        _row("pages", tally.pages, f"{text.rate(rate)}, {text.size(tally.bytes)} received"),
         *_breakdown({f"status {status}": number for status, number in tally.statuses.items()}),
         *([_row("relevant", tally.relevant, _harvest(tally))] if tally.judged is not None else []),
         *([_row("same as others", tally.duplicates)] if tally.duplicates else []),
@@ -90,7 +90,7 @@ def summary(ending: Ending) -> str:
         _row("robots.txt", tally.robots),
         *([_row("sitemaps", tally.sitemaps)] if tally.sitemaps else []),
         _row(
-            "failed", tally.failures, f"and {units.count(tally.retries)} tried again" if tally.retries else ""
+            "failed", tally.failures, f"and {text.count(tally.retries)} tried again" if tally.retries else ""
         ),
         *_errors(ending),
         _row("refused", tally.refusals),
@@ -124,7 +124,7 @@ def _errors(ending: Ending) -> Iterator[str]:
 def _harvest(tally: Tally) -> str:
     """What was looked for, of all that was judged."""
     judged = tally.judged or 0
-    return f"{100 * tally.relevant / judged if judged else 0.0:.1f} % of {units.count(judged)} judged"
+    return f"{100 * tally.relevant / judged if judged else 0.0:.1f} % of {text.count(judged)} judged"
 
 
 def _who(ending: Ending) -> str:
@@ -140,10 +140,10 @@ def _how(reason: str) -> str:
 
 def _hosts(ending: Ending) -> str:
     frontier = ending.frontier
-    given_up = f", {units.count(frontier.given_up_hosts)} given up" if frontier.given_up_hosts else ""
+    given_up = f", {text.count(frontier.given_up_hosts)} given up" if frontier.given_up_hosts else ""
     if frontier.given_up_urls:
-        given_up += f" with {units.things(frontier.given_up_urls, 'URL')}, kept for the next start"
-    return f"{units.count(frontier.known_hosts)} hosts known{given_up}"
+        given_up += f" with {text.things(frontier.given_up_urls, 'URL')}, kept for the next start"
+    return f"{text.count(frontier.known_hosts)} hosts known{given_up}"
 
 
 def _skipped(tally: Tally) -> Iterator[str]:
@@ -151,7 +151,7 @@ def _skipped(tally: Tally) -> Iterator[str]:
     if not tally.skipped:
         return
     hosts = sorted(tally.skipped.items(), key=lambda item: (-item[1], item[0]))
-    named = ", ".join(f"{key} {units.duration(seconds)}" for key, seconds in hosts[:_NAMED])
+    named = ", ".join(f"{key} {text.duration(seconds)}" for key, seconds in hosts[:_NAMED])
     more = " and others" if len(hosts) > _NAMED else ""
     yield _row("hosts skipped", len(hosts), f"for their Crawl-delay: {named}{more}")
 
@@ -170,7 +170,7 @@ def _whereabouts(ending: Ending) -> Iterator[str]:
         yield f"  {kept} {ending.directory}" + (f", see {ending.report}" if ending.report else "")
     if shared is not None and ending.left:
         yield f"  the crawl is kept on {shared.place}" + (
-            f"; {units.things(others, 'other worker')} at work when this one ended" if others else ""
+            f"; {text.things(others, 'other worker')} at work when this one ended" if others else ""
         )
     if ending.left and ending.resume:
         yield f"  {'to join again' if others else 'to go on'}: {ending.resume}"
@@ -183,7 +183,7 @@ def _others(ending: Ending) -> int:
 
 def _row(name: str, number: int, remark: str = "", indent: int = 2) -> str:
     label = " " * indent + name
-    return f"{label:<26}{units.count(number):>13}  {remark}".rstrip()
+    return f"{label:<26}{text.count(number):>13}  {remark}".rstrip()
 
 
 def _breakdown(numbers: Mapping[str, int] | Counter[str]) -> Iterator[str]:

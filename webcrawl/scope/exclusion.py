@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING
 from xxhash import xxh3_64_hexdigest
 
 from webcrawl.urls.canonical import CanonicalRules, canonical
-from webcrawl.urls.hostname import hostname
-from webcrawl.urls.listfile import Line, WrongLine, printable, read_lines
+from webcrawl.urls.lists import Line, WrongLine, hostname, printable, read_lines
 from webcrawl.urls.politeness_key import host_of
 from webcrawl.urls.resolve import resolve
 
 if TYPE_CHECKING:
-    from webcrawl.scope.candidate import Candidate
-    from webcrawl.scope.links import Links
+    from webcrawl.scope.scope import Candidate, Links
 
 DEFAULT_CHECK_SECONDS = 60.0
 REMEMBERED_HOSTS = 65_536

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from webcrawl.scope.exclusion import ExclusionError, ExclusionList
-from webcrawl.urls.hostname import hostname
-from webcrawl.urls.listfile import LONGEST_LINE, printable, read_lines
+from webcrawl.urls.lists import LONGEST_LINE, hostname, printable, read_lines
 from webcrawl.urls.politeness_key import host_of
 from webcrawl.urls.resolve import resolve
 

@@ -1,4 +1,7 @@
-"""Regular expressions by the thousand, all looked for at once (RE2), from a file with one a line."""
+"""Regular expressions by the thousand, all looked for at once (RE2), from a file with one a line.
+
+Does the URL look like what the operator's lists of expressions name: not wanted, useless, or wanted alone?
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import re2
 
-from webcrawl.urls.listfile import WrongLine, printable, read_lines
+from webcrawl.urls.lists import WrongLine, printable, read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+
+    from webcrawl.scope.scope import Candidate, Links
+
 
 MEMORY_BYTES = 1 << 28
 """What RE2 may use for a set: much more than thousands of expressions need."""
@@ -143,3 +149,32 @@ def _options() -> re2.Options:
     options.log_errors = False
     options.max_mem = MEMORY_BYTES
     return options
+
+
+class ListedRule:
+    """Refuses URLs in which one of the expressions is found."""
+
+    def __init__(self, name: str, patterns: Patterns) -> None:
+        """``name``: what the rule is called, by what the list is for: ``deny``, ``useless-path``."""
+        self.name = name
+        self._patterns = patterns
+
+    def refuses(self, candidate: Candidate) -> str | None:
+        found = self._patterns.first(candidate.url)
+        return None if found is None else str(found)
+
+    def refuses_none(self, links: Links) -> bool:
+        return self._patterns.are_in_no_line(links.lines)
+
+
+class UnlistedRule:
+    """Refuses URLs in which none of the expressions is found."""
+
+    name = "allow-file"
+
+    def __init__(self, patterns: Patterns) -> None:
+        self._first = patterns.first
+        self._detail = f"none of {len(patterns)} expressions is found"
+
+    def refuses(self, candidate: Candidate) -> str | None:
+        return self._detail if self._first(candidate.url) is None else None

@@ -9,8 +9,7 @@ from webcrawl.urls.politeness_key import port_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from webcrawl.scope.candidate import Candidate
-    from webcrawl.scope.links import Links
+    from webcrawl.scope.scope import Candidate, Links
 
 # fmt: off
 BAD_PORTS = frozenset((

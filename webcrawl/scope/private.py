@@ -6,14 +6,13 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TYPE_CHECKING
 
-from webcrawl.urls.hostname import hostname
-from webcrawl.urls.registrable import is_address
+from webcrawl.urls.lists import hostname
+from webcrawl.urls.politeness_key import is_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from webcrawl.scope.candidate import Candidate
-    from webcrawl.scope.links import Links
+    from webcrawl.scope.scope import Candidate, Links
 
 Network = IPv4Network | IPv6Network
 

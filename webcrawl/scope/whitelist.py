@@ -10,18 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webcrawl.urls.fingerprint import fingerprint
-from webcrawl.urls.hostname import hostname
-from webcrawl.urls.listfile import Line, WrongLine, printable, read_lines
-from webcrawl.urls.politeness_key import origin_of
-from webcrawl.urls.registrable import is_meant_as_host, registrable_domain
+from webcrawl.urls.lists import Line, WrongLine, hostname, printable, read_lines
+from webcrawl.urls.politeness_key import is_meant_as_host, origin_of, registrable_domain
 from webcrawl.urls.resolve import resolve
 from webcrawl.urls.seeds import BadSeed, read_seed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webcrawl.scope.candidate import Candidate
-    from webcrawl.scope.links import Links
+    from webcrawl.scope.scope import Candidate, Links
 
 REMEMBERED_HOSTS = 65_536
 KEPT_WRONG_LINES = 20

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from webcrawl.child_process import leave_signals_to_the_crawl
 from webcrawl.errors import CrawlError
-from webcrawl.ownprocess import leave_signals_to_the_crawl
 from webcrawl.search.engine import Engine, EngineAway, Options, load
 from webcrawl.search.journal import JournalReader, Position, path_of, segments
 

@@ -6,8 +6,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from webcrawl.archive.errors import ArchiveError, translated
-from webcrawl.search.words import READING
+from webcrawl.archive.disk import ArchiveError, translated
+from webcrawl.search.engine import READING
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,9 +8,9 @@ import subprocess
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from webcrawl.archive.errors import ArchiveError, translated
-from webcrawl.archive.part import Part
-from webcrawl.ownprocess import command, environment
+from webcrawl.archive.disk import ArchiveError, translated
+from webcrawl.archive.sinks import Part
+from webcrawl.child_process import command, environment
 from webcrawl.search.document import change_of
 from webcrawl.search.engine import load
 from webcrawl.search.journal import Journal, Position, segments

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.http import Request
 
-from webcrawl.documents.linkcolumns import LinkColumns
-from webcrawl.documents.mime import HTML_TYPES
-from webcrawl.documents.offload import TURN_SECONDS
-from webcrawl.documents.robots_tags import RobotsTags
+from webcrawl.crawl.context import context_of
+from webcrawl.crawl.page_processing import PageProcessing, tell, type_of
+from webcrawl.features.revisits.feature import known_of
+from webcrawl.features.traps.novelty import wording_of
 from webcrawl.items import Page
-from webcrawl.machine import machine_of
 from webcrawl.meta import detach, fetch_meta
-from webcrawl.scheduler import flight_of
-from webcrawl.traps.wording import wording_of
-from webcrawl.wiring.page_processing import PageProcessing, tell, type_of
-from webcrawl.wiring.revisiting import known_of
+from webcrawl.parsing.links import LinkColumns
+from webcrawl.parsing.mime import HTML_TYPES
+from webcrawl.parsing.offload import TURN_SECONDS
+from webcrawl.robots.page_directives import RobotsTags
+from webcrawl.scheduler import in_flight_request_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from webcrawl.frontier.intake import Taken
     from webcrawl.frontier.records import UrlEntry
     from webcrawl.frontier.tally import Tally
-    from webcrawl.scheduler import Flight
+    from webcrawl.scheduler import InFlightRequest
 
 
 HEADER, META, REL = "robots-header", "robots-meta", "rel"
@@ -48,16 +48,16 @@ class PageMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        machine = machine_of(crawler)
-        self._intake = machine.intake
-        self._lookout = None if machine.trapping is None else machine.trapping.lookout
+        context = context_of(crawler)
+        self._intake = context.intake
+        self._detector = None if context.trapping is None else context.trapping.detector
         self._long_work = asyncio.Lock()
         """Of pages with very many links one at a time is worked on: the loop waits for one part of one page."""
-        self._avoided = frozenset(machine.configuration.nofollow_rels)
-        self._keeps_links = machine.archive is not None and machine.archive.wants_links
-        self._keeps_fields = machine.archive is not None and machine.archive.wants_fields
-        chain = machine.processing
-        self._focusing = machine.focusing
+        self._avoided = frozenset(context.configuration.nofollow_rels)
+        self._keeps_links = context.archive is not None and context.archive.wants_links
+        self._keeps_fields = context.archive is not None and context.archive.wants_fields
+        chain = context.processing
+        self._focusing = context.focusing
         self._processing = None if chain is None else PageProcessing(crawler, chain)
 
     @classmethod
@@ -77,7 +77,7 @@ class PageMiddleware:
                     self._processing.begin(output)
                     if self._processing.applies(output):
                         await self._processing.process(output, response)
-                flight = flight_of(self._crawler, response.request)
+                flight = in_flight_request_of(self._crawler, response.request)
                 if flight is not None:
                     self._page(output, flight, in_header)
                     await self._follow(output, response, flight, in_header, beside)
@@ -89,7 +89,7 @@ class PageMiddleware:
 
     def _tell_cut(self, response: Response) -> None:
         """There was more of the page than was read, and perhaps links in it."""
-        flight = flight_of(self._crawler, response.request)
+        flight = in_flight_request_of(self._crawler, response.request)
         if flight is not None:
             flight.scheduler.frontier.tally.cut += 1
             if (kept := flight.outcome.entry) is not None:
@@ -99,7 +99,7 @@ class PageMiddleware:
         """An ordinary Request of a callback, often with a copy of its response's meta: it is a link of its
         own.
         """
-        flight = flight_of(self._crawler, response.request)
+        flight = in_flight_request_of(self._crawler, response.request)
         facts = detach(request)
         facts.via = response.url
         facts.lease_id = flight.lease.id if flight is not None else None
@@ -118,7 +118,7 @@ class PageMiddleware:
             page.body_bytes = len(response.body)
         return in_header
 
-    def _page(self, page: Page, flight: Flight, in_header: RobotsTags) -> None:
+    def _page(self, page: Page, flight: InFlightRequest, in_header: RobotsTags) -> None:
         asked = RobotsTags(page.noindex, page.nofollow)
         if (kept := flight.outcome.entry) is not None:
             if asked != in_header:
@@ -134,7 +134,7 @@ class PageMiddleware:
         self,
         page: Page,
         response: Response,
-        flight: Flight,
+        flight: InFlightRequest,
         in_header: RobotsTags,
         beside: Mapping[str, str],
     ) -> None:
@@ -156,14 +156,14 @@ class PageMiddleware:
             flight.scheduler.frontier.tally.refused(rule, len(page.links))
         entry = flight.lease.entry
         # A page that is visited again says what it said before, and is no trap for that.
-        if self._lookout is not None and page.mime in HTML_TYPES and known_of(entry) is None:
+        if self._detector is not None and page.mime in HTML_TYPES and known_of(entry) is None:
             encoding = page.encoding or "utf-8"
             body = response.body
-            self._lookout.page(
+            self._detector.page(
                 entry.url, entry.via, lambda: wording_of(body, encoding, entry.url), found, len(body)
             )
 
-    async def _take(self, page: Page, flight: Flight) -> list[UrlEntry]:
+    async def _take(self, page: Page, flight: InFlightRequest) -> list[UrlEntry]:
         """Queue the links of a page; those that are new."""
         entry, avoided, tally = flight.lease.entry, self._avoided, flight.scheduler.frontier.tally
         links = LinkColumns.of(page.links)

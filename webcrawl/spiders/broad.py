@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Spider, signals
 from scrapy.http import Response
 
-from webcrawl.contents.seen import follows
-from webcrawl.documents import robots_tags
-from webcrawl.documents.charset import encoding_of
-from webcrawl.documents.mime import HTML_TYPES, document_type, mime_type
-from webcrawl.documents.reading.readers import Readers
+from webcrawl.crawl.context import context_of
+from webcrawl.crawl.refused_start import REFUSALS, closing
+from webcrawl.crawl.seeding import Seeding
+from webcrawl.features.content_seen.content_seen import follows
 from webcrawl.items import Page
-from webcrawl.machine import machine_of
 from webcrawl.meta import fetch_meta
+from webcrawl.parsing.charset import encoding_of
+from webcrawl.parsing.mime import HTML_TYPES, document_type, mime_type
+from webcrawl.parsing.process import Readers
+from webcrawl.robots import page_directives
 from webcrawl.scheduler import Scheduler
-from webcrawl.wiring.refused_start import REFUSALS, closing
-from webcrawl.wiring.seeding import Seeding
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -83,11 +83,11 @@ class BroadSpider(Spider):
             yield nothing
 
     async def _queue_seeds(self, scheduler: Scheduler) -> None:
-        machine = machine_of(self.crawler)
-        if machine.segment is not None:
-            await machine.segment.queue_all(machine, scheduler)
+        context = context_of(self.crawler)
+        if context.segment is not None:
+            await context.segment.queue_all(context, scheduler)
         else:
-            await Seeding(machine, scheduler, self.seeds, self.domains).run()
+            await Seeding(context, scheduler, self.seeds, self.domains).run()
 
     async def parse(self, response: Response, **kwargs: Any) -> AsyncIterator[Page]:
         content_type = response.headers.get("Content-Type")
@@ -96,11 +96,11 @@ class BroadSpider(Spider):
             return
         assert response.request is not None
         facts = fetch_meta(response.request)
-        machine = machine_of(self.crawler)
-        configuration = machine.configuration
+        context = context_of(self.crawler)
+        configuration = context.configuration
         mime = document_type(mime_type(declared), response.body)
         if mime not in HTML_TYPES:
-            if facts.original is None and machine.processing is not None and machine.processing.wants(mime):
+            if facts.original is None and context.processing is not None and context.processing.wants(mime):
                 yield self._other(response, mime, facts)
             return
         if facts.original is not None and not follows(
@@ -114,12 +114,12 @@ class BroadSpider(Spider):
             declared,
             links_max=configuration.links_per_page_max,
             types=frozenset(configuration.link_types),
-            agent=machine.rules.agent,
-            surroundings=machine.focusing is not None,
+            agent=context.rules.agent,
+            surroundings=context.focusing is not None,
         )
-        asked = robots_tags.NOTHING
+        asked = page_directives.NOTHING
         if document.robots and configuration.robots_meta_obey:
-            asked = robots_tags.of_meta(document.robots, machine.clock())
+            asked = page_directives.of_meta(document.robots, context.clock())
         yield Page(
             url=response.url,
             status=response.status,
@@ -166,7 +166,7 @@ class BroadSpider(Spider):
     @cached_property
     def _readers(self) -> Readers:
         # Not before there is a page: the machine's scope is made of this spider's arguments.
-        return Readers(machine_of(self.crawler).configuration.extraction_processes)
+        return Readers(context_of(self.crawler).configuration.extraction_processes)
 
     def _closed(self) -> None:
         self._readers.close()

@@ -17,7 +17,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from webcrawl.urls.listfile import WrongLine, printable, read_lines
+from webcrawl.urls.lists import WrongLine, printable, read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

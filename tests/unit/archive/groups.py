@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tests.unit.archive import strictwarc
 from tests.unit.archive.faultydisk import FaultyDisk
 from tests.unit.archive.samples import INFO, entry, noise, ticking
-from webcrawl.archive import rotation
+from webcrawl.archive import fetchlog
 from webcrawl.archive.fetchlog import read
 from webcrawl.archive.store import Archive
 
@@ -22,7 +22,7 @@ GROUPS = 4
 GROUP = 3
 
 
-class OnThisThread(rotation.Compressor):
+class OnThisThread(fetchlog.Compressor):
     """Compresses at once, so that the changes of the disk come in one order."""
 
     def start(self) -> None:

@@ -10,13 +10,11 @@ import pytest
 from tests.unit.archive.groups import archive, archived, group, logged, urls_of
 from tests.unit.archive.samples import INFO, capture, record
 from webcrawl.archive.capture import Entry, Revisit
-from webcrawl.archive.errors import ArchiveError, StorageFull
-from webcrawl.archive.linefile import LineFile
+from webcrawl.archive.disk import ArchiveError, StorageFull
+from webcrawl.archive.line_sink import LineFile
 from webcrawl.archive.listed_links import SpooledLinks
-from webcrawl.archive.part import OPERATIONS, Part
-from webcrawl.archive.pipe import entry_of, payload_of, row_of
-from webcrawl.archive.remote import RemoteArchive
-from webcrawl.archive.stores import Guarded, load
+from webcrawl.archive.process import RemoteArchive, entry_of, payload_of, row_of
+from webcrawl.archive.sinks import OPERATIONS, Guarded, Part, load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -13,8 +13,8 @@ from isal import igzip_lib
 from tests.unit.archive.groups import GROUP, archive, group
 from tests.unit.archive.samples import NOW, capture, record
 from webcrawl.archive.capture import Entry, Revisit
+from webcrawl.archive.cdxj import INDEX_FOLDER
 from webcrawl.archive.check import Check
-from webcrawl.archive.index import INDEX_FOLDER
 from webcrawl.archive.records import digest
 
 if TYPE_CHECKING:

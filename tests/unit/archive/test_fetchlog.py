@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.archive.faultydisk import FaultyDisk
 from tests.unit.archive.samples import NOW, record, ticking
 from webcrawl.archive.capture import Entry
-from webcrawl.archive.errors import ArchiveError
+from webcrawl.archive.disk import ArchiveError
 from webcrawl.archive.fetchlog import FetchLog, log_line, read
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ import pytest
 from tests.unit.archive.faultydisk import NEVER, FaultyDisk, Killed
 from tests.unit.archive.groups import GROUP, GROUPS, archive, archived, group, logged, urls_of
 from tests.unit.archive.samples import NOW, entry, noise, ticking
-from webcrawl.archive.disk import Disk
-from webcrawl.archive.errors import ArchiveError, StorageFull
+from webcrawl.archive.disk import ArchiveError, Disk, StorageFull
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -167,7 +166,7 @@ ON_A_TINY_DISK = """
 import pathlib, sys
 from tests.unit.archive.groups import archive, archived, group, logged, urls_of
 from webcrawl.archive.disk import Disk
-from webcrawl.archive.errors import StorageFull
+from webcrawl.archive.disk import StorageFull
 
 directory = pathlib.Path(sys.argv[1])
 ballast = directory / "ballast"

@@ -11,12 +11,10 @@ from isal import igzip
 from tests.unit.archive.faultydisk import FaultyDisk
 from tests.unit.archive.groups import GROUP, GROUPS, archive, group, urls_of
 from tests.unit.archive.samples import NOW, RESPONSE_HEAD, capture, entry, record
-from webcrawl.archive import index as index_room
+from webcrawl.archive import cdxj as index_room
 from webcrawl.archive.capture import Entry, Revisit
-from webcrawl.archive.cdxj import line_of
-from webcrawl.archive.disk import Disk
-from webcrawl.archive.errors import StorageFull
-from webcrawl.archive.index import INDEX_FOLDER, Index, build, lines_of
+from webcrawl.archive.cdxj import INDEX_FOLDER, Index, build, line_of, lines_of
+from webcrawl.archive.disk import Disk, StorageFull
 from webcrawl.archive.sortedlines import Sorter
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import io
 import pytest
 
 from tests.unit.archive.samples import INFO, NOW, capture, noise
-from webcrawl.archive.members import Member, next_whole_member, whole_members
+from webcrawl.archive.reading import Member, next_whole_member, whole_members
 from webcrawl.archive.records import exchange, warcinfo_record
 
 RECORDS = [warcinfo_record("a.warc.gz", NOW, INFO), *exchange(capture(payload=noise(5000))).records]

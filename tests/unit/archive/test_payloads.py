@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from webcrawl.archive import payloads as room
-from webcrawl.archive.payloads import Payloads
+from webcrawl.archive import process as room
+from webcrawl.archive.process import Payloads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

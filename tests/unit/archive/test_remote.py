@@ -15,12 +15,10 @@ import pytest
 from tests.unit.archive.groups import GROUPS, archived, group, logged, urls_of
 from tests.unit.archive.samples import INFO, record
 from webcrawl.archive.capture import Entry
-from webcrawl.archive.errors import ArchiveError, StorageFull
-from webcrawl.archive.payloads import Payloads
-from webcrawl.archive.pipe import entry_of, payload_bytes, payload_of, row_of
-from webcrawl.archive.remote import RemoteArchive
+from webcrawl.archive.disk import ArchiveError, StorageFull
+from webcrawl.archive.process import Payloads, RemoteArchive, entry_of, payload_bytes, payload_of, row_of
+from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.errors import JobdirLocked
-from webcrawl.jobdir import Jobdir
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,9 +30,9 @@ from io import BytesIO
 from pathlib import Path
 from tests.unit.archive.groups import group
 from tests.unit.archive.samples import INFO
-from webcrawl.archive.pipe import row_of, send
-from webcrawl.archive.remote import RemoteArchive
-from webcrawl.jobdir import Jobdir
+from webcrawl.archive.process import row_of, send
+from webcrawl.archive.process import RemoteArchive
+from webcrawl.crawl.jobdir import Jobdir
 
 jobdir = Jobdir(Path(sys.argv[1]))
 jobdir.hold()
@@ -101,7 +99,7 @@ def test_a_process_that_cannot_be_started_leaves_no_file_open(
     def refused(*_: object, **__: object) -> None:
         raise OSError(errno.EAGAIN, "no more processes")
 
-    monkeypatch.setattr("webcrawl.archive.remote.subprocess.Popen", refused)
+    monkeypatch.setattr("webcrawl.archive.process.subprocess.Popen", refused)
     made: list[Payloads] = []
     new = Payloads.new
     monkeypatch.setattr(Payloads, "new", lambda: made.append(new()) or made[-1])
@@ -185,10 +183,10 @@ def test_nobody_takes_the_folder_of_a_killed_crawl_while_somebody_still_works_in
     with (tmp_path / "lock").open() as left:
         fcntl.flock(left, fcntl.LOCK_EX)
         jobdir = Jobdir(tmp_path)
-        monkeypatch.setattr("webcrawl.jobdir.AFTERMATH_SECONDS", 0.2)
+        monkeypatch.setattr("webcrawl.crawl.jobdir.AFTERMATH_SECONDS", 0.2)
         with pytest.raises(JobdirLocked):
             jobdir.hold()
-        monkeypatch.setattr("webcrawl.jobdir.AFTERMATH_SECONDS", 20.0)
+        monkeypatch.setattr("webcrawl.crawl.jobdir.AFTERMATH_SECONDS", 20.0)
         threading.Timer(0.2, lambda: fcntl.flock(left, fcntl.LOCK_UN)).start()
         jobdir.hold()
         jobdir.leave()
@@ -199,7 +197,7 @@ def test_a_folder_of_a_living_crawl_is_refused_at_once(
 ) -> None:
     one, other = Jobdir(tmp_path), Jobdir(tmp_path)
     one.hold()
-    monkeypatch.setattr("webcrawl.jobdir.time.sleep", pytest.fail)
+    monkeypatch.setattr("webcrawl.crawl.jobdir.time.sleep", pytest.fail)
     with pytest.raises(JobdirLocked, match=f"process {os.getpid()}"):
         other.hold()
     one.leave()

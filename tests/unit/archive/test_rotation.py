@@ -8,9 +8,8 @@ import pytest
 
 from tests.unit.archive.faultydisk import FaultyDisk, Killed
 from tests.unit.archive.samples import record
-from webcrawl.archive import rotation
-from webcrawl.archive.disk import Disk
-from webcrawl.archive.errors import StorageFull
+from webcrawl.archive import fetchlog
+from webcrawl.archive.disk import Disk, StorageFull
 from webcrawl.archive.fetchlog import log_line, read
 from webcrawl.archive.repair import repair
 
@@ -38,7 +37,7 @@ def urls(directory: Path) -> list[str]:
 def test_a_compressed_part_takes_the_place_of_the_plain_one(tmp_path: Path) -> None:
     plain = rotated(tmp_path)
     content = plain.read_bytes()
-    rotation.compress(plain, Disk())
+    fetchlog.compress(plain, Disk())
     assert sorted(path.name for path in tmp_path.iterdir()) == [NAME + ".gz", "fetch.jsonl"]
     assert gzip.decompress((tmp_path / (NAME + ".gz")).read_bytes()) == content
     assert urls(tmp_path) == EXPECTED
@@ -48,12 +47,12 @@ def test_a_compressed_part_takes_the_place_of_the_plain_one(tmp_path: Path) -> N
 def test_a_crash_at_any_step_loses_and_doubles_no_line(tmp_path: Path, step: int) -> None:
     disk = FaultyDisk(step, 1000, kills=True)
     with pytest.raises(Killed):
-        rotation.compress(rotated(tmp_path), disk)
+        fetchlog.compress(rotated(tmp_path), disk)
     assert disk.failed[0] == CHANGES[step]
     assert urls(tmp_path) == EXPECTED
     repair(tmp_path)
     assert urls(tmp_path) == EXPECTED
-    rotation.Compressor(tmp_path, Disk()).run()
+    fetchlog.Compressor(tmp_path, Disk()).run()
     assert urls(tmp_path) == EXPECTED
     assert sorted(path.name for path in tmp_path.iterdir()) == [NAME + ".gz", "fetch.jsonl"]
 
@@ -64,10 +63,10 @@ def test_a_full_disk_at_any_step_leaves_a_log_that_reads_whole_and_is_compressed
 ) -> None:
     plain = rotated(tmp_path)
     with pytest.raises(StorageFull):
-        rotation.compress(plain, FaultyDisk(step))
+        fetchlog.compress(plain, FaultyDisk(step))
     assert urls(tmp_path) == EXPECTED
     assert not list(tmp_path.glob("*.part"))
-    rotation.Compressor(tmp_path, Disk()).run()
+    fetchlog.Compressor(tmp_path, Disk()).run()
     assert urls(tmp_path) == EXPECTED
     assert not plain.exists()
 
@@ -76,7 +75,7 @@ def test_the_compressor_works_on_a_thread_and_tells_of_a_full_disk(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     rotated(tmp_path)
-    compressor = rotation.Compressor(tmp_path, FaultyDisk(1))
+    compressor = fetchlog.Compressor(tmp_path, FaultyDisk(1))
     with caplog.at_level(logging.WARNING):
         compressor.start()
         compressor.wait()
@@ -91,5 +90,5 @@ def test_a_reader_that_holds_a_part_open_keeps_its_lines(tmp_path: Path) -> None
     plain = rotated(tmp_path)
     reader = read(tmp_path)
     first = next(reader)["url"]
-    rotation.compress(plain, Disk())
+    fetchlog.compress(plain, Disk())
     assert [first, *(line["url"] for line in reader)] == EXPECTED

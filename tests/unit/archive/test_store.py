@@ -9,8 +9,7 @@ from tests.unit.archive.faultydisk import FaultyDisk
 from tests.unit.archive.groups import GROUPS, archive, archived, group, logged, urls_of
 from tests.unit.archive.samples import NOW, record
 from webcrawl.archive.capture import Entry
-from webcrawl.archive.disk import Disk
-from webcrawl.archive.errors import ArchiveError
+from webcrawl.archive.disk import ArchiveError, Disk
 
 if TYPE_CHECKING:
     from collections.abc import Callable

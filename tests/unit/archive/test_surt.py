@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.archive.surt import surt_key
+from webcrawl.archive.cdxj import surt_key
 
 CASES = json.loads((Path(__file__).parents[2] / "data/archive/surt.json").read_text(encoding="utf-8"))
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.archive.groups import GROUPS, archive, archived, group, urls_of
 from webcrawl.archive import upload as upload_room
-from webcrawl.archive.errors import ArchiveError
+from webcrawl.archive.disk import ArchiveError
 from webcrawl.archive.upload import Upload, remote_of
 
 if TYPE_CHECKING:

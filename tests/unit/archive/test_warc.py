@@ -10,7 +10,7 @@ from tests.unit.archive import strictwarc
 from tests.unit.archive.faultydisk import FaultyDisk
 from tests.unit.archive.samples import INFO, NOW, capture, noise, ticking
 from webcrawl.archive.capture import Revisit, Spooled
-from webcrawl.archive.errors import ArchiveError
+from webcrawl.archive.disk import ArchiveError
 from webcrawl.archive.warc import WarcWriter
 
 if TYPE_CHECKING:

@@ -47,7 +47,7 @@ from scrapy import signals
 from scrapy.core import scheduler
 
 from webcrawl import errors
-from webcrawl.extensions.gauge import directory_of
+from webcrawl.extensions.metrics_reader import directory_of
 from webcrawl.frontier.tally import Snapshot, Tally
 
 

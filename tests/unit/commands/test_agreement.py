@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from tests.unit.commands.test_standing import Crawl
-from webcrawl.commands import agreement
-from webcrawl.frontier.backends.findings import MEANINGS, Checked, Finding, Findings, Kind
+from webcrawl.commands import frontier
+from webcrawl.storage.inspection import MEANINGS, Checked, Finding, Findings, Kind
 
 AGREED = "Everything agrees: every URL is in exactly one state, and every count is right."
 LOST = Finding(Kind.UNKNOWN, "http://a.test/\udce9", where="shard 3")
@@ -21,7 +21,7 @@ def some(*findings: Finding) -> Findings:
 
 
 def lines(checked: Checked) -> list[str]:
-    return agreement.as_text(Crawl(), checked).splitlines()
+    return frontier.check_as_text(Crawl(), checked).splitlines()
 
 
 def test_what_was_looked_at_is_told_and_that_it_agrees() -> None:
@@ -70,7 +70,7 @@ def test_what_makes_it_less_than_exact_is_told() -> None:
 
 
 def test_programs_get_all_of_it() -> None:
-    found = json.loads(agreement.as_json(Crawl(), Checked(urls=2, left=some(WRONG), at_work={"w1"})))
+    found = json.loads(frontier.check_as_json(Crawl(), Checked(urls=2, left=some(WRONG), at_work={"w1"})))
     example = {"subject": "queued", "detail": "says 5, is 4", "where": "shard 3"}
     assert found["left"] == {"total": {"count": 1, "examples": [example]}}
     assert (found["agrees"], found["urls"], found["at_work"]) == (False, 2, ["w1"])

@@ -9,7 +9,7 @@ import pytest
 import scrapy
 
 from webcrawl.commands.arguments import check_arguments
-from webcrawl.configuration import Configuration
+from webcrawl.config import Configuration
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,9 +13,9 @@ import pytest
 from tests.contract.driven import DrivenSqlite, make
 from tests.contract.planted import HELD, Books
 from tests.contract.samples import entry, found, pages
-from webcrawl import in_force
-from webcrawl.commands import consequences
-from webcrawl.jobdir import Jobdir
+from webcrawl.commands import exclude as consequences
+from webcrawl.crawl import exclusion_state
+from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.scope.exclusion import ExclusionList
 
 if TYPE_CHECKING:
@@ -117,14 +117,16 @@ def test_the_process_at_work_is_told_and_heard(
 
     def obey(seconds: float) -> None:
         exclusions = ExclusionList.load(FILE)
-        assert in_force.asked(local.directory)
-        in_force.tell(local.directory, in_force.InForce(exclusions.version, 1, 1.0, os.getpid()))
+        assert exclusion_state.asked(local.directory)
+        exclusion_state.tell(
+            local.directory, exclusion_state.InForce(exclusions.version, 1, 1.0, os.getpid())
+        )
 
     try:
         silent = told(exclude("a.test", EXCLUSION_FILE=FILE, JOBDIR=local.directory), status=1)
         assert silent[-1].startswith(f"Not in force: {name} has told of no exclusion list.")
         monkeypatch.setattr("webcrawl.commands.exclude.time.sleep", obey)
-        in_force.tell(local.directory, in_force.InForce("other", 1, 1.0, os.getpid()))
+        exclusion_state.tell(local.directory, exclusion_state.InForce("other", 1, 1.0, os.getpid()))
         heard = told(exclude("--now", EXCLUSION_FILE=FILE, JOBDIR=local.directory))
         assert len(heard) == 1
         assert heard[0].startswith("In force since 20")

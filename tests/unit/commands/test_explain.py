@@ -15,10 +15,10 @@ import pytest
 from tests.contract.driven import DrivenSqlite, make
 from tests.contract.planted import HELD, SHORT, Books
 from tests.contract.samples import entry, pages, robots, settled
-from tests.unit.linklog.logged import kept, page
-from webcrawl.commands import inquiry
-from webcrawl.frontier.backend import Batch
-from webcrawl.jobdir import Jobdir
+from tests.unit.links.logged import kept, page
+from webcrawl.commands import explain as inquiry
+from webcrawl.crawl.jobdir import Jobdir
+from webcrawl.storage.contract import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

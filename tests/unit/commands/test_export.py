@@ -13,11 +13,11 @@ from tests.contract.driven import DrivenSqlite, make
 from tests.contract.planted import HELD, LONG, SHORT, Books
 from tests.contract.samples import entry, found, pages
 from tests.unit.export.logs import HOSTILE, log
-from tests.unit.linklog.logged import kept, page
-from webcrawl.archive import rotation
+from tests.unit.links.logged import kept, page
+from webcrawl.archive import fetchlog
 from webcrawl.archive.disk import Disk
-from webcrawl.frontier.backend import Batch, Settled
 from webcrawl.frontier.records import State
+from webcrawl.storage.contract import Batch, Settled
 
 if TYPE_CHECKING:
     import asyncio
@@ -72,7 +72,7 @@ def test_the_tree_is_that_of_all_workers_and_of_compressed_parts(export: Command
     lines = log(1, 90)
     first, second = write(tmp_path / "w1", lines[:30]), write(tmp_path / "w2", lines[30:60])
     write(first, lines[60:], "fetch-20260101000000000.jsonl")
-    rotation.compress(first / "fetch-20260101000000000.jsonl", Disk())
+    fetchlog.compress(first / "fetch-20260101000000000.jsonl", Disk())
     told = export("tree", str(first), str(second), "--format", "json", "--depth", "1").told
     assert told["title"] == "Sites of w1, w2"
     assert told["totals"]["requests"] == 90

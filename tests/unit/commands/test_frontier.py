@@ -17,7 +17,7 @@ from tests.commands import own_process
 from tests.contract.driven import DrivenSqlite, make
 from tests.contract.planted import Books
 from tests.contract.samples import found, pages
-from webcrawl.jobdir import Jobdir
+from webcrawl.crawl.jobdir import Jobdir
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.unit.reports.log_lines import DAY, T0, request
-from webcrawl.commands.letter import About, as_lines
-from webcrawl.reports.complaint import Complaint
+from webcrawl.audit.complaint import Complaint
+from webcrawl.commands.complaint import About, as_lines
 
 
 def told(*starts: float) -> str:

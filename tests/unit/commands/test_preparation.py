@@ -10,7 +10,7 @@ import scrapy
 from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 
-from webcrawl.commands import preparation
+from webcrawl.commands import crawl
 from webcrawl.errors import Problem
 from webcrawl.extensions.summary import RESUME_COMMAND
 
@@ -35,9 +35,9 @@ def options(*settings: str, **arguments: str) -> Namespace:
 def problems(opts: Namespace) -> list[str]:
     settings = Settings()
     before = frozenset(settings)
-    named = preparation.unreadable_settings(opts)
+    named = crawl.unreadable_settings(opts)
     settings.setdict(dict(item.split("=", 1) for item in opts.set), priority="cmdline")
-    return [str(problem) for problem in [*named, *preparation.problems(settings, Broad, opts, before)]]
+    return [str(problem) for problem in [*named, *crawl.find_problems(settings, Broad, opts, before)]]
 
 
 def test_settings_and_arguments_are_checked_in_one_go() -> None:
@@ -69,7 +69,7 @@ def test_a_jobdir_that_holds_a_crawl_needs_no_seeds(tmp_path: Path) -> None:
 def complete(monkeypatch: pytest.MonkeyPatch, *argv: str, **given: Any) -> Settings:
     monkeypatch.setattr("sys.argv", ["scrapy", *argv])
     settings = Settings(given)
-    preparation.complete(settings, Broad)
+    crawl.complete(settings, Broad)
     return settings
 
 
@@ -86,9 +86,9 @@ def test_without_a_jobdir_a_fresh_one_is_chosen_and_told(
 
 
 def test_a_folder_that_is_there_is_never_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    first = preparation._fresh("broad")
+    first = crawl._fresh("broad")
     (tmp_path / first).mkdir(parents=True)
-    second = preparation._fresh("broad")
+    second = crawl._fresh("broad")
     assert second != first
 
 
@@ -137,17 +137,17 @@ SPIDERS = {"SPIDER_MODULES": ["webcrawl.spiders"]}
     ],
 )
 def test_what_is_no_spider_is_named(args: list[str], said: str) -> None:
-    found = preparation.spider_named(args, Settings(SPIDERS))
+    found = crawl.spider_named(args, Settings(SPIDERS))
     assert isinstance(found, Problem)
     assert str(found).startswith(said)
 
 
 def test_the_spider_is_found_by_its_name() -> None:
-    found = preparation.spider_named(["broad"], Settings(SPIDERS))
+    found = crawl.spider_named(["broad"], Settings(SPIDERS))
     assert isinstance(found, type)
     assert found.name == "broad"
 
 
 def test_no_spider_at_all_asks_for_help() -> None:
     with pytest.raises(UsageError):
-        preparation.spider_named([], Settings(SPIDERS))
+        crawl.spider_named([], Settings(SPIDERS))

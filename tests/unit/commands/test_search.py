@@ -10,11 +10,11 @@ from tests.search_server import SearchServer
 from tests.unit.search.samples import change
 from webcrawl.commands import search as command_module
 from webcrawl.search.engine import Found, Hit, Options
-from webcrawl.search.engines.opensearch import OpenSearch
-from webcrawl.search.engines.tantivy import Tantivy
 from webcrawl.search.marking import Marking
+from webcrawl.search.opensearch import OpenSearch
+from webcrawl.search.tantivy import Tantivy
 
-TANTIVY = "webcrawl.search.engines.tantivy.Tantivy"
+TANTIVY = "webcrawl.search.tantivy.Tantivy"
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_an_index_of_another_version_is_told(search, tmp_path):
 
 
 def test_a_server_is_asked_once_for_all_workers(search, tmp_path):
-    kind = "webcrawl.search.engines.opensearch.OpenSearch"
+    kind = "webcrawl.search.opensearch.OpenSearch"
     with SearchServer() as server:
         engine = OpenSearch(tmp_path, Options(server.url, "none"))
         engine.begin()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.commands import in_process
-from webcrawl.jobdir import Jobdir
+from webcrawl.crawl.jobdir import Jobdir
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from webcrawl.commands import standing as told
-from webcrawl.frontier.backend import Command, Counts
-from webcrawl.frontier.backends.standing import Standing, Worker
+from webcrawl.commands import frontier as told
+from webcrawl.storage.contract import Counts, OperatorCommand
+from webcrawl.storage.inspection import CrawlStatus, Worker
 
 NOW = 1_700_000_000.0
 COUNTS = Counts(12_345, 6_789, 12, 34, 400, 3, 1, 17)
@@ -26,12 +26,12 @@ def worker(name: str = "w1", silent: float = 0.5, **figures: float) -> Worker:
     return Worker(name, NOW - 100, NOW - silent, figures)
 
 
-def standing(*workers: Worker, command: Command | None = Command.RUN) -> Standing:
-    return Standing(NOW, COUNTS, 120, list(workers), command)
+def standing(*workers: Worker, command: OperatorCommand | None = OperatorCommand.RUN) -> CrawlStatus:
+    return CrawlStatus(NOW, COUNTS, 120, list(workers), command)
 
 
-def lines(found: Standing) -> list[str]:
-    return told.as_text(Crawl(), found).splitlines()
+def lines(found: CrawlStatus) -> list[str]:
+    return told.status_as_text(Crawl(), found).splitlines()
 
 
 def test_the_counts_are_told_in_words() -> None:
@@ -56,32 +56,32 @@ def test_each_worker_has_a_row_with_its_figures() -> None:
 @pytest.mark.parametrize(
     ("command", "one", "state"),
     [
-        (Command.RUN, worker(open=2, waiting=1), "works"),
-        (Command.RUN, worker(waiting=1), "waits"),
-        (Command.PAUSE, worker(open=2, paused=1), "pausing"),
-        (Command.PAUSE, worker(paused=1), "paused"),
-        (Command.PAUSE, worker(open=2), "works"),
-        (Command.STOP, worker(open=2), "stopping"),
-        (Command.RUN, worker(silent=10.5, open=2), "silent"),
+        (OperatorCommand.RUN, worker(open=2, waiting=1), "works"),
+        (OperatorCommand.RUN, worker(waiting=1), "waits"),
+        (OperatorCommand.PAUSE, worker(open=2, paused=1), "pausing"),
+        (OperatorCommand.PAUSE, worker(paused=1), "paused"),
+        (OperatorCommand.PAUSE, worker(open=2), "works"),
+        (OperatorCommand.STOP, worker(open=2), "stopping"),
+        (OperatorCommand.RUN, worker(silent=10.5, open=2), "silent"),
     ],
 )
-def test_a_worker_s_state_is_one_word(command: Command, one: Worker, state: str) -> None:
+def test_a_worker_s_state_is_one_word(command: OperatorCommand, one: Worker, state: str) -> None:
     assert told.state_of(one, standing(one, command=command)) == state
 
 
 @pytest.mark.parametrize(
     ("command", "workers", "words"),
     [
-        (Command.RUN, [worker(), worker("w2", silent=99)], "1 at work"),
-        (Command.PAUSE, [worker()], "paused by its operator, 1 at work"),
-        (Command.PAUSE, [], "paused by its operator, nobody is at work"),
-        (Command.STOP, [], "stopped by its operator, nobody is at work"),
+        (OperatorCommand.RUN, [worker(), worker("w2", silent=99)], "1 at work"),
+        (OperatorCommand.PAUSE, [worker()], "paused by its operator, 1 at work"),
+        (OperatorCommand.PAUSE, [], "paused by its operator, nobody is at work"),
+        (OperatorCommand.STOP, [], "stopped by its operator, nobody is at work"),
         (None, [], "not running"),
         (None, [Worker("process 7", None, NOW - 4)], "process 7 works on it, last sign of life 4.0 s ago"),
     ],
 )
 def test_the_first_line_says_what_is_going_on(
-    command: Command | None, workers: list[Worker], words: str
+    command: OperatorCommand | None, workers: list[Worker], words: str
 ) -> None:
     assert lines(standing(*workers, command=command))[0] == f"broad on Redis at h:1: {words}"
 
@@ -92,7 +92,7 @@ def test_a_crawl_of_one_process_has_no_table() -> None:
 
 
 def test_programs_get_all_of_it() -> None:
-    found = json.loads(told.as_json(Crawl(), standing(worker(pages=995, open=2))))
+    found = json.loads(told.status_as_json(Crawl(), standing(worker(pages=995, open=2))))
     assert found["urls"] == {"queued": 12_345, "done": 6_789, "failed": 12, "refused": 34}
     assert found["hosts"] == {
         "known": 400,

@@ -10,8 +10,8 @@ import pytest
 
 from tests.contract.driven import DrivenSqlite, make
 from tests.contract.samples import found, pages
-from webcrawl.websub.stores.sqlite import SqliteSubscriptions
-from webcrawl.websub.subscription import State, Subscription, token_of
+from webcrawl.features.websub.subscription import State, Subscription, token_of
+from webcrawl.storage.sqlite.subscriptions import SqliteSubscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,9 +11,9 @@ import pytest
 from scrapy import Request
 from scrapy.http import Response
 
-from webcrawl.body_memory import BodyMemory
-from webcrawl.documents.decoding import Decoded, decode
-from webcrawl.downloadermiddlewares.decoding import AT_ONCE_BYTES, DecodingMiddleware
+from webcrawl.fetching.body_memory import BodyMemory
+from webcrawl.fetching.decoding import Decoded, decode
+from webcrawl.fetching.decoding_middleware import AT_ONCE_BYTES, DecodingMiddleware
 from webcrawl.meta import fetch_meta
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def test_more_than_a_megabyte_is_unfolded_on_a_thread(size: int, monkeypatch: py
             limits.append(limit)
         return decode(payload, coding, limit)
 
-    monkeypatch.setattr("webcrawl.downloadermiddlewares.decoding.decode", watched)
+    monkeypatch.setattr("webcrawl.fetching.decoding_middleware.decode", watched)
     processed = _process(size)
     if not isinstance(processed, Response):
         processed = asyncio.run(processed)

@@ -10,18 +10,19 @@ import pytest
 
 from tests.unit.archive.samples import record
 from webcrawl.downloadermiddlewares.outcome import _tell
-from webcrawl.frontier.claims import NO_CLAIM, Claim
-from webcrawl.frontier.hold import FOREVER, Hold, uptime
 from webcrawl.frontier.lease import Ending, Outcome, Result
+from webcrawl.storage.contract import FOREVER, NO_CLAIM, LeaseValidity, RateLimitLease, uptime
 
 if TYPE_CHECKING:
     from webcrawl.archive.capture import FetchRecord
-    from webcrawl.scheduler import Flight
+    from webcrawl.scheduler import InFlightRequest
 
 
-def told(ending: Ending, hold: Hold, line: FetchRecord, claim: Claim = NO_CLAIM) -> dict[str, object]:
+def told(
+    ending: Ending, hold: LeaseValidity, line: FetchRecord, claim: RateLimitLease = NO_CLAIM
+) -> dict[str, object]:
     flight = SimpleNamespace(lease=SimpleNamespace(hold=hold, claim=claim), outcome=Outcome(Result.FETCHED))
-    _tell(line, cast("Flight", flight), ending)
+    _tell(line, cast("InFlightRequest", flight), ending)
     return dict(line.extra)
 
 
@@ -32,19 +33,21 @@ def test_what_is_owed_is_told_to_the_microsecond() -> None:
 
 def test_clocks_that_were_shared_are_told_with_their_pauses() -> None:
     ending = Ending(1.0, 2.0, 200, delay_seconds=5.0, number=12)
-    claim = Claim(1, "a.test", "192.0.2.1", {"address 192.0.2.1": 2.0}, FOREVER)
+    claim = RateLimitLease(1, "a.test", "192.0.2.1", {"address 192.0.2.1": 2.0}, FOREVER)
     assert told(ending, FOREVER, record(), claim)["clocks"] == {"address 192.0.2.1": 2.0}
 
 
 def test_of_a_key_that_was_lost_is_told_when() -> None:
     now = time.time()
     line = record(start=now - 20, end=now)
-    found = told(Ending(1.0, 2.0, 200), Hold(uptime() - 8), line)
+    found = told(Ending(1.0, 2.0, 200), LeaseValidity(uptime() - 8), line)
     assert found == {"lost_at": pytest.approx(now - 8, abs=5)}
 
 
-@pytest.mark.parametrize(("hold", "at"), [(Hold(0.0), 0), (Hold(1e-3), -20), (FOREVER, 0)], ids=str)
-def test_it_was_lost_while_the_request_was_open(hold: Hold, at: float) -> None:
+@pytest.mark.parametrize(
+    ("hold", "at"), [(LeaseValidity(0.0), 0), (LeaseValidity(1e-3), -20), (FOREVER, 0)], ids=str
+)
+def test_it_was_lost_while_the_request_was_open(hold: LeaseValidity, at: float) -> None:
     """A hold that was ended at once does not say when; one that ended long ago ended before the request."""
     now = time.time()
     line = record(start=now - 20, end=now)

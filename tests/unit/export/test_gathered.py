@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from webcrawl.reports import gathered
-from webcrawl.reports.gathered import Gathered, summed
+from webcrawl.reports import counting
+from webcrawl.reports.counting import Gathered, summed
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_sums_are_exact_whatever_is_held(held: int, weight: int) -> None:
 
 
 def test_many_runs_become_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathered, "RUNS_MAX", 3)
+    monkeypatch.setattr(counting, "RUNS_MAX", 3)
     least: Gathered[int] = Gathered(min, held_max=2)
     for number in range(100):
         least.add(str(number % 10), number)

@@ -10,11 +10,11 @@ import pytest
 from lxml import html
 
 from tests.unit.export.logs import HOSTILE, log
-from webcrawl.export import tree_forms
+from webcrawl.export import tree as tree_forms
 from webcrawl.export.safe import one_line
-from webcrawl.export.seeds import seeds_of
 from webcrawl.export.tree import Node, Tree, tree_of
-from webcrawl.urls.registrable import registrable_domain
+from webcrawl.export.urls import seeds_of
+from webcrawl.urls.politeness_key import registrable_domain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

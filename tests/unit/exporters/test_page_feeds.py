@@ -8,12 +8,12 @@ import pytest
 from itemadapter import ItemAdapter, is_item
 from scrapy.exporters import JsonLinesItemExporter
 
-from webcrawl.documents.links import Link
 from webcrawl.errors import Problem
-from webcrawl.exporters.flat_csv import FlatCsvExporter, as_written
+from webcrawl.feed_exporters import FlatCsvExporter, as_written
 from webcrawl.feeds import wrong_feeds
 from webcrawl.items import COLUMNS, Page
-from webcrawl.processing.fields import Kind
+from webcrawl.parsing.links import Link
+from webcrawl.processing.contract import Kind
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -56,7 +56,7 @@ def exported(exporter, items, **options):
 
 
 def as_parquet(items, **options):
-    from webcrawl.exporters.parquet import ParquetExporter
+    from webcrawl.feed_exporters import ParquetExporter
 
     return parquet.read_table(BytesIO(exported(ParquetExporter, items, **options)))
 

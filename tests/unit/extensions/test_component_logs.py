@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     [
         ("webcrawl.frontier.frontier", "frontier"),
         ("webcrawl.scheduler", "frontier"),
-        ("webcrawl.downloadermiddlewares.robots", "fetch"),
-        ("webcrawl.archive.rotation", "archive"),
+        ("webcrawl.robots.middleware", "fetch"),
+        ("webcrawl.archive.fetchlog", "archive"),
         ("webcrawl.extensions.summary", "crawl"),
         ("scrapy.core.engine", "scrapy"),
         ("broad", "others"),
@@ -33,9 +33,9 @@ def test_a_logger_belongs_to_one_component(logger: str, component: str) -> None:
 def test_messages_are_split_by_component_from_the_level_on(tmp_path: Path) -> None:
     handler = Splitting(tmp_path, logging.INFO)
     for name, level in (
-        ("webcrawl.frontier.turns", logging.INFO),
+        ("webcrawl.frontier.shared_clocks", logging.INFO),
         ("webcrawl.archive.warc", logging.WARNING),
-        ("webcrawl.core.engine", logging.DEBUG),
+        ("webcrawl.engine.engine", logging.DEBUG),
     ):
         record = logging.LogRecord(name, level, __file__, 1, "told by %s", (name,), None)
         if record.levelno >= handler.level:
@@ -43,6 +43,6 @@ def test_messages_are_split_by_component_from_the_level_on(tmp_path: Path) -> No
     handler.close()
 
     assert {path.name for path in tmp_path.iterdir()} == {"frontier.log", "archive.log"}
-    assert "[webcrawl.frontier.turns] INFO: told by webcrawl.frontier.turns\n" in (
+    assert "[webcrawl.frontier.shared_clocks] INFO: told by webcrawl.frontier.shared_clocks\n" in (
         tmp_path / "frontier.log"
     ).read_text(encoding="utf-8")

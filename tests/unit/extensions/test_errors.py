@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from webcrawl import anticipated
+from webcrawl import fetch_errors
 from webcrawl.extensions.errors import Brake, Counting, ErrorFile, Tracebacks
 
 if TYPE_CHECKING:
@@ -80,12 +80,12 @@ def test_a_line_that_cannot_be_written_is_lost_without_a_word(
 
 def test_what_servers_sent_cannot_end_the_line_or_steer_a_terminal(tmp_path: Path) -> None:
     file = ErrorFile(tmp_path / "errors.log", 10_000)
-    anticipated.keep(file)
+    fetch_errors.keep(file)
     try:
-        assert anticipated.is_kept()
-        anticipated.note("protocol", "http://a.test/\x1b[2J", via="http://b.test/\n", detail="x\r\ny" * 1000)
+        assert fetch_errors.is_kept()
+        fetch_errors.note("protocol", "http://a.test/\x1b[2J", via="http://b.test/\n", detail="x\r\ny" * 1000)
     finally:
-        anticipated.leave(file)
+        fetch_errors.leave(file)
     (line,) = (tmp_path / "errors.log").read_text().splitlines()
     assert line.endswith("protocol http://a.test/\\x1b[2J via http://b.test/\\n (" + line.partition(" (")[2])
     assert line.isprintable()
@@ -102,8 +102,8 @@ def test_anticipated_errors_stay_out_of_the_main_log() -> None:
     main = Main()
     logging.root.addHandler(main)
     try:
-        anticipated.note("timeout", "http://a.test/")
+        fetch_errors.note("timeout", "http://a.test/")
     finally:
         logging.root.removeHandler(main)
-    assert not anticipated.is_kept()
+    assert not fetch_errors.is_kept()
     assert heard == []

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from webcrawl import in_force
-from webcrawl.configuration import Configuration
+from webcrawl.config import Configuration
+from webcrawl.crawl import exclusion_state
 from webcrawl.extensions import exclusions as extension
 from webcrawl.scope.exclusion import ExclusionList, Refreshed
 
@@ -55,13 +55,13 @@ def watched(file: Path, story: Callable[[Machine, ExclusionList], Awaitable[None
     """Let it watch while the story happens; the JOBDIR."""
     folder = file.parent / "job"
     folder.mkdir()
-    machine = Machine(Folder(folder), replace(Configuration(), exclusion_check_seconds=60.0))
+    context = Machine(Folder(folder), replace(Configuration(), exclusion_check_seconds=60.0))
     exclusions = ExclusionList.load(file, 0)
 
     async def run() -> None:
-        made = extension.Exclusions(exclusions, machine)
+        made = extension.Exclusions(exclusions, context)
         made.ticking.begin()
-        await story(machine, exclusions)
+        await story(context, exclusions)
         made.ticking.end()
 
     asyncio.run(run())
@@ -86,8 +86,8 @@ async def turns(number: int = 20) -> None:
 
 
 def test_what_is_in_force_is_told_from_the_beginning(file: Path) -> None:
-    async def story(machine: Machine, exclusions: ExclusionList) -> None:
-        await until(lambda: in_force.told(machine.jobdir.path))
+    async def story(context: Machine, exclusions: ExclusionList) -> None:
+        await until(lambda: exclusion_state.told(context.jobdir.path))
 
     folder = watched(file, story)
     told = json.loads((folder / "exclusions.json").read_text())
@@ -100,18 +100,18 @@ def test_what_is_in_force_is_told_from_the_beginning(file: Path) -> None:
 
 
 def test_a_change_is_seen_after_the_interval_or_at_once_when_somebody_asks(file: Path) -> None:
-    async def story(machine: Machine, exclusions: ExclusionList) -> None:
-        folder = machine.jobdir.path
-        await until(lambda: in_force.told(folder))
+    async def story(context: Machine, exclusions: ExclusionList) -> None:
+        folder = context.jobdir.path
+        await until(lambda: exclusion_state.told(folder))
         write(file, "a.test\nb.test\n")
         await turns()
         assert len(exclusions) == 1
-        in_force.ask(folder)
-        await until(lambda: in_force.told(folder).entries == 2)
+        exclusion_state.ask(folder)
+        await until(lambda: exclusion_state.told(folder).entries == 2)
         write(file, "a.test\nb.test\nc.test\n")
         await turns()
         assert len(exclusions) == 2
-        machine.now += 60
+        context.now += 60
         await until(lambda: len(exclusions) == 3)
 
     watched(file, story)
@@ -119,28 +119,28 @@ def test_a_change_is_seen_after_the_interval_or_at_once_when_somebody_asks(file:
 
 def test_who_asks_is_heard_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is seen while the asking is still being written down is what was there before."""
-    told, seen, dated = [in_force.asked(tmp_path)], [], os.utime
+    told, seen, dated = [exclusion_state.asked(tmp_path)], [], os.utime
 
     def looked_at_meanwhile(*where: object, **times: object) -> None:
         dated(*where, **times)
-        seen.append(in_force.asked(tmp_path) == told[-1])
+        seen.append(exclusion_state.asked(tmp_path) == told[-1])
 
     monkeypatch.setattr(os, "utime", looked_at_meanwhile)
     for _ in range(2):
-        in_force.ask(tmp_path)
-        told.append(in_force.asked(tmp_path))
+        exclusion_state.ask(tmp_path)
+        told.append(exclusion_state.asked(tmp_path))
     assert seen == [True, True]
     assert len(set(told)) == 3
-    assert [path.name for path in tmp_path.iterdir()] == [in_force.LOOK]
+    assert [path.name for path in tmp_path.iterdir()] == [exclusion_state.LOOK]
 
 
 def test_a_wrong_line_is_named_and_the_list_before_stays(
     file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def story(machine: Machine, exclusions: ExclusionList) -> None:
-        await until(lambda: in_force.told(machine.jobdir.path))
+    async def story(context: Machine, exclusions: ExclusionList) -> None:
+        await until(lambda: exclusion_state.told(context.jobdir.path))
         write(file, "a.test\nnot a host\n")
-        in_force.ask(machine.jobdir.path)
+        exclusion_state.ask(context.jobdir.path)
         await until(lambda: "stays in force" in caplog.text)
         assert exclusions.domain_objection("a.test")
 
@@ -153,30 +153,30 @@ def test_a_wrong_line_is_named_and_the_list_before_stays(
 def test_a_full_disk_does_not_keep_a_list_from_being_in_force(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = in_force.tell
+    told = exclusion_state.tell
     full = [True]
 
-    def tell(folder: Path, what: in_force.InForce) -> None:
+    def tell(folder: Path, what: exclusion_state.InForce) -> None:
         if full[0]:
             raise OSError(28, "No space left on device")
         told(folder, what)
 
-    monkeypatch.setattr(in_force, "tell", tell)
+    monkeypatch.setattr(exclusion_state, "tell", tell)
 
-    async def story(machine: Machine, exclusions: ExclusionList) -> None:
+    async def story(context: Machine, exclusions: ExclusionList) -> None:
         write(file, "b.test\n")
-        in_force.ask(machine.jobdir.path)
+        exclusion_state.ask(context.jobdir.path)
         await until(lambda: exclusions.domain_objection("b.test"))
         full[0] = False
-        machine.now += 60
-        await until(lambda: in_force.told(machine.jobdir.path))
+        context.now += 60
+        await until(lambda: exclusion_state.told(context.jobdir.path))
 
     watched(file, story)
 
 
 def test_a_look_that_fails_is_made_again_at_once(file: Path, caplog: pytest.LogCaptureFixture) -> None:
-    async def story(machine: Machine, exclusions: ExclusionList) -> None:
-        await until(lambda: in_force.told(machine.jobdir.path))
+    async def story(context: Machine, exclusions: ExclusionList) -> None:
+        await until(lambda: exclusion_state.told(context.jobdir.path))
         refresh, failures = exclusions.refresh, [RuntimeError("can't start new thread")] * 2
 
         def failing(now: float) -> Refreshed:
@@ -186,7 +186,7 @@ def test_a_look_that_fails_is_made_again_at_once(file: Path, caplog: pytest.LogC
 
         exclusions.refresh = failing
         write(file, "b.test\n")
-        in_force.ask(machine.jobdir.path)
+        exclusion_state.ask(context.jobdir.path)
         await until(lambda: exclusions.domain_objection("b.test"))
 
     watched(file, story)
@@ -196,5 +196,5 @@ def test_a_look_that_fails_is_made_again_at_once(file: Path, caplog: pytest.LogC
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"version": 1}', "\xff"])
 def test_what_cannot_be_read_tells_nothing(tmp_path: Path, content: str) -> None:
     (tmp_path / "exclusions.json").write_text(content, encoding="latin-1")
-    assert in_force.told(tmp_path) is None
-    assert in_force.asked(tmp_path) == 0
+    assert exclusion_state.told(tmp_path) is None
+    assert exclusion_state.asked(tmp_path) == 0

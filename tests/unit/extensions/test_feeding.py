@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from webcrawl.extensions.feeding import Lull
-from webcrawl.frontier.backend import Counts
+from webcrawl.features.pushed_urls.extension import IdleDetector
+from webcrawl.storage.contract import Counts
 
 FRESH, FINISHED = Counts(), Counts(done=5)
 
 
 def lull(max_idle_seconds=None, *, has_seeds=False, counts=FINISHED):
     """One that began at 10 s, with a first look at 10.5 s."""
-    made = Lull(max_idle_seconds, has_seeds)
+    made = IdleDetector(max_idle_seconds, has_seeds)
     made.begin(10.0)
     made.looked(10.5, 0, counts)
     return made
 
 
 def test_it_is_not_over_before_the_list_was_looked_into():
-    one = Lull(None, has_seeds=True)
+    one = IdleDetector(None, has_seeds=True)
     assert not one.is_over(99)
     one.begin(10.0)
     assert not one.is_over(99)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.extensions.heartbeat import Heartbeat
-from webcrawl.jobdir import Jobdir
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,11 +8,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.extensions import importance as extension
-from webcrawl.extensions.importance import Importance
-from webcrawl.importance.keeping import Keeping
-from webcrawl.importance.scorer import Importance as Counted
-from webcrawl.importance.table import Table
+from webcrawl.features.link_scores import extension
+from webcrawl.features.link_scores.extension import Importance
+from webcrawl.features.link_scores.scorer import Importance as Counted
+from webcrawl.features.link_scores.scorer import LinkScoreStore
+from webcrawl.features.link_scores.table import Table
 
 if TYPE_CHECKING:
     import pytest
@@ -27,7 +27,7 @@ def test_a_file_that_cannot_be_read_now_is_read_later_and_not_replaced(
 ) -> None:
     before, after = counted(), counted()
     before.linked(1, [2])
-    asyncio.run(Keeping(before, "in_links", tmp_path).step(0.0, last=True))
+    asyncio.run(LinkScoreStore(before, "in_links", tmp_path).step(0.0, last=True))
 
     read, failures = Path.read_bytes, [OSError(errno.EMFILE, "Too many open files")] * 2
 
@@ -37,10 +37,10 @@ def test_a_file_that_cannot_be_read_now_is_read_later_and_not_replaced(
         return read(path)
 
     monkeypatch.setattr(Path, "read_bytes", reading)
-    machine: Any = SimpleNamespace(clock=lambda: 1000.0)
-    monkeypatch.setattr(extension, "machine_of", lambda crawler: machine)
+    context: Any = SimpleNamespace(clock=lambda: 1000.0)
+    monkeypatch.setattr(extension, "machine_of", lambda crawler: context)
     crawler: Any = SimpleNamespace()
-    made = Importance(crawler, Keeping(after, "in_links", tmp_path))
+    made = Importance(crawler, LinkScoreStore(after, "in_links", tmp_path))
 
     async def run() -> None:
         for _ in range(4):

@@ -13,7 +13,7 @@ import pytest
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 
-from webcrawl.configuration import Configuration
+from webcrawl.config import Configuration
 from webcrawl.extensions import processor_time
 from webcrawl.extensions import progress_log as extension
 from webcrawl.extensions.processor_time import cpu_seconds

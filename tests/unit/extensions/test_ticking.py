@@ -6,7 +6,7 @@ import errno
 import pytest
 
 from webcrawl.errors import StorageAway
-from webcrawl.extensions.ticking import Ticking
+from webcrawl.extensions.periodic_task import PeriodicTask
 
 
 class Steps:
@@ -27,7 +27,7 @@ class Steps:
 def test_steps_are_taken_until_the_end(at_once):
     async def run():
         steps = Steps(3)
-        ticking = Ticking(0, steps.step, at_once=at_once)
+        ticking = PeriodicTask(0, steps.step, at_once=at_once)
         assert not ticking.is_on
         ticking.begin()
         assert ticking.is_on
@@ -45,7 +45,7 @@ def test_steps_are_taken_until_the_end(at_once):
 def test_the_first_step_may_wait(at_once, taken):
     async def run():
         steps = Steps(1)
-        ticking = Ticking(1000, steps.step, at_once=at_once)
+        ticking = PeriodicTask(1000, steps.step, at_once=at_once)
         ticking.begin()
         for _ in range(3):
             await asyncio.sleep(0)
@@ -72,7 +72,7 @@ class Failing(Steps):
 def test_a_step_that_raises_is_followed_by_the_next_one(at_once):
     async def run():
         steps = Failing(RuntimeError("a mistake"))
-        ticking = Ticking(0, steps.step, at_once=at_once)
+        ticking = PeriodicTask(0, steps.step, at_once=at_once)
         ticking.begin()
         await asyncio.wait_for(steps.done.wait(), 30)
         ticking.end()
@@ -87,7 +87,7 @@ def test_each_kind_of_failure_is_told_once(caplog):
     steps = Failing(*no_files, RuntimeError("a mistake"), full, StorageAway("gone"), *no_files)
 
     async def run():
-        ticking = Ticking(0, steps.step)
+        ticking = PeriodicTask(0, steps.step)
         ticking.begin()
         await asyncio.wait_for(steps.done.wait(), 30)
         ticking.end()

@@ -8,17 +8,16 @@ from tests.contract.samples import NOW
 from tests.properties.stage import Clock, Disk, Loop, Slow
 from tests.properties.world import key_of, page
 from webcrawl.archive.capture import Entry, FetchRecord
-from webcrawl.frontier.backends.memory import MemoryBackend
-from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
-from webcrawl.frontier.order import Order, Scorer
+from webcrawl.frontier.order import LevelSampler, Order, Scorer
 from webcrawl.frontier.policies import Limits, Policies, RobotsPolicy
 from webcrawl.frontier.records import UrlEntry
-from webcrawl.frontier.robots_desk import RobotsReply
-from webcrawl.hosts.health import Health
-from webcrawl.hosts.politeness import Politeness
-from webcrawl.hosts.robots_rules import RulesCache
+from webcrawl.politeness.delay import Politeness
+from webcrawl.politeness.health import Health
+from webcrawl.robots.requests import RobotsReply
+from webcrawl.robots.rules import RulesCache
+from webcrawl.storage.memory.frontier import MemoryBackend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +62,7 @@ class SmallCrawl:
         return Policies(
             order=Order("breadth_first", None, self.clock.now, scorer=self.scorer),
             best_first=self.best_first,
-            draw=Draw(2.0, seed=1),
+            draw=LevelSampler(2.0, seed=1),
             politeness=Politeness("fixed", DELAY, 50.0, 0.0, crawl_delay_max=300.0),
             health=Health(failures_to_park=2, park_seconds=60.0),
             robots=RobotsPolicy(agent="webcrawl", rules=RulesCache(10, "webcrawl")),

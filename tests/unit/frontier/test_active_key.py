@@ -6,17 +6,16 @@ import pytest
 
 from tests.contract.samples import NOW, entry, robots
 from webcrawl.frontier.active_key import ActiveKey, Pick, Want
-from webcrawl.frontier.backend import HEAD, Activated, Loaded
-from webcrawl.frontier.draw import Draw
-from webcrawl.frontier.order import Order
+from webcrawl.frontier.order import LevelSampler, Order
 from webcrawl.frontier.policies import Policies, RobotsPolicy
 from webcrawl.frontier.records import Kind
-from webcrawl.frontier.robots_desk import first_request
-from webcrawl.hosts.health import Health
-from webcrawl.hosts.politeness import Politeness
-from webcrawl.hosts.record import HostRecord, RobotsRecord
-from webcrawl.hosts.robots import RobotsState
-from webcrawl.hosts.robots_rules import RulesCache
+from webcrawl.politeness.delay import Politeness
+from webcrawl.politeness.health import Health
+from webcrawl.politeness.host_record import HostRecord, RobotsRecord
+from webcrawl.robots.answer import RobotsState
+from webcrawl.robots.requests import first_request
+from webcrawl.robots.rules import RulesCache
+from webcrawl.storage.contract import HEAD, Activated, Loaded
 
 if TYPE_CHECKING:
     pass
@@ -27,7 +26,7 @@ BLOCKED_MAX = 3
 def policies(**others: Any) -> Policies:
     return Policies(
         order=Order("breadth_first", None, NOW),
-        draw=Draw(2.0),
+        draw=LevelSampler(2.0),
         politeness=Politeness("fixed", 5.0, 60.0, 0.0, crawl_delay_max=300.0),
         health=Health(),
         robots=RobotsPolicy(agent="webcrawl", rules=RulesCache(10, "webcrawl")),

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from webcrawl.frontier.backend import Committed, Filling, Room
-from webcrawl.frontier.backlog import Backlog
-from webcrawl.frontier.tally import Tally
+from webcrawl.frontier.tally import Backlog, Tally
+from webcrawl.storage.contract import Committed, Filling, Room
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +39,7 @@ class Heard:
 
 @pytest.fixture
 def heard(caplog: pytest.LogCaptureFixture) -> Iterator[Heard]:
-    with caplog.at_level(logging.WARNING, "webcrawl.frontier.backlog"):
+    with caplog.at_level(logging.WARNING, "webcrawl.frontier.tally"):
         yield Heard(caplog)
 
 

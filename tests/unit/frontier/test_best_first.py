@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.frontier.best_first import BestFirst
+from webcrawl.frontier.heap import BestFirst
 
 LEVELS = {"low": 1, "middle": 5, "high": 9}
 

@@ -9,12 +9,12 @@ import pytest
 from tests.contract.samples import entry, robots, urls
 from webcrawl.archive.capture import Capture, Entry, FetchRecord
 from webcrawl.errors import StorageFull, StorageLost
-from webcrawl.frontier.backend import Batch, Committed, Settled
 from webcrawl.frontier.committer import GROUP_BYTES, Change, Committer
-from webcrawl.frontier.patience import Patience
 from webcrawl.frontier.policies import GROUP_LEAST, Limits
 from webcrawl.frontier.records import State
-from webcrawl.hosts.record import HostRecord
+from webcrawl.frontier.storage_retry import StorageRetry
+from webcrawl.politeness.host_record import HostRecord
+from webcrawl.storage.contract import Batch, Committed, Settled
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
@@ -58,7 +58,7 @@ class Bench:
 
     def __init__(self, *, store: bool = True, open_max: int = 1000) -> None:
         self.script = Script()
-        self.patience = Patience()
+        self.patience = StorageRetry()
         self.queued: list[str] = []
         self.failures: list[BaseException] = []
         backend: Any = self.script
@@ -85,7 +85,7 @@ def page(url: str = "http://a/") -> Entry:
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webcrawl.frontier.patience.RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("webcrawl.frontier.storage_retry.RETRY_SECONDS", 0.0)
 
 
 def play(work: Coroutine[Any, Any, None]) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.unit.frontier.small_crawl import SmallCrawl
-from webcrawl.frontier.hold import Hold
 from webcrawl.frontier.lease import Lease, Result
 from webcrawl.frontier.records import State
+from webcrawl.storage.contract import LeaseValidity
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def page_without_hold(crawl: SmallCrawl) -> Lease:
     crawl.add("a.test/1")
     crawl.allow("a.test")
     lease = crawl.wait_for_lease()
-    lease.hold = Hold(0.0)
+    lease.hold = LeaseValidity(0.0)
     return lease
 
 
@@ -61,7 +61,7 @@ def test_a_page_is_done(crawl: SmallCrawl) -> None:
 def test_a_robots_txt_that_was_cut_off_takes_the_place_of_no_answer(crawl: SmallCrawl) -> None:
     crawl.add("a.test/1")
     lease = crawl.wait_for_lease()
-    hold, lease.hold = lease.hold, Hold(0.0)
+    hold, lease.hold = lease.hold, LeaseValidity(0.0)
     crawl.answer_robots(lease, 0, error="timeout")
     assert not crawl.backend._robots
     assert not hold.is_over()

@@ -388,7 +388,7 @@ def test_parked_hosts_are_waited_for_as_long_as_the_crawl_has_patience(make_craw
 def test_a_full_disk_pauses_the_crawl_and_loses_nothing(
     make_crawl: MakeCrawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("webcrawl.frontier.patience.RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("webcrawl.frontier.storage_retry.RETRY_SECONDS", 0.0)
     crawl = make_crawl(open_max=1)
     crawl.add("a.test/1", "b.test/1")
     lease = crawl.wait_for_lease()

@@ -10,7 +10,7 @@ import pytest
 from redis.exceptions import BusyLoadingError
 
 from webcrawl.errors import StartRefused
-from webcrawl.frontier.backends.redis import greeting
+from webcrawl.storage.redis import server
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ READY = {"loading": 0}
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(greeting, "LOOK_SECONDS", 0)
+    monkeypatch.setattr(server, "LOOK_SECONDS", 0)
 
 
 def wait_for(*answers: Sequence[dict[str, Any]] | Exception) -> int:
@@ -34,7 +34,7 @@ def wait_for(*answers: Sequence[dict[str, Any]] | Exception) -> int:
             raise answer
         return answer
 
-    asyncio.run(greeting.until_loaded("here:1/0", ask))
+    asyncio.run(server.until_loaded("here:1/0", ask))
     return len(answers) - len(asked)
 
 
@@ -81,9 +81,9 @@ def test_one_that_is_gone_meanwhile_is_not() -> None:
 )
 def test_a_server_that_would_lose_the_crawl_is_refused(info: dict[str, Any], said: str) -> None:
     with pytest.raises(StartRefused, match=said):
-        greeting.refuse_unfit(info, "here:1/0")
+        server.refuse_unfit(info, "here:1/0")
 
 
 @pytest.mark.parametrize("policy", ["noeviction", "volatile-lru"])
 def test_one_that_drops_nothing_of_a_crawl_is_taken(policy: str) -> None:
-    greeting.refuse_unfit({"redis_version": "6.2.0", "maxmemory": 1, "maxmemory_policy": policy}, "here:1/0")
+    server.refuse_unfit({"redis_version": "6.2.0", "maxmemory": 1, "maxmemory_policy": policy}, "here:1/0")

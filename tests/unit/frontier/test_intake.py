@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from tests.contract.samples import entry
 from webcrawl.frontier.intake import Intake, Recent
 from webcrawl.frontier.records import UrlEntry
-from webcrawl.scope.candidate import Candidate
-from webcrawl.scope.depth import DepthRule
-from webcrawl.scope.sequence import Scope
+from webcrawl.scope.scope import Candidate, Scope
+from webcrawl.scope.url_rules import DepthRule
 from webcrawl.urls.fingerprint import fingerprint
 from webcrawl.urls.politeness_key import PolitenessKey
 

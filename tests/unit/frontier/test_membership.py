@@ -6,9 +6,9 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, cast
 
-from webcrawl.frontier.backend import Command, Pulse, SharedBackend
-from webcrawl.frontier.membership import Membership
-from webcrawl.frontier.patience import Patience
+from webcrawl.frontier.heartbeat import WorkerHeartbeat
+from webcrawl.frontier.storage_retry import StorageRetry
+from webcrawl.storage.contract import HeartbeatAnswer, OperatorCommand, SharedBackend
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,28 +21,28 @@ class Operator:
 
     pulse_seconds = 0.0
 
-    def __init__(self, *commands: Command) -> None:
+    def __init__(self, *commands: OperatorCommand) -> None:
         self._commands = list(commands)
         self._told = 0
         self.all_heard = asyncio.Event()
 
-    async def pulse(self, figures: Mapping[str, float]) -> Pulse:
+    async def heartbeat(self, figures: Mapping[str, float]) -> HeartbeatAnswer:
         if self._told == len(self._commands):
             self.all_heard.set()
-            return Pulse(self._commands[-1])
+            return HeartbeatAnswer(self._commands[-1])
         self._told += 1
-        return Pulse(self._commands[self._told - 1])
+        return HeartbeatAnswer(self._commands[self._told - 1])
 
 
-async def live_through(*commands: Command) -> list[Command]:
+async def live_through(*commands: OperatorCommand) -> list[OperatorCommand]:
     """What was heard, in its order."""
-    heard: list[Command] = []
+    heard: list[OperatorCommand] = []
     backend = Operator(*commands)
-    membership = Membership(
+    membership = WorkerHeartbeat(
         cast("SharedBackend", backend),
-        Patience(),
+        StorageRetry(),
         dict,
-        lambda pulse: heard.append(pulse.command),
+        lambda heartbeat: heard.append(heartbeat.command),
         _fail,
     )
     membership.begin()
@@ -56,7 +56,7 @@ def _fail(error: BaseException) -> Any:
 
 
 def test_each_command_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    run, pause, stop = Command.RUN, Command.PAUSE, Command.STOP
+    run, pause, stop = OperatorCommand.RUN, OperatorCommand.PAUSE, OperatorCommand.STOP
     with caplog.at_level(logging.WARNING):
         heard = asyncio.run(live_through(run, run, pause, pause, pause, run, run, stop, stop))
     assert heard[:9] == [run, run, pause, pause, pause, run, run, stop, stop]
@@ -70,11 +70,11 @@ def test_each_command_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_who_joins_a_paused_crawl_says_so(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        asyncio.run(live_through(Command.PAUSE))
+        asyncio.run(live_through(OperatorCommand.PAUSE))
     assert "scrapy frontier resume" in caplog.text
 
 
 def test_a_crawl_that_simply_runs_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        asyncio.run(live_through(Command.RUN))
+        asyncio.run(live_through(OperatorCommand.RUN))
     assert caplog.records == []

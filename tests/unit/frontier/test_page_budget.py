@@ -9,16 +9,16 @@ import pytest
 
 from tests.contract.driven import IDENTITY
 from tests.unit.frontier.virtual_crawl import DELAY, VirtualCrawl, page
-from webcrawl.frontier.backends.memory import MemoryBackend
-from webcrawl.frontier.backends.sqlite import SqliteBackend
-from webcrawl.frontier.backends.sqlite.backend import SqliteOptions
 from webcrawl.frontier.lease import Outcome, Result
+from webcrawl.storage.memory.frontier import MemoryBackend
+from webcrawl.storage.sqlite import SqliteBackend
+from webcrawl.storage.sqlite.frontier import SqliteOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from webcrawl.frontier.backend import Backend
     from webcrawl.frontier.records import UrlEntry
+    from webcrawl.storage.contract import Backend
 
 SITES = 5000
 

@@ -8,28 +8,28 @@ import pytest
 from redis.exceptions import OutOfMemoryError
 
 from webcrawl.errors import StorageAway, StorageFull
-from webcrawl.frontier import patience
-from webcrawl.frontier.backends.redis.server import translate
-from webcrawl.frontier.patience import Patience
+from webcrawl.frontier import storage_retry
+from webcrawl.frontier.storage_retry import StorageRetry
+from webcrawl.storage.redis.server import translate
 
 
 def shown_while(*errors: BaseException) -> list[str | None]:
     """What a display says at each try of a step that fails so often, and when it has succeeded."""
-    patient, left, shown = Patience(), list(errors), []
+    patient, left, shown = StorageRetry(), list(errors), []
 
     async def step() -> None:
         shown.append(patient.stalled)
         if left:
             raise left.pop(0)
 
-    asyncio.run(patient.insist(step))
+    asyncio.run(patient.with_retry(step))
     return [*shown, patient.stalled]
 
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "RETRY_SECONDS", 0)
-    monkeypatch.setattr(patience, "AWAY_SECONDS", (0, 0))
+    monkeypatch.setattr(storage_retry, "RETRY_SECONDS", 0)
+    monkeypatch.setattr(storage_retry, "AWAY_SECONDS", (0, 0))
 
 
 def test_a_display_says_what_is_full() -> None:

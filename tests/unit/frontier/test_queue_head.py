@@ -142,7 +142,7 @@ class Head(RuleBasedStateMachine):
         for level in levels:
             self.new(level, 50)
         self.snapshot: list[UrlEntry] | None = None
-        self.untold: set[Place] = set()
+        self.unacknowledged: set[Place] = set()
         """What others queued and we have not heard of."""
         entries = self.behind(None)
         self.head = QueueHead(entries[:LIMIT], len(entries) > LIMIT, LIMIT)
@@ -168,13 +168,13 @@ class Head(RuleBasedStateMachine):
 
     @rule(level=st.integers(0, 2), position=st.integers(0, 99))
     def others_queue_one(self, level: int, position: int) -> None:
-        self.untold.add(place_of(self.new(level, position)))
+        self.unacknowledged.add(place_of(self.new(level, position)))
 
-    @precondition(lambda self: self.untold)
+    @precondition(lambda self: self.unacknowledged)
     @rule()
     def hear(self) -> None:
-        self.head.reopen(min(self.untold))
-        self.untold.clear()
+        self.head.reopen(min(self.unacknowledged))
+        self.unacknowledged.clear()
 
     @precondition(lambda self: self.head)
     @rule(count=st.integers(1, 5))
@@ -223,7 +223,7 @@ class Head(RuleBasedStateMachine):
     def what_it_holds_is_a_prefix(self) -> None:
         held = [place_of(one) for one in self.head._entries[self.head._next :]]
         assert held == sorted(set(held))
-        told = [place for place in sorted(self.queue) if place not in self.untold or place in held]
+        told = [place for place in sorted(self.queue) if place not in self.unacknowledged or place in held]
         free = [place for place in told if place not in self.out]
         if not self.head.loading:
             assert held == free[: len(held)]
@@ -240,7 +240,7 @@ class Head(RuleBasedStateMachine):
             if self.snapshot is None:
                 self.read()
             self.answer()
-        if self.untold:
+        if self.unacknowledged:
             self.hear()
         given = []
         free = [place for place in sorted(self.queue) if place not in self.out]

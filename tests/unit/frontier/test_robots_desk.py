@@ -5,18 +5,10 @@ import pytest
 from tests.contract.samples import NOW, entry, robots
 from webcrawl.frontier.policies import RobotsPolicy
 from webcrawl.frontier.records import Kind, UrlEntry
-from webcrawl.frontier.robots_desk import (
-    LEVEL,
-    RobotsReply,
-    answer,
-    first_request,
-    is_stored,
-    origin_asked,
-    read,
-)
-from webcrawl.hosts.record import RobotsRecord
-from webcrawl.hosts.robots import RobotsState
-from webcrawl.hosts.robots_rules import RulesCache
+from webcrawl.politeness.host_record import RobotsRecord
+from webcrawl.robots.answer import RobotsState
+from webcrawl.robots.requests import LEVEL, RobotsReply, answer, first_request, is_stored, origin_asked, read
+from webcrawl.robots.rules import RulesCache
 
 ORIGIN = "https://a.test:8443"
 POLICY = RobotsPolicy(ttl_seconds=1000.0, max_redirects=2, agent="webcrawl", rules=RulesCache(10, "webcrawl"))

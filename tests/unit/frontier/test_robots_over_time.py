@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.frontier.small_crawl import DELAY, SmallCrawl
 from webcrawl.frontier.lease import Ending, Result
-from webcrawl.hosts.robots import TTL_SECONDS
+from webcrawl.robots.answer import TTL_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.contract.samples import entry
-from webcrawl.frontier.backend import Room
-from webcrawl.frontier.backends.redis.room import COST_BYTES, FREED_BYTES, ServerRoom, cut_to
 from webcrawl.frontier.records import Kind, UrlEntry
+from webcrawl.storage.contract import Room
+from webcrawl.storage.redis.shard import COST_BYTES, FREED_BYTES, ServerRoom, cut_to
 
 BUDGET = 100_000_000
 

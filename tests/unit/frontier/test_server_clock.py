@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from webcrawl.frontier.backends.redis import clock as module
-from webcrawl.frontier.backends.redis.clock import FIRST_READINGS, SLEW, ServerClock
+from webcrawl.storage.redis import leases as module
+from webcrawl.storage.redis.leases import FIRST_READINGS, SLEW, ServerClock
 
 AHEAD = 1_000_000.0
 """How far the server's clock is ahead of the uptime here."""

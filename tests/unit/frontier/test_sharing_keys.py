@@ -10,9 +10,9 @@ import pytest
 
 from tests.unit.frontier.small_crawl import DELAY, SmallCrawl
 from webcrawl.errors import StorageAway
-from webcrawl.frontier.backend import Command, Pulse
-from webcrawl.frontier.membership import Membership
-from webcrawl.frontier.patience import Patience
+from webcrawl.frontier.heartbeat import WorkerHeartbeat
+from webcrawl.frontier.storage_retry import StorageRetry
+from webcrawl.storage.contract import HeartbeatAnswer, OperatorCommand
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,8 +33,8 @@ def crawl() -> Iterator[SmallCrawl]:
     crawl.dispose()
 
 
-def hear(crawl: SmallCrawl, pulse: Pulse) -> None:
-    crawl.loop.call(crawl.frontier._heard, pulse)
+def hear(crawl: SmallCrawl, heartbeat: HeartbeatAnswer) -> None:
+    crawl.loop.call(crawl.frontier._heard, heartbeat)
     crawl.rest()
 
 
@@ -44,23 +44,23 @@ def active(crawl: SmallCrawl) -> int:
 
 def test_who_has_more_than_his_part_gives_the_rest_back(crawl):
     assert active(crawl) == len(HOSTS)
-    hear(crawl, Pulse(share=3))
+    hear(crawl, HeartbeatAnswer(share=3))
     assert active(crawl) == 3
 
 
 def test_what_was_given_back_is_not_taken_again_while_others_wait_for_it(crawl):
-    hear(crawl, Pulse(share=3))
+    hear(crawl, HeartbeatAnswer(share=3))
     crawl.clock.now += DELAY
     leases = [crawl.lease() for _ in range(3)]
     assert None not in leases
     assert crawl.lease() is None
     assert crawl.frontier.next_at() is None
-    hear(crawl, Pulse())
+    hear(crawl, HeartbeatAnswer())
     assert crawl.lease() is not None
 
 
 def test_a_part_of_one_more_or_less_is_not_worth_a_move(crawl):
-    hear(crawl, Pulse(share=len(HOSTS) - 1))
+    hear(crawl, HeartbeatAnswer(share=len(HOSTS) - 1))
     assert active(crawl) == len(HOSTS)
 
 
@@ -68,7 +68,7 @@ def test_a_key_whose_page_is_not_settled_stays(crawl):
     crawl.clock.now += DELAY
     lease = crawl.lease()
     assert lease is not None
-    hear(crawl, Pulse(share=1))
+    hear(crawl, HeartbeatAnswer(share=1))
     assert crawl.frontier._holding(lease) is not None
     crawl.fetch(lease)
 
@@ -76,13 +76,13 @@ def test_a_key_whose_page_is_not_settled_stays(crawl):
 def test_a_host_that_is_never_at_rest_is_given_back_once_its_page_is_settled(crawl):
     crawl.clock.now += DELAY
     leases = [crawl.lease() for _ in HOSTS]
-    hear(crawl, Pulse(share=3))
+    hear(crawl, HeartbeatAnswer(share=3))
     assert active(crawl) == len(HOSTS)
     for lease in leases:
         assert lease is not None
         crawl.fetch(lease)
     assert active(crawl) == 3
-    hear(crawl, Pulse(share=3))
+    hear(crawl, HeartbeatAnswer(share=3))
     assert active(crawl) == 3
 
 
@@ -90,18 +90,20 @@ def test_a_lost_key_is_not_asked_again_and_what_comes_of_it_is_no_fault(crawl):
     crawl.clock.now += DELAY
     lease = crawl.lease()
     assert lease is not None
-    hear(crawl, Pulse(lost=[lease.entry.key]))
+    hear(crawl, HeartbeatAnswer(lost=[lease.entry.key]))
     crawl.fetch(lease)
     assert active(crawl) == len(HOSTS) - 1
 
 
-@pytest.mark.parametrize(("command", "finished"), [(Command.PAUSE, False), (Command.STOP, True)])
+@pytest.mark.parametrize(
+    ("command", "finished"), [(OperatorCommand.PAUSE, False), (OperatorCommand.STOP, True)]
+)
 def test_the_operator_s_word_is_obeyed(crawl, command, finished):
     crawl.clock.now += DELAY
-    hear(crawl, Pulse(command))
+    hear(crawl, HeartbeatAnswer(command))
     assert crawl.lease() is None
     assert crawl.is_finished() is finished
-    hear(crawl, Pulse(Command.RUN))
+    hear(crawl, HeartbeatAnswer(OperatorCommand.RUN))
     assert (crawl.lease() is None) is finished
 
 
@@ -110,12 +112,12 @@ class Backend:
 
     pulse_seconds = 0.001
 
-    def __init__(self, silence_seconds: float, *answers: Pulse | Exception) -> None:
+    def __init__(self, silence_seconds: float, *answers: HeartbeatAnswer | Exception) -> None:
         self.silence_seconds = silence_seconds
         self._answers = list(answers)
         self.signs: list[Mapping[str, float]] = []
 
-    async def pulse(self, figures: Mapping[str, float]) -> Pulse:
+    async def heartbeat(self, figures: Mapping[str, float]) -> HeartbeatAnswer:
         self.signs.append(figures)
         if not self._answers:
             await asyncio.sleep(1000)
@@ -125,14 +127,16 @@ class Backend:
         return answer
 
 
-async def live(backend: Backend, pulses: int) -> tuple[list[Pulse], list[bool], list[BaseException]]:
+async def live(
+    backend: Backend, pulses: int
+) -> tuple[list[HeartbeatAnswer], list[bool], list[BaseException]]:
     """A membership until it heard so much: what it heard, whether it was late before and after, what broke it."""
-    heard: list[Pulse] = []
+    heard: list[HeartbeatAnswer] = []
     broken: list[BaseException] = []
     enough = asyncio.Event()
 
-    def hear(pulse: Pulse) -> None:
-        heard.append(pulse)
+    def hear(heartbeat: HeartbeatAnswer) -> None:
+        heard.append(heartbeat)
         if len(heard) == pulses:
             enough.set()
 
@@ -140,7 +144,7 @@ async def live(backend: Backend, pulses: int) -> tuple[list[Pulse], list[bool], 
         broken.append(error)
         enough.set()
 
-    member = Membership(backend, Patience(), lambda: {"pages": 1.0}, hear, fail)
+    member = WorkerHeartbeat(backend, StorageRetry(), lambda: {"pages": 1.0}, hear, fail)
     late = [member.is_late]
     member.begin()
     await enough.wait()
@@ -150,20 +154,20 @@ async def live(backend: Backend, pulses: int) -> tuple[list[Pulse], list[bool], 
 
 
 def test_nothing_is_begun_before_the_first_answer():
-    backend = Backend(1000, Pulse())
+    backend = Backend(1000, HeartbeatAnswer())
     heard, late, broken = asyncio.run(live(backend, 1))
-    assert (heard, late, broken) == ([Pulse()], [True, False], [])
+    assert (heard, late, broken) == ([HeartbeatAnswer()], [True, False], [])
     assert backend.signs[0] == {"pages": 1.0}
 
 
 def test_an_answer_that_is_too_old_is_none():
-    _, late, _ = asyncio.run(live(Backend(0.0, Pulse()), 1))
+    _, late, _ = asyncio.run(live(Backend(0.0, HeartbeatAnswer()), 1))
     assert late == [True, True]
 
 
 def test_a_storage_that_is_away_is_asked_again():
-    heard, late, _ = asyncio.run(live(Backend(1000, StorageAway("gone"), Pulse()), 1))
-    assert (heard, late) == ([Pulse()], [True, False])
+    heard, late, _ = asyncio.run(live(Backend(1000, StorageAway("gone"), HeartbeatAnswer()), 1))
+    assert (heard, late) == ([HeartbeatAnswer()], [True, False])
 
 
 def test_what_no_time_cures_is_told():
@@ -176,31 +180,42 @@ def test_a_worker_leaves_though_its_sign_of_life_was_answered_when_it_was_cancel
     """As ``asyncio.wait_for`` of Python 3.11 has it: what has ended is returned, and the cancellation lost."""
 
     class Answered(Backend):
-        async def pulse(self, figures: Mapping[str, float]) -> Pulse:
+        async def heartbeat(self, figures: Mapping[str, float]) -> HeartbeatAnswer:
             began.set()
             try:
                 await asyncio.sleep(1000)
             except asyncio.CancelledError:
                 if not lost:
                     lost.append(True)
-                    return Pulse()
+                    return HeartbeatAnswer()
                 raise
             raise AssertionError
 
     async def come_and_go() -> None:
-        member = Membership(Answered(1000), Patience(), dict, heard.append, heard.append)
+        member = WorkerHeartbeat(Answered(1000), StorageRetry(), dict, heard.append, heard.append)
         member.begin()
         await began.wait()
         await asyncio.wait_for(member.end(), 10)
 
     began, lost, heard = asyncio.Event(), [], []
     asyncio.run(come_and_go())
-    assert (lost, heard) == ([True], [Pulse()])
+    assert (lost, heard) == ([True], [HeartbeatAnswer()])
 
 
 def test_the_operator_s_word_is_said_once(caplog):
     with caplog.at_level(logging.WARNING):
-        asyncio.run(live(Backend(1000, Pulse(), Pulse(Command.PAUSE), Pulse(Command.PAUSE), Pulse()), 4))
+        asyncio.run(
+            live(
+                Backend(
+                    1000,
+                    HeartbeatAnswer(),
+                    HeartbeatAnswer(OperatorCommand.PAUSE),
+                    HeartbeatAnswer(OperatorCommand.PAUSE),
+                    HeartbeatAnswer(),
+                ),
+                4,
+            )
+        )
     assert [record.message.partition(":")[0] for record in caplog.records] == [
         "The crawl was paused by its operator",
         "The crawl was resumed by its operator",

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from webcrawl.frontier.backends.sqlite.keys import Keys
-from webcrawl.frontier.backends.sqlite.opening import open_database
-from webcrawl.frontier.backends.sqlite.queues import Queues
-from webcrawl.frontier.backends.sqlite.rows import SIZES, Rows
-from webcrawl.frontier.backends.sqlite.seen import ExactSeen
+from webcrawl.storage.sqlite.keys import Keys
+from webcrawl.storage.sqlite.opening import open_database
+from webcrawl.storage.sqlite.queues import SIZES, Queues, Rows
+from webcrawl.storage.sqlite.seen import ExactSeen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

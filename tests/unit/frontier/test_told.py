@@ -9,12 +9,12 @@ import pytest
 from tests.unit.archive.samples import record
 from tests.unit.frontier.small_crawl import DELAY, SmallCrawl
 from webcrawl.archive.capture import Entry
-from webcrawl.frontier import robots_desk
-from webcrawl.frontier.hold import Hold
 from webcrawl.frontier.lease import Ending
-from webcrawl.hosts.politeness import Politeness
-from webcrawl.hosts.record import RobotsRecord
-from webcrawl.hosts.robots import RobotsState
+from webcrawl.politeness.delay import Politeness
+from webcrawl.politeness.host_record import RobotsRecord
+from webcrawl.robots import requests
+from webcrawl.robots.answer import RobotsState
+from webcrawl.storage.contract import LeaseValidity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,18 +59,18 @@ def test_a_retry_after_is_part_of_what_is_owed(crawl: SmallCrawl) -> None:
 def test_nothing_is_known_where_nothing_was_sent_or_the_key_was_lost(crawl: SmallCrawl) -> None:
     crawl.add("a.test/1", "a.test/2")
     crawl.allow("a.test")
-    for ending in (ended(crawl, started_at=None), ended(crawl, hold=Hold(0.0))):
+    for ending in (ended(crawl, started_at=None), ended(crawl, hold=LeaseValidity(0.0))):
         assert (ending.delay_seconds, ending.number) == (None, None)
 
 
 def test_the_line_of_a_robots_txt_tells_what_it_came_to() -> None:
     line = Entry(record(kind="robots"))
     record_of_it = RobotsRecord("http://a.test", RobotsState.RULES, 1.0, 86_401.00049, "", 2.5)
-    robots_desk.tell(line, record_of_it, Politeness("fixed", 1.0, 1.0, 0.0, crawl_delay_max=2.5))
+    requests.tell(line, record_of_it, Politeness("fixed", 1.0, 1.0, 0.0, crawl_delay_max=2.5))
     told = {"origin": "http://a.test", "robots": "rules", "until": 86_401.0, "crawl_delay": 2.5}
     assert line.record.extra == told
     assert type(line.record.extra["robots"]) is str
     skipping = Politeness("fixed", 1.0, 1.0, 0.0, crawl_delay_max=2.4)
-    robots_desk.tell(line, record_of_it, skipping)
+    requests.tell(line, record_of_it, skipping)
     assert line.record.extra == {**told, "skipped": True}
-    robots_desk.tell(None, RobotsRecord("http://a.test", RobotsState.PENDING, 1.0, 2.0), skipping)
+    requests.tell(None, RobotsRecord("http://a.test", RobotsState.PENDING, 1.0, 2.0), skipping)

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.frontier.small_crawl import DELAY, SmallCrawl
-from webcrawl.frontier import turns
+from webcrawl.frontier import shared_clocks
 from webcrawl.frontier.lease import Ending, Result
-from webcrawl.hosts.groups import Group, Groups
-from webcrawl.hosts.shared_clocks import SharedClocks
+from webcrawl.politeness.groups import Group, Groups
+from webcrawl.politeness.shared_clocks import SharedClocks
 from webcrawl.urls.politeness_key import host_of
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def test_a_key_that_is_lost_leaves_its_place_to_the_next(made):
 
 
 def test_who_finds_too_long_a_line_comes_again_later(made, monkeypatch):
-    monkeypatch.setattr(turns, "LINE_MAX", 3)
+    monkeypatch.setattr(shared_clocks, "LINE_MAX", 3)
     crawl = crawl_of(made, None, 2)
     hosts = [f"h{number}.test" for number in range(12)]
     crowds = []

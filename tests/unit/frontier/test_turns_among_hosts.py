@@ -11,15 +11,15 @@ import pytest
 from tests.contract.samples import NOW
 from tests.properties.stage import AtOnce
 from tests.unit.frontier.virtual_crawl import DELAY, VirtualCrawl, page
-from webcrawl.frontier.backends.memory import MemoryBackend
-from webcrawl.frontier.backends.sqlite.backend import SqliteBackend, SqliteOptions
 from webcrawl.frontier.lease import Outcome, Result
+from webcrawl.storage.memory.frontier import MemoryBackend
+from webcrawl.storage.sqlite.frontier import SqliteBackend, SqliteOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from webcrawl.frontier.backend import Backend
     from webcrawl.frontier.records import UrlEntry
+    from webcrawl.storage.contract import Backend
 
 RATE = 10.0
 """Requests a second: with a delay of five seconds 50 hosts are enough for it."""

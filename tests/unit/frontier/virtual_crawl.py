@@ -7,23 +7,22 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from tests.contract.samples import NOW
-from webcrawl.frontier.draw import Draw
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.lease import Ending, Lease, Outcome, Result
-from webcrawl.frontier.order import Order
+from webcrawl.frontier.order import LevelSampler, Order
 from webcrawl.frontier.policies import Limits, Policies, RobotsPolicy
 from webcrawl.frontier.records import Kind, UrlEntry
-from webcrawl.frontier.robots_desk import RobotsReply
-from webcrawl.hosts.health import Health
-from webcrawl.hosts.politeness import Politeness
-from webcrawl.hosts.robots_rules import RulesCache
+from webcrawl.politeness.delay import Politeness
+from webcrawl.politeness.health import Health
+from webcrawl.robots.requests import RobotsReply
+from webcrawl.robots.rules import RulesCache
 from webcrawl.urls.fingerprint import fingerprint
 from webcrawl.urls.politeness_key import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webcrawl.frontier.backend import Backend
+    from webcrawl.storage.contract import Backend
 
 DELAY = 5.0
 NO_ROBOTS = 404, Outcome(Result.FETCHED, robots=RobotsReply(404, b""))
@@ -60,7 +59,7 @@ class VirtualCrawl:
         self._rate = rate
         policies = Policies(
             order=order or Order("breadth_first", None, NOW),
-            draw=Draw(2.0, seed=1),
+            draw=LevelSampler(2.0, seed=1),
             politeness=Politeness("fixed", DELAY, 50.0, 0.0, crawl_delay_max=300.0),
             health=Health(),
             robots=RobotsPolicy(agent="webcrawl", rules=RulesCache(10, "webcrawl")),

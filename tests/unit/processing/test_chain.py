@@ -9,8 +9,7 @@ import pytest
 
 from tests import processes
 from webcrawl.processing.chain import Chain
-from webcrawl.processing.content import Content
-from webcrawl.processing.module import load
+from webcrawl.processing.contract import Content, load
 from webcrawl.processing.pool import Pool, PoolOptions, ProcessingBroken, _popen
 from webcrawl.processing.worker import frame
 

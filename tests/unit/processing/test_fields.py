@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.documents.text import line, lines
-from webcrawl.processing.fields import ENTRIES_MAX, LINE_MAX, TEXT_MAX, Kind, cleaned
+from webcrawl.parsing.text import line, lines
+from webcrawl.processing.contract import ENTRIES_MAX, LINE_MAX, TEXT_MAX, Kind, cleaned
 
 HOSTILE = "a\x00b\x1b]0;t\x07\u202ec\ud800\u2028d\x85e\r\nf\tg\x9bh\ufeff"
 

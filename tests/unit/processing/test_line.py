@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from webcrawl.processing.line import Costs, Line
+from webcrawl.processing.pool import Costs, Line
 
 
 def row(size, mime="text/html"):

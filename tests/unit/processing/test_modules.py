@@ -17,15 +17,20 @@ from pypdf.generic import (
     RectangleObject,
 )
 
-from webcrawl.documents.html import extract
-from webcrawl.processing.content import Content
+from webcrawl.parsing.html import extract
+from webcrawl.processing.chain import run
+from webcrawl.processing.contract import Content, load
 from webcrawl.processing.markdown import markdown_of
-from webcrawl.processing.module import load
-from webcrawl.processing.run import run
 
 CASES = tomllib.loads(Path(__file__).parents[2].joinpath("data/processing/modules.toml").read_text("utf-8"))
 URL = "http://a.test/dir/page"
-HTML_MODULES = ("head.Head", "main_text.MainText", "main_text.Markdown", "json_ld.JsonLd", "tags.TagCounter")
+HTML_MODULES = (
+    "modules.Head",
+    "main_text.MainText",
+    "main_text.Markdown",
+    "modules.JsonLd",
+    "modules.TagCounter",
+)
 built = {}
 
 
@@ -71,7 +76,7 @@ def webp(width, height):
     [(png(30, 40), "png"), (b"GIF89a" + struct.pack("<HH", 30, 40), "gif"), (webp(30, 40), "webp")],
 )
 def test_an_image_tells_type_and_size_whatever_its_server_calls_it(body, kind):
-    found = answer_of("image.Image", body, "image/x-wrong").fields
+    found = answer_of("modules.Image", body, "image/x-wrong").fields
     assert found == {"image_type": kind, "image_width": 30, "image_height": 40}
 
 

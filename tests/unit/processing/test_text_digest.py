@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from webcrawl.processing.content import Content
+from webcrawl.processing.contract import Content
 from webcrawl.processing.pool import Pool, PoolOptions
 from webcrawl.processing.text_digest import PATH, TextDigests, text_digest
 

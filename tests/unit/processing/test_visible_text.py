@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from tests.recount import shown_words, words_of
-from webcrawl.processing.content import Content
+from webcrawl.processing.contract import Content
 from webcrawl.processing.visible_text import VisibleText, main_markup, visible_text
 
 CASES = tomllib.loads(

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.hosts.politeness import Politeness
-from webcrawl.reports.audit import Audit, Rules
-from webcrawl.reports.requests import Merged, Request, request_of
+from webcrawl.audit.audit import Audit, Rules
+from webcrawl.politeness.delay import Politeness
+from webcrawl.reports.fetch_logs import Merged, Request, request_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from webcrawl.reports.clocks import Violation
+    from webcrawl.audit.clocks import Violation
 
 T0 = 1_790_000_000.0
 DELAY = 5.0

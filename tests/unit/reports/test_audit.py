@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from tests.unit.reports.log_lines import DAY, DELAY, T0, Line, audited, line, robots, told
-from webcrawl.hosts.groups import Group, Groups
-from webcrawl.hosts.politeness import Politeness
-from webcrawl.hosts.shared_clocks import SharedClocks
-from webcrawl.reports import in_order
-from webcrawl.reports.clocks import Kind
+from webcrawl.audit.clocks import Kind
+from webcrawl.politeness.delay import Politeness
+from webcrawl.politeness.groups import Group, Groups
+from webcrawl.politeness.shared_clocks import SharedClocks
+from webcrawl.reports import fetch_logs
 
 CAMPUS = Groups([Group("campus", 3.0, frozenset({"test"}), ())])
 STEP = DELAY + 0.5
@@ -283,7 +283,7 @@ def test_what_is_out_of_order_in_its_log_is_put_right() -> None:
 
 
 def test_what_is_far_out_of_order_is_not_accused_for_what_came_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_order, "STRETCH", 1)
+    monkeypatch.setattr(fetch_logs, "STRETCH", 1)
     lines = polite(100)
     assert audited([*lines[:2], *lines[3:], lines[2]])[0] == []
     lines[50]["end"] += 10

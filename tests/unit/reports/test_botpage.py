@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.hosts.robots_text import read
 from webcrawl.reports.botpage import ANSWER, PURPOSE, Bot, page
+from webcrawl.robots.text import read
 
 VOID = {"meta"}
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.unit.reports.log_lines import T0, Line, line, robots
-from webcrawl.reports.complaint import Complaint
-from webcrawl.reports.requests import Merged
+from webcrawl.audit.complaint import Complaint
+from webcrawl.reports.fetch_logs import Merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from webcrawl.reports import page
-from webcrawl.reports.digest import digest
-from webcrawl.reports.heavy import HeavyHitters
-from webcrawl.reports.time_line import TimeLine
+from webcrawl.reports.counting import HeavyHitters, TimeLine
+from webcrawl.reports.figures import digest
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from lxml import html
 
-from tests.unit.visits.changing import DAY, T0, ChangingPage
+from tests.unit.features.revisits.changing import DAY, T0, ChangingPage
+from webcrawl.features.revisits.estimate import Expectation, expected, posterior
+from webcrawl.features.revisits.freshness import START
 from webcrawl.reports import page
-from webcrawl.reports.digest import Digest, digest
+from webcrawl.reports.figures import Digest, digest
 from webcrawl.reports.freshness import PARTS
 from webcrawl.reports.sections.freshness import freshness
-from webcrawl.visits.census import START
-from webcrawl.visits.estimate import Expectation, expected, posterior
 
 Line = dict[str, Any]
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from webcrawl.reports.moments import moment, read_moment, second
+from webcrawl.reports.text import moment, read_moment, second
 
 AT = 1_772_368_496.7896
 

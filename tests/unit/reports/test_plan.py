@@ -7,9 +7,17 @@ from typing import Any
 
 import pytest
 
-from webcrawl.reports import costs
-from webcrawl.reports.costs import BYTES, Costs, Size
-from webcrawl.reports.plan import plan, redis_memory_bytes, seconds, warc_bytes, worker_bytes
+from webcrawl.reports import plan as costs
+from webcrawl.reports.plan import (
+    BYTES,
+    Costs,
+    Size,
+    plan,
+    redis_memory_bytes,
+    seconds,
+    warc_bytes,
+    worker_bytes,
+)
 
 ONES = Costs(5, 1, 10, 2, 100, 50, 20, 3)
 

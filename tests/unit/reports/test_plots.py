@@ -8,8 +8,10 @@ from itertools import pairwise
 import pytest
 from lxml import etree, html
 
-from webcrawl.reports import units
-from webcrawl.reports.drawing import axes, plots, tables
+from webcrawl.reports import html as axes
+from webcrawl.reports import html as plots
+from webcrawl.reports import html as tables
+from webcrawl.reports import text as units
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -15,15 +15,14 @@ from lxml import html
 from tests.unit.export.logs import HOSTILE, T0, log
 from tests.unit.reports.recount import Recount
 from webcrawl.reports import page, progress_log
-from webcrawl.reports.digest import Digest, digest
-from webcrawl.reports.gaps import Gaps
+from webcrawl.reports.figures import Digest, Gaps, digest
 from webcrawl.reports.progress_log import Course, course_of
-from webcrawl.reports.sections.effort import Prices
+from webcrawl.reports.sections.crawl import Prices
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from webcrawl.reports.heavy import HeavyHitters
+    from webcrawl.reports.counting import HeavyHitters
 
 LOGS = [log(21, 500, "w1"), log(22, 400, "w2"), log(23, 3, "w3")]
 LINES = [line for lines in LOGS for line in lines]

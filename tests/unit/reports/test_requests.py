@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.reports.log_lines import T0, line, request, robots
-from webcrawl.reports.requests import Merged, request_of
+from webcrawl.reports.fetch_logs import Merged, request_of
 
 WRONG: list[dict[str, Any]] = [
     {"start": None},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webcrawl.reports import units
+from webcrawl.reports import text as units
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from webcrawl.scope.allow import AllowRule, PatternError
-from webcrawl.scope.candidate import Candidate
+from webcrawl.scope.scope import Candidate
+from webcrawl.scope.url_rules import AllowRule, PatternError
 
 
 @pytest.mark.parametrize(

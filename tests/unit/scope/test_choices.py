@@ -10,15 +10,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from webcrawl.choices import USELESS_PATHS
-from webcrawl.scope.candidate import Candidate
-from webcrawl.scope.listed import ListedRule, UnlistedRule
-from webcrawl.scope.patterns import Pattern, Patterns, PatternsError, load_patterns
+from webcrawl.crawl.rules import USELESS_PATHS
+from webcrawl.scope.patterns import ListedRule, Pattern, Patterns, PatternsError, UnlistedRule, load_patterns
 from webcrawl.scope.port import PortRule
-from webcrawl.scope.repeats import RepeatsRule
-from webcrawl.scope.rule import Rule
-from webcrawl.scope.segments import SegmentsRule
-from webcrawl.scope.top_level import TopLevelRule
+from webcrawl.scope.scope import Candidate, Rule
+from webcrawl.scope.url_rules import RepeatsRule, SegmentsRule, TopLevelRule
 from webcrawl.urls.politeness_key import host_of
 
 CASES = json.loads((Path(__file__).parents[2] / "data/scope_choices.json").read_text())

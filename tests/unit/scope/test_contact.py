@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from webcrawl.contact import is_public
-from webcrawl.scope.candidate import Candidate
-from webcrawl.scope.contact import ContactRule
+from webcrawl.crawl.contact import is_public
+from webcrawl.scope.scope import Candidate
+from webcrawl.scope.url_rules import ContactRule
 
 
 def _refusal(host: str) -> str | None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from webcrawl.scope.candidate import Candidate
-from webcrawl.scope.depth import DepthRule
+from webcrawl.scope.scope import Candidate
+from webcrawl.scope.url_rules import DepthRule
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from webcrawl.scope.candidate import Candidate
 from webcrawl.scope.exclusion import ExclusionError, ExclusionList, ExclusionRule, Refreshed
+from webcrawl.scope.scope import Candidate
 from webcrawl.urls.politeness_key import host_of
 from webcrawl.urls.resolve import resolve
 

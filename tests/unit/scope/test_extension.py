@@ -2,9 +2,8 @@
 
 import pytest
 
-from webcrawl.scope.candidate import Candidate
-from webcrawl.scope.extension import ExtensionRule
-from webcrawl.scope.useless_extensions import USELESS_EXTENSIONS
+from webcrawl.scope.scope import Candidate
+from webcrawl.scope.url_rules import USELESS_EXTENSIONS, ExtensionRule
 
 RULE = ExtensionRule()
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from webcrawl.scope.candidate import Candidate
-from webcrawl.scope.length import LengthRule
+from webcrawl.scope.scope import Candidate
+from webcrawl.scope.url_rules import LengthRule
 
 
 def of_length(length: int) -> Candidate:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from webcrawl.scope.candidate import Candidate
-from webcrawl.scope.offsite import OffsiteRule
+from webcrawl.scope.scope import Candidate
+from webcrawl.scope.url_rules import OffsiteRule
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from webcrawl.scope.candidate import Candidate
-from webcrawl.scope.links import Links
 from webcrawl.scope.port import BAD_PORTS, BadPortRule
+from webcrawl.scope.scope import Candidate, Links
 from webcrawl.urls.politeness_key import host_of, port_of
 
 WEB = (80, 443, 8000, 8008, 8080, 8081, 8443, 8888, 3000, 5000, 9000, 65535)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.scope.candidate import Candidate
 from webcrawl.scope.private import PrivateAddressRule, is_private, kind_of_address
+from webcrawl.scope.scope import Candidate
 from webcrawl.urls.politeness_key import host_of
 from webcrawl.urls.resolve import resolve
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from webcrawl.scope.candidate import Candidate
-from webcrawl.scope.scheme import SchemeRule
+from webcrawl.scope.scope import Candidate
+from webcrawl.scope.url_rules import SchemeRule
 
 
 @pytest.mark.parametrize(

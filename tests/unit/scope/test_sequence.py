@@ -4,25 +4,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.scope.allow import AllowRule
-from webcrawl.scope.candidate import Candidate
-from webcrawl.scope.contact import ContactRule
-from webcrawl.scope.depth import DepthRule
-from webcrawl.scope.extension import ExtensionRule
-from webcrawl.scope.length import LengthRule
-from webcrawl.scope.links import Links
-from webcrawl.scope.listed import ListedRule
-from webcrawl.scope.offsite import OffsiteRule
-from webcrawl.scope.patterns import Pattern, Patterns
+from webcrawl.scope.patterns import ListedRule, Pattern, Patterns
 from webcrawl.scope.port import BadPortRule, PortRule
 from webcrawl.scope.private import PrivateAddressRule
-from webcrawl.scope.repeats import RepeatsRule
-from webcrawl.scope.rule import ALLOWED, Verdict
-from webcrawl.scope.scheme import SchemeRule
-from webcrawl.scope.segments import SegmentsRule
-from webcrawl.scope.sequence import Scope
-from webcrawl.scope.stay import StayRule
-from webcrawl.scope.top_level import TopLevelRule
+from webcrawl.scope.scope import ALLOWED, Candidate, Links, Scope, Verdict
+from webcrawl.scope.url_rules import (
+    AllowRule,
+    ContactRule,
+    DepthRule,
+    ExtensionRule,
+    LengthRule,
+    OffsiteRule,
+    RepeatsRule,
+    SchemeRule,
+    SegmentsRule,
+    StayRule,
+    TopLevelRule,
+)
 from webcrawl.scope.whitelist import Whitelist, WhitelistRule
 from webcrawl.urls.politeness_key import host_of
 

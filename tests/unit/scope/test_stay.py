@@ -3,10 +3,8 @@
 import pytest
 
 from webcrawl.frontier.intake import Intake
-from webcrawl.scope.candidate import Candidate
-from webcrawl.scope.links import Links
-from webcrawl.scope.sequence import Scope
-from webcrawl.scope.stay import StayRule
+from webcrawl.scope.scope import Candidate, Links, Scope
+from webcrawl.scope.url_rules import StayRule
 from webcrawl.urls.politeness_key import PolitenessKey, host_of
 
 PAGE = "http://www.a.co.uk:8080/x"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from webcrawl.scope.candidate import Candidate
+from webcrawl.scope.scope import Candidate
 from webcrawl.scope.whitelist import KEPT_WRONG_LINES, Whitelist, WhitelistError, WhitelistRule
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from webcrawl.search.engine import Found, Hit
-from webcrawl.search.merged import merged
+from webcrawl.search.engine import Found, Hit, merged
 
 
 def hit(url, score, at=1.0):

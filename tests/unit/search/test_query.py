@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.search.query import LONGEST, MOST, Query, QueryError, read
+from webcrawl.search.engine import LONGEST, MOST, Query, QueryError, read
 
 CASES = json.loads((Path(__file__).parents[2] / "data/search_queries.json").read_text(encoding="utf-8"))
 

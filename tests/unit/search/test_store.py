@@ -11,16 +11,17 @@ import pytest
 
 from tests.search_server import SearchServer
 from tests.unit.search.samples import entry
-from webcrawl.archive.errors import ArchiveError
-from webcrawl.search import copying, query
+from webcrawl.archive.disk import ArchiveError
+from webcrawl.search import engine as query
+from webcrawl.search import journal
 from webcrawl.search.engine import Options
-from webcrawl.search.engines.tantivy import Tantivy
 from webcrawl.search.indexer import finish_left
 from webcrawl.search.journal import segments
 from webcrawl.search.store import FOLDER, SearchIndex
+from webcrawl.search.tantivy import Tantivy
 
-TANTIVY = "webcrawl.search.engines.tantivy.Tantivy"
-OPENSEARCH = "webcrawl.search.engines.opensearch.OpenSearch"
+TANTIVY = "webcrawl.search.tantivy.Tantivy"
+OPENSEARCH = "webcrawl.search.opensearch.OpenSearch"
 PATIENCE = 30.0
 
 
@@ -138,8 +139,8 @@ def test_a_copy_taken_while_it_is_written_has_everything_in_the_end(tmp_path):
         keep(one, *(entry(f"http://a.test/{number}/{each}") for each in range(5)))
         if number == 20:
             eventually(lambda: found(tmp_path / "job"))
-    assert copying.copy(tmp_path / "job" / FOLDER, tmp_path / "copy" / FOLDER)
-    assert copying.copy(tmp_path, tmp_path / "none") == []
+    assert journal.copy(tmp_path / "job" / FOLDER, tmp_path / "copy" / FOLDER)
+    assert journal.copy(tmp_path, tmp_path / "none") == []
     keep(one, entry("http://a.test/later"))
     one.close()
 

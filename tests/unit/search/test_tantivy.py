@@ -8,9 +8,9 @@ import os
 import pytest
 
 from tests.unit.search.samples import change
-from webcrawl.search import query
+from webcrawl.search import engine as query
 from webcrawl.search.engine import EngineAway, EngineError, Options
-from webcrawl.search.engines.tantivy import Tantivy
+from webcrawl.search.tantivy import Tantivy
 
 
 @pytest.fixture

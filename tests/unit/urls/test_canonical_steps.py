@@ -5,12 +5,11 @@ from hypothesis import strategies as st
 
 from tests.unit.urls.test_canonical import escapes, rules
 from tests.unit.urls.test_resolve import link_like
-from webcrawl.urls.canonical import CanonicalRules, canonical
-from webcrawl.urls.canonical_steps import SWITCHES, Step, canonical_steps
+from webcrawl.urls.canonical import ALL_SWITCHES, CanonicalRules, Step, canonical, canonical_steps
 from webcrawl.urls.host_rules import HostRule, HostRules
 from webcrawl.urls.resolve import resolve
 
-SWITCHED = len(SWITCHES) - 1
+SWITCHED = len(ALL_SWITCHES) - 1
 ALL = CanonicalRules(*[True] * SWITCHED)
 
 
@@ -50,7 +49,7 @@ def test_the_steps_of_any_url_are_a_chain_that_ends_in_its_form(href: str, switc
     if url is None:
         return
     steps = canonical_steps(url, switches)
-    assert [step.switch for step in steps] == [name for name in SWITCHES if getattr(switches, name)]
+    assert [step.switch for step in steps] == [name for name in ALL_SWITCHES if getattr(switches, name)]
     form = url
     for step in steps:
         assert step.before == form

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.urls.hostname import hostname
+from webcrawl.urls.lists import hostname
 
 DATA = Path(__file__).parents[2] / "data"
 

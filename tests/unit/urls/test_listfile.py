@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.urls.listfile import LONGEST_LINE, Line, WrongLine, printable, read_lines
+from webcrawl.urls.lists import LONGEST_LINE, Line, WrongLine, printable, read_lines
 
 
 @pytest.mark.parametrize(

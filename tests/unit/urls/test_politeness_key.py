@@ -8,9 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.urls import politeness_key, registrable
-from webcrawl.urls.politeness_key import PolitenessKey, host_of, origin_of
-from webcrawl.urls.registrable import has_known_suffix, registrable_domain
+from webcrawl.urls import politeness_key
+from webcrawl.urls import politeness_key as registrable
+from webcrawl.urls.politeness_key import (
+    PolitenessKey,
+    has_known_suffix,
+    host_of,
+    origin_of,
+    registrable_domain,
+)
 
 DATA = Path(__file__).parents[2] / "data"
 

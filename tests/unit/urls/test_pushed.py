@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from webcrawl.urls.pushed import LONGEST_ENTRY, Pushed, read_pushed
+from webcrawl.urls.seeds import LONGEST_ENTRY, Pushed, read_pushed
 
 CASES = json.loads((Path(__file__).parents[2] / "data/urls_pushed.json").read_text(encoding="utf-8"))
 GOOD = [case for case in CASES if "wrong" not in case]

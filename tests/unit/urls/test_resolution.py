@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.urls.test_resolve import link_like
-from webcrawl.urls.resolution import Change, changes
-from webcrawl.urls.resolve import resolve
+from webcrawl.urls.resolve import Change, changes, resolve
 
 
 @pytest.mark.parametrize(

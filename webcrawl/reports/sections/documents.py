@@ -4,32 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webcrawl.reports import units
-from webcrawl.reports.drawing import axes, plots, tables
+from webcrawl.reports import html, text
 
 if TYPE_CHECKING:
-    from webcrawl.reports.digest import Digest
+    from webcrawl.reports.figures import Digest
 
 
 def outcomes(figures: Digest) -> str:
-    return tables.ranking(
+    return html.ranking(
         "Outcomes of pages", figures.statuses, "status", "pages by HTTP status"
-    ) + tables.ranking("Errors", figures.errors, "error", "requests without a response, by what went wrong")
+    ) + html.ranking("Errors", figures.errors, "error", "requests without a response, by what went wrong")
 
 
 def types(figures: Digest) -> str:
-    shown = tables.ranking(
+    shown = html.ranking(
         "Content types", figures.mimes, "type", "pages with status 200 by the type their server named"
     )
-    useless = figures.useless_extensions(tables.SHOWN)
+    useless = figures.useless_extensions(html.SHOWN)
     told = "pages with status 200, none of them text or XHTML; EXTENSIONS_REFUSED keeps a crawl from asking for them"
     rows = [(f".{extension}", count) for extension, count in useless]
     if not rows:
         return shown
-    return shown + tables.section(
+    return shown + html.section(
         "Extensions that brought nothing",
         f'<p class="quiet">{told}</p>',
-        tables.bars(("extension", "pages"), rows, tables.whole),
+        html.bars(("extension", "pages"), rows, html.whole),
     )
 
 
@@ -41,35 +40,35 @@ def sizes(figures: Digest) -> str:
         return ""
     edges = [*counted.edges, counted.edges[-1] * 2]
     bars = [(max(edges[n], 0.7), edges[n + 1], float(counted.counts[n])) for n in span]
-    across = axes.logarithmic(max(edges[span[0]], 1), edges[span[-1] + 1], units.size)
-    up = axes.linear(max(bar[2] for bar in bars), tables.whole)
+    across = html.logarithmic(max(edges[span[0]], 1), edges[span[-1] + 1], text.size)
+    up = html.linear(max(bar[2] for bar in bars), html.whole)
     low, high = counted.part_below(0.5)
     mean = figures.page_bytes / figures.pages if figures.pages else 0.0
     told = (
         f"Pages with status 200 by the bytes of their body, two steps for each doubling. Half of them are smaller "
-        f"than {units.size(low)} to {units.size(high)}; the mean of all pages is {units.size(mean)}"
+        f"than {text.size(low)} to {text.size(high)}; the mean of all pages is {text.size(mean)}"
     )
-    empty = f"; {units.count(counted.counts[0])} were empty" if counted.counts[0] else ""
-    frame = plots.Frame(f"Sizes of documents. {told}", across, up, "bytes, logarithmic", "pages")
-    rows = [(_bytes(edges[n]), _bytes(edges[n + 1]), tables.whole(counted.counts[n])) for n in span]
-    figure = tables.figure(plots.columns(frame, bars), told + empty, ("from", "below", "pages"), rows)
-    return tables.section("Sizes of documents", figure)
+    empty = f"; {text.count(counted.counts[0])} were empty" if counted.counts[0] else ""
+    frame = html.Frame(f"Sizes of documents. {told}", across, up, "bytes, logarithmic", "pages")
+    rows = [(_bytes(edges[n]), _bytes(edges[n + 1]), html.whole(counted.counts[n])) for n in span]
+    figure = html.figure(html.columns(frame, bars), told + empty, ("from", "below", "pages"), rows)
+    return html.section("Sizes of documents", figure)
 
 
 def depths(figures: Digest) -> str:
     rows = sorted(figures.depths.most(60), key=lambda row: (len(row[0]), row[0]))
     if not rows:
         return ""
-    told = tables.remark(figures.depths, 60, "pages by links from a seed")
-    return tables.section(
+    told = html.remark(figures.depths, 60, "pages by links from a seed")
+    return html.section(
         "Depth",
         f'<p class="quiet">{told}</p>',
-        tables.bars(("links", "pages"), rows, tables.whole, figures.depths.total),
+        html.bars(("links", "pages"), rows, html.whole, figures.depths.total),
     )
 
 
 def languages(figures: Digest) -> str:
-    return tables.ranking("Languages", figures.languages, "language", "pages by the language of their text")
+    return html.ranking("Languages", figures.languages, "language", "pages by the language of their text")
 
 
 def duplicates(figures: Digest) -> str:
@@ -78,23 +77,19 @@ def duplicates(figures: Digest) -> str:
     if figures.duplicates:
         part = 100 * figures.duplicates / figures.pages if figures.pages else 0.0
         rows += [
-            ("pages whose bytes another URL had before", f"{units.count(figures.duplicates)} ({part:.1f} %)"),
-            ("bytes of these", units.size(figures.duplicate_bytes)),
+            ("pages whose bytes another URL had before", f"{text.count(figures.duplicates)} ({part:.1f} %)"),
+            ("bytes of these", text.size(figures.duplicate_bytes)),
         ]
     rows += [
-        (f"pages fetched again, {word}", units.count(number)) for word, number in figures.refetched.most(2)
+        (f"pages fetched again, {word}", text.count(number)) for word, number in figures.refetched.most(2)
     ]
-    most = figures.originals.most(tables.SHOWN)
+    most = figures.originals.most(html.SHOWN)
     if not rows:
         return ""
-    caption = tables.remark(
-        figures.originals, len(most), "URLs whose bytes others had too, by how many pages"
-    )
-    below = (
-        f'<p class="quiet">{caption}</p>{tables.bars(("URL", "pages"), most, tables.whole)}' if most else ""
-    )
-    return tables.section("Duplicates", tables.facts(rows), below)
+    caption = html.remark(figures.originals, len(most), "URLs whose bytes others had too, by how many pages")
+    below = f'<p class="quiet">{caption}</p>{html.bars(("URL", "pages"), most, html.whole)}' if most else ""
+    return html.section("Duplicates", html.facts(rows), below)
 
 
 def _bytes(number: float) -> str:
-    return f"{units.count(round(number))} B"
+    return f"{text.count(round(number))} B"

@@ -5,14 +5,12 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from webcrawl.reports import units
-from webcrawl.reports.drawing import axes, plots, tables
-from webcrawl.reports.harvest import TENTHS
-from webcrawl.reports.moments import second
+from webcrawl.reports import html, text
+from webcrawl.reports.figures import TENTHS
+from webcrawl.reports.text import second
 
 if TYPE_CHECKING:
-    from webcrawl.reports.digest import Digest
-    from webcrawl.reports.harvest import Harvest
+    from webcrawl.reports.figures import Digest, Harvest
 
 
 def harvest(figures: Digest) -> str:
@@ -21,8 +19,8 @@ def harvest(figures: Digest) -> str:
     if not found.judged:
         return ""
     rows = [
-        ("pages judged", units.count(found.judged)),
-        ("relevant pages", units.count(found.relevant)),
+        ("pages judged", text.count(found.judged)),
+        ("relevant pages", text.count(found.relevant)),
         ("harvest rate: relevant of all judged", _share(found.rate)),
         ("mean relevance", f"{found.total / found.judged:.3f}"),
     ]
@@ -30,16 +28,16 @@ def harvest(figures: Digest) -> str:
         (f"{number / TENTHS:.1f} to {(number + 1) / TENTHS:.1f}", count)
         for number, count in enumerate(found.tenths)
     ]
-    most = found.hosts.most(tables.SHOWN)
-    where = tables.remark(found.hosts, len(most), "hosts by relevant pages")
-    return tables.section(
+    most = found.hosts.most(html.SHOWN)
+    where = html.remark(found.hosts, len(most), "hosts by relevant pages")
+    return html.section(
         "Harvest",
-        tables.facts(rows),
+        html.facts(rows),
         _over_time(found),
         '<p class="quiet">pages by their relevance</p>',
-        tables.bars(("relevance", "pages"), tenths, tables.whole, found.judged),
+        html.bars(("relevance", "pages"), tenths, html.whole, found.judged),
         f'<p class="quiet">{where}</p>' if most else "",
-        tables.bars(("host", "relevant pages"), most, tables.whole, found.relevant) if most else "",
+        html.bars(("host", "relevant pages"), most, html.whole, found.relevant) if most else "",
     )
 
 
@@ -57,16 +55,16 @@ def _over_time(found: Harvest) -> str:
             (at, hits / pages) for at, hits, pages in zip(ends, relevant, judged, strict=True)
         ],
     }
-    told = f"Harvest rate over time; each step is {units.duration(step)}; on the whole {_share(found.rate)}"
-    across = axes.times(line.starts_at, ends[-1])
-    up = axes.linear(max(value for points in series.values() for _, value in points), _share)
+    told = f"Harvest rate over time; each step is {text.duration(step)}; on the whole {_share(found.rate)}"
+    across = html.times(line.starts_at, ends[-1])
+    up = html.linear(max(value for points in series.values() for _, value in points), _share)
     rows = [
-        (second(at), *(tables.whole(number) for number in part), tables.whole(hits))
+        (second(at), *(html.whole(number) for number in part), html.whole(hits))
         for at, part, hits in zip(ends, bins, relevant, strict=True)
     ]
-    frame = plots.Frame(told, across, up, "UTC", "relevant of all judged")
+    frame = html.Frame(told, across, up, "UTC", "relevant of all judged")
     head = ("until", "judged", "relevant", "relevant since the start")
-    return tables.figure(plots.curves(frame, series), told, head, rows)
+    return html.figure(html.curves(frame, series), told, head, rows)
 
 
 def _share(part: float) -> str:

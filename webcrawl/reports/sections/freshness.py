@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webcrawl.reports import units
-from webcrawl.reports.drawing import axes, plots, tables
+from webcrawl.reports import html, text
 from webcrawl.reports.freshness import PARTS
-from webcrawl.reports.moments import second
+from webcrawl.reports.text import second
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from webcrawl.reports.digest import Digest
+    from webcrawl.reports.figures import Digest
     from webcrawl.reports.freshness import Freshness
 
 Points = list[tuple[float, float]]
@@ -27,10 +26,10 @@ def freshness(figures: Digest) -> str:
         "A copy is fresh while its page is as it was when it was fetched. "
         "What was expected comes from how often each page had changed before."
     )
-    return tables.section(
+    return html.section(
         "Freshness",
         f'<p class="quiet">{told}</p>',
-        tables.facts([*_counted(found), *_over_pages(found)]),
+        html.facts([*_counted(found), *_over_pages(found)]),
         _over_time(found),
         _ages(found),
         _intervals(found),
@@ -38,7 +37,7 @@ def freshness(figures: Digest) -> str:
 
 
 def _counted(found: Freshness) -> list[tuple[str, str]]:
-    rows = [("visits of pages that were known", units.count(found.revisits))]
+    rows = [("visits of pages that were known", text.count(found.revisits))]
     if found.judged:
         rows += [
             ("of them the page was unchanged", _part_of(found.unchanged, found.judged)),
@@ -46,7 +45,7 @@ def _counted(found: Freshness) -> list[tuple[str, str]]:
             ("it was said to be the same (304)", _part_of(found.not_modified, found.judged)),
         ]
     if found.revisits > found.judged:
-        rows.append(("it did not come", units.count(found.revisits - found.judged)))
+        rows.append(("it did not come", text.count(found.revisits - found.judged)))
     return rows
 
 
@@ -59,7 +58,7 @@ def _over_pages(found: Freshness) -> list[tuple[str, str]]:
             for seconds in (found.fresh_least_seconds, found.fresh_most_seconds)
         )
         rows += [
-            ("mean time between two visits", units.duration(found.interval_seconds / found.intervals.total)),
+            ("mean time between two visits", text.duration(found.interval_seconds / found.intervals.total)),
             ("part of that time for which copies were fresh", f"{least} to {most}"),
         ]
     if found.foreseen:
@@ -72,9 +71,9 @@ def _over_pages(found: Freshness) -> list[tuple[str, str]]:
         rows += [
             (
                 "mean age of copies at the visit, by the dates of servers",
-                units.duration(found.age_seconds / found.aged),
+                text.duration(found.age_seconds / found.aged),
             ),
-            ("the same as expected", units.duration(found.expected_age_seconds / found.aged)),
+            ("the same as expected", text.duration(found.expected_age_seconds / found.aged)),
         ]
     return rows
 
@@ -88,7 +87,7 @@ def _ages(found: Freshness) -> str:
     if not found.aged:
         return ""
     told = "Age of copies when their pages were visited again (0 for fresh ones), by the dates of servers"
-    return _curves(found, told, "mean age", units.duration, ("found", 4, 5, 1), ("expected", 4, 6, 1))
+    return _curves(found, told, "mean age", text.duration, ("found", 4, 5, 1), ("expected", 4, 6, 1))
 
 
 def _curves(
@@ -112,12 +111,12 @@ def _curves(
     drawn = {called: points for called, points in drawn.items() if points}
     if not drawn:
         return ""
-    across = axes.times(line.starts_at, ends[-1])
-    up = axes.linear(highest or max(value for points in drawn.values() for _, value in points), shown)
-    caption = f"{told}; each step is {units.duration(step)}"
+    across = html.times(line.starts_at, ends[-1])
+    up = html.linear(highest or max(value for points in drawn.values() for _, value in points), shown)
+    caption = f"{told}; each step is {text.duration(step)}"
     rows = _rows(ends, series[0][1], bins, drawn, shown)
-    frame = plots.Frame(caption, across, up, "UTC", name)
-    return tables.figure(plots.curves(frame, drawn), caption, ("until", "visits", *drawn), rows)
+    frame = html.Frame(caption, across, up, "UTC", name)
+    return html.figure(html.curves(frame, drawn), caption, ("until", "visits", *drawn), rows)
 
 
 def _rows(
@@ -131,7 +130,7 @@ def _rows(
     return [
         [
             second(at),
-            units.count(part[count]),
+            text.count(part[count]),
             *(shown(points[at]) if at in points else "" for points in by_time),
         ]
         for at, part in zip(ends, bins, strict=True)
@@ -147,19 +146,18 @@ def _intervals(found: Freshness) -> str:
     edges = [*counted.edges, counted.edges[-1] * 10 ** (1 / 4)]
     least = counted.edges[1] / 2
     bars = [(max(edges[n], least), edges[n + 1], float(counted.counts[n])) for n in span]
-    across = axes.logarithmic(bars[0][0], bars[-1][1], units.duration)
-    up = axes.linear(max(bar[2] for bar in bars), tables.whole)
+    across = html.logarithmic(bars[0][0], bars[-1][1], text.duration)
+    up = html.linear(max(bar[2] for bar in bars), html.whole)
     told = "Visits by the time since the visit before, four steps for each power of ten"
     rows = [
-        (units.duration(edges[n]), units.duration(edges[n + 1]), tables.whole(counted.counts[n]))
-        for n in span
+        (text.duration(edges[n]), text.duration(edges[n + 1]), html.whole(counted.counts[n])) for n in span
     ]
-    frame = plots.Frame(told, across, up, "time since the visit before, logarithmic", "visits")
-    return tables.figure(plots.columns(frame, bars), told, ("from", "below", "visits"), rows)
+    frame = html.Frame(told, across, up, "time since the visit before, logarithmic", "visits")
+    return html.figure(html.columns(frame, bars), told, ("from", "below", "visits"), rows)
 
 
 def _part_of(number: int, of_all: int) -> str:
-    return f"{units.count(number)} ({_share(number / of_all)})"
+    return f"{text.count(number)} ({_share(number / of_all)})"
 
 
 def _share(part: float) -> str:

@@ -5,33 +5,31 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from webcrawl.reports import units
-from webcrawl.reports.drawing import axes, plots, tables
+from webcrawl.reports import html, text
 
 if TYPE_CHECKING:
-    from webcrawl.reports.digest import Digest
-    from webcrawl.reports.hosts_digest import Ranks
+    from webcrawl.reports.figures import Digest, Ranks
 
 _LISTED = 1_000
 
 
 def hosts(figures: Digest) -> str:
     """The rank plots, and the largest by name."""
-    ranks = figures.hosts.ranked(tables.SHOWN)
+    ranks = figures.hosts.ranked(html.SHOWN)
     if not ranks.pages and not ranks.bytes:
         return ""
     with_pages = sum(ranks.pages.values())
-    told = f"{units.things(ranks.hosts, 'host')} were asked, {units.count(with_pages)} gave pages"
+    told = f"{text.things(ranks.hosts, 'host')} were asked, {text.count(with_pages)} gave pages"
     pages = [(host, number) for number, host in ranks.most_pages]
     sizes = [(host, number) for number, host in ranks.most_bytes]
-    return tables.section(
+    return html.section(
         "Hosts",
         f'<p class="quiet">{told}</p>',
         _rank_plots(ranks),
-        "<h3>most pages</h3>" + tables.bars(("host", "pages"), pages, tables.whole, figures.pages)
+        "<h3>most pages</h3>" + html.bars(("host", "pages"), pages, html.whole, figures.pages)
         if pages
         else "",
-        "<h3>most bytes</h3>" + tables.bars(("host", "received"), sizes, units.size, figures.bytes)
+        "<h3>most bytes</h3>" + html.bars(("host", "received"), sizes, text.size, figures.bytes)
         if sizes
         else "",
     )
@@ -40,8 +38,8 @@ def hosts(figures: Digest) -> str:
 def _rank_plots(ranks: Ranks) -> str:
     drawn = ""
     for name, curve, shown, exact in (
-        ("pages", ranks.curve_of_pages(), tables.whole, "exact"),
-        ("bytes", ranks.curve_of_bytes(), units.size, "to 2 %"),
+        ("pages", ranks.curve_of_pages(), html.whole, "exact"),
+        ("bytes", ranks.curve_of_bytes(), text.size, "to 2 %"),
     ):
         if not curve:
             continue
@@ -49,16 +47,16 @@ def _rank_plots(ranks: Ranks) -> str:
             f"{name.capitalize()} of each host, from the one with the most to the one with the least ({exact}); both "
             "axes are logarithmic"
         )
-        across = axes.logarithmic(1, max(curve[-1][0], 2), tables.whole)
-        up = axes.logarithmic(max(curve[-1][1], 1), max(curve[0][1], 2), shown)
-        frame = plots.Frame(told, across, up, "rank of the host", name)
-        rows = [(tables.whole(rank), shown(value)) for rank, value in curve]
-        drawn += tables.figure(plots.curves(frame, {name: curve}), told, ("rank", name), rows)
+        across = html.logarithmic(1, max(curve[-1][0], 2), html.whole)
+        up = html.logarithmic(max(curve[-1][1], 1), max(curve[0][1], 2), shown)
+        frame = html.Frame(told, across, up, "rank of the host", name)
+        rows = [(html.whole(rank), shown(value)) for rank, value in curve]
+        drawn += html.figure(html.curves(frame, {name: curve}), told, ("rank", name), rows)
     return drawn
 
 
 def domains(figures: Digest) -> str:
-    return tables.ranking(
+    return html.ranking(
         "Top-level domains", figures.domains, "domain", "pages by the last label of their host"
     )
 
@@ -69,18 +67,18 @@ def robots(figures: Digest) -> str:
     if not figures.robots.total:
         return ""
     rows = sorted(last.items(), key=lambda row: (-row[1], row[0]))
-    return tables.section(
+    return html.section(
         "robots.txt",
         '<p class="quiet">origins by the last word of their robots.txt</p>' if rows else "",
-        tables.bars(("state", "origins"), rows, tables.whole, last.total()) if rows else "",
+        html.bars(("state", "origins"), rows, html.whole, last.total()) if rows else "",
         '<p class="quiet">all requests for one, by what they came to</p>',
-        tables.bars(("came to", "requests"), figures.robots.most(9), tables.whole, figures.robots.total),
+        html.bars(("came to", "requests"), figures.robots.most(9), html.whole, figures.robots.total),
     )
 
 
 def failing(figures: Digest) -> str:
     """Politeness keys with the most failures, and of which kinds."""
-    most = figures.hosts.failing(tables.SHOWN)
+    most = figures.hosts.failing(html.SHOWN)
     if not most:
         return ""
     kinds = [error for error, _ in figures.errors.most(8)]
@@ -88,18 +86,18 @@ def failing(figures: Digest) -> str:
     for one in most:
         counts = dict(one.errors)
         others = one.number - sum(counts.get(kind, 0) for kind in kinds)
-        cells = [units.count(counts.get(kind, 0)) for kind in kinds]
+        cells = [text.count(counts.get(kind, 0)) for kind in kinds]
         rows.append(
             (
                 one.key,
-                units.count(one.number),
+                text.count(one.number),
                 *cells,
-                *([units.count(others)] if len(figures.errors) > 8 else []),
+                *([text.count(others)] if len(figures.errors) > 8 else []),
             )
         )
     head = ("politeness key", "failed", *kinds, *(["others"] if len(figures.errors) > 8 else []))
     told = "politeness keys with the most requests that failed, and by what; each try counts"
-    return tables.section("Failing hosts", f'<p class="quiet">{told}</p>', tables.table(head, rows))
+    return html.section("Failing hosts", f'<p class="quiet">{told}</p>', html.table(head, rows))
 
 
 def skipped(figures: Digest) -> str:
@@ -109,12 +107,12 @@ def skipped(figures: Digest) -> str:
     told = "they ask for a longer Crawl-delay than POLITENESS_CRAWL_DELAY_MAX allows; none of their pages is fetched"
     if len(rows) > _LISTED:
         told += f"; the {_LISTED:,} longest of {len(rows):,}"
-    shown = [(origin, units.duration(seconds)) for origin, seconds in rows[:_LISTED]]
-    return tables.section(
+    shown = [(origin, text.duration(seconds)) for origin, seconds in rows[:_LISTED]]
+    return html.section(
         "Skipped hosts", f'<p class="quiet">{told}</p>', _all(("origin", "Crawl-delay"), shown)
     )
 
 
 def _all(head: tuple[str, str], rows: list[tuple[str, str]]) -> str:
     """In tables that are not thinned."""
-    return "".join(tables.table(head, rows[first : first + 300]) for first in range(0, len(rows), 300))
+    return "".join(html.table(head, rows[first : first + 300]) for first in range(0, len(rows), 300))

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from webcrawl.reports import units
-from webcrawl.reports.drawing import axes, plots, tables
+from webcrawl.reports import html, text
 
 if TYPE_CHECKING:
-    from webcrawl.reports.digest import Digest
-    from webcrawl.reports.gaps import Gaps
-    from webcrawl.reports.histogram import Histogram
+    from webcrawl.reports.counting import Histogram
+    from webcrawl.reports.figures import Digest, Gaps
 
 _LEAST_SECONDS = 0.0007
 """Where nothing is drawn on an axis that has no nought."""
@@ -22,7 +20,7 @@ def kept(figures: Digest) -> str:
     gaps = figures.gaps
     if not gaps.measured:
         return ""
-    return tables.section("Politeness", tables.facts(_facts(gaps)), _grid(gaps))
+    return html.section("Politeness", html.facts(_facts(gaps)), _grid(gaps))
 
 
 def unused(figures: Digest) -> str:
@@ -34,27 +32,27 @@ def unused(figures: Digest) -> str:
     rows = [
         (
             "time in which a host might have been asked again",
-            f"{units.duration(gaps.unused_seconds)} ({part:.1f} %)",
+            f"{text.duration(gaps.unused_seconds)} ({part:.1f} %)",
         ),
-        ("requests for which there was room in it", units.count(round(gaps.would_fit))),
+        ("requests for which there was room in it", text.count(round(gaps.would_fit))),
     ]
     told = (
         "Gaps by how much longer they were than owed. The hosts may have had no URL to ask for: no log tells"
     )
-    return tables.section("Politeness left unused", tables.facts(rows), _histogram(gaps.unused, told))
+    return html.section("Politeness left unused", html.facts(rows), _histogram(gaps.unused, told))
 
 
 def _facts(gaps: Gaps) -> list[tuple[str, str]]:
     rows = [
-        ("gaps between two requests to a politeness key", units.count(gaps.measured)),
-        ("of them shorter than owed (by more than 10 ms)", units.count(gaps.short)),
-        ("owed together", units.duration(gaps.owed_seconds)),
-        ("waited together", units.duration(gaps.waited_seconds)),
+        ("gaps between two requests to a politeness key", text.count(gaps.measured)),
+        ("of them shorter than owed (by more than 10 ms)", text.count(gaps.short)),
+        ("owed together", text.duration(gaps.owed_seconds)),
+        ("waited together", text.duration(gaps.waited_seconds)),
     ]
     if gaps.unknown:
-        rows.append(("gaps of which the log does not tell what was owed", units.count(gaps.unknown)))
+        rows.append(("gaps of which the log does not tell what was owed", text.count(gaps.unknown)))
     if gaps.forgotten:
-        rows.append(("gaps that are not counted, for lack of memory, at most", units.count(gaps.forgotten)))
+        rows.append(("gaps that are not counted, for lack of memory, at most", text.count(gaps.forgotten)))
     return rows
 
 
@@ -66,15 +64,15 @@ def _grid(gaps: Gaps) -> str:
         (low[owed], low[owed + 1], low[gap], low[gap + 1], math.log1p(count) / most)
         for (owed, gap), count in gaps.grid.items()
     ]
-    across = axes.logarithmic(0.001, max(max(cell[1] for cell in cells), 1.0), _seconds)
-    up = axes.logarithmic(0.001, max(max(cell[3] for cell in cells), 1.0), _seconds)
+    across = html.logarithmic(0.001, max(max(cell[1] for cell in cells), 1.0), _seconds)
+    up = html.logarithmic(0.001, max(max(cell[3] for cell in cells), 1.0), _seconds)
     told = (
         "Each gap by the delay that was owed and by its own length: the darker the more. What is on the dashed line "
         "was as long as owed, what is above it longer; below it nothing may be"
     )
-    frame = plots.Frame(told, across, up, "delay owed, logarithmic", "gap")
+    frame = html.Frame(told, across, up, "delay owed, logarithmic", "gap")
     rows = [
-        (_range(edges, owed), _range(edges, gap), tables.whole(count))
+        (_range(edges, owed), _range(edges, gap), html.whole(count))
         for (owed, gap), count in sorted(gaps.grid.items())
     ]
     caption = (
@@ -82,7 +80,7 @@ def _grid(gaps: Gaps) -> str:
         "nearly as long as owed, shorter or longer: how many were shorter is said above. What is at the edge was a "
         "millisecond or less"
     )
-    return tables.figure(plots.heat(frame, cells), caption, ("delay owed", "gap", "number"), rows)
+    return html.figure(html.heat(frame, cells), caption, ("delay owed", "gap", "number"), rows)
 
 
 def _histogram(counted: Histogram, told: str) -> str:
@@ -92,13 +90,13 @@ def _histogram(counted: Histogram, told: str) -> str:
         (max(edges[n], _LEAST_SECONDS), max(edges[n + 1], _LEAST_SECONDS), float(counted.counts[n]))
         for n in span
     ]
-    across = axes.logarithmic(0.001, max(edges[span[-1] + 1], 1.0), _seconds)
-    up = axes.linear(max(bar[2] for bar in bars), tables.whole)
+    across = html.logarithmic(0.001, max(edges[span[-1] + 1], 1.0), _seconds)
+    up = html.linear(max(bar[2] for bar in bars), html.whole)
     low, high = counted.part_below(0.5)
     caption = f"{told}. Half of them were below {_seconds(low)} to {_seconds(high)}"
-    frame = plots.Frame(caption, across, up, "longer than owed, logarithmic", "gaps")
-    rows = [(_range(edges, n), tables.whole(counted.counts[n])) for n in span]
-    return tables.figure(plots.columns(frame, bars), caption, ("longer by", "gaps"), rows)
+    frame = html.Frame(caption, across, up, "longer than owed, logarithmic", "gaps")
+    rows = [(_range(edges, n), html.whole(counted.counts[n])) for n in span]
+    return html.figure(html.columns(frame, bars), caption, ("longer by", "gaps"), rows)
 
 
 def _range(edges: list[float], number: int) -> str:

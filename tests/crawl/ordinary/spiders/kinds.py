@@ -5,8 +5,8 @@ from __future__ import annotations
 from scrapy import FormRequest, Request, Spider
 from scrapy.http import JsonRequest
 
-from webcrawl.documents.links import Link
 from webcrawl.items import Page
+from webcrawl.parsing.links import Link
 
 
 class Kinds(Spider):

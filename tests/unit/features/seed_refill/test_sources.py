@@ -1,0 +1,110 @@
+"""Whoever is asked for seeds: what comes is bounded, and what is wrong is an outcome."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from webcrawl.features.seed_refill import sources
+from webcrawl.features.seed_refill.sources import Command, Hook, NoAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def test_what_a_command_writes_is_the_answer() -> None:
+    assert (
+        asyncio.run(Command("sh -c 'echo http://$KEYS_WITH_URLS.test/; echo x >&2'").ask(7))
+        == b"http://7.test/\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("/no/such/command", "it cannot be run: No such file or directory"),
+        ("sh -c 'echo http://a.test/; echo No  more\x1b >&2; exit 3'", "it ended with status 3: No more"),
+        ("sh -c 'kill -9 $$'", "it ended with status -9"),
+        ("yes", "it wrote more than 100 bytes"),
+    ],
+)
+def test_a_command_that_fails_gives_no_answer(text: str, says: str) -> None:
+    with pytest.raises(NoAnswer, match=says):
+        asyncio.run(Command(text, most_bytes=100).ask(0))
+
+
+def test_a_command_that_takes_too_long_ends_with_what_it_started(tmp_path: Path) -> None:
+    told = tmp_path / "pid"
+    with pytest.raises(NoAnswer, match=r"had not ended after 0.3 s"):
+        asyncio.run(Command(f"sh -c 'sleep 600 & echo $! >{told}; wait'", seconds=0.3).ask(0))
+    pid = int(told.read_text())
+    stat = Path(f"/proc/{pid}/stat")
+    # Gone, or waiting for somebody to look at what became of it.
+    assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def test_a_command_ends_with_the_crawl() -> None:
+    async def run() -> None:
+        command = Command("sleep 600")
+        asking = asyncio.create_task(command.ask(0))
+        await asyncio.sleep(0)
+        command.end()
+        with pytest.raises(NoAnswer, match="status -9"):
+            await asking
+
+    asyncio.run(run())
+
+
+def test_what_a_function_returns_is_the_answer() -> None:
+    async def more(keys: int) -> Iterable[str]:
+        return (f"http://{n}.test/" for n in range(keys))
+
+    assert asyncio.run(Hook(more).ask(2)) == b"http://0.test/\nhttp://1.test/"
+
+
+async def _text(keys: int) -> Iterable[str]:
+    return "http://a.test/"
+
+
+async def _numbers(keys: int) -> Iterable[str]:
+    return [1]  # type: ignore[list-item]
+
+
+async def _raises(keys: int) -> Iterable[str]:
+    raise OSError("no network")
+
+
+async def _nothing(keys: int) -> Iterable[str]:
+    return None  # type: ignore[return-value]
+
+
+async def _many(keys: int) -> Iterable[str]:
+    return map(str, range(10**9))
+
+
+async def _late(keys: int) -> Iterable[str]:
+    await asyncio.sleep(600)
+    return []
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (_text, "must return texts"),
+        (_numbers, "must return texts"),
+        (_raises, "OSError: no network"),
+        (_nothing, "TypeError"),
+        (_many, "more than 50 lines"),
+        (_late, "had not returned after 0.05 s"),
+        (len, "TypeError"),
+    ],
+)
+def test_a_function_that_fails_gives_no_answer(
+    function: object, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "ANSWER_LINES", 50)
+    with pytest.raises(NoAnswer, match=says):
+        asyncio.run(Hook(function, seconds=0.05).ask(0))  # type: ignore[arg-type]

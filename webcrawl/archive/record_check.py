@@ -1,0 +1,271 @@
+"""What can be wrong with one record of a WARC file, by itself and beside its neighbours.
+
+Whether an index says what its WARC file has, and a merged index what the others say.
+
+What a check finds: faults, what was looked at, and what a crash may have left.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections import Counter, OrderedDict
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from webcrawl.archive.records import PROFILES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+    from typing import Any
+
+    from webcrawl.archive.reading import Record
+
+
+TYPES = frozenset(
+    {"warcinfo", "response", "request", "revisit", "metadata", "resource", "conversion", "continuation"}
+)
+TRUNCATED = frozenset({"length", "time", "disconnect", "unspecified"})
+NEAR = 64
+"""How many records may lie between those that name each other."""
+AHEAD_SECONDS = 86_400.0
+"""How far in the future a date may be: clocks of machines differ."""
+
+_ALWAYS = ("warc-type", "warc-record-id", "warc-date")
+_DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z")
+_RECORD_ID = re.compile(r"<[a-z][a-z0-9+.-]*:[!-~]+>", re.IGNORECASE)
+_PROFILE = re.compile(r"http://netpreserve\.org/warc/1\.[01]/revisit/[a-z-]+")
+
+
+def faults_of(record: Record, now: float) -> Iterator[str]:
+    """What is wrong with the record alone; each completes the sentence 'the record ...'."""
+    fields = record.fields
+    yield from _identity_faults(record)
+    yield from _date_faults(fields.get("warc-date", ""), now)
+    yield from _digest_faults(record)
+    if (cut := fields.get("warc-truncated")) is not None and cut not in TRUNCATED:
+        yield f"has a WARC-Truncated that the standard does not have: {cut!r}"
+    if (address := fields.get("warc-ip-address")) is not None:
+        try:
+            ipaddress.ip_address(address)
+        except ValueError:
+            yield f"has a WARC-IP-Address that is none: {address!r}"
+    if record.type == "revisit":
+        yield from _revisit_faults(fields)
+    if record.type in ("response", "request") and not record.message_head and _claims_http(record):
+        yield "holds no whole head of an HTTP message"
+
+
+def _identity_faults(record: Record) -> Iterator[str]:
+    for name in _ALWAYS:
+        if not record.fields.get(name):
+            yield f"has no {name}"
+    for name in record.repeated:
+        if name != "warc-concurrent-to":  # the one field that may be (WARC 1.1, section 5.7)
+            yield f"has more than one {name}"
+    if record.type and record.type not in TYPES:
+        yield f"is of the type {record.type!r}, which the standard does not have"
+    if (known_as := record.fields.get("warc-record-id")) and not _RECORD_ID.fullmatch(known_as):
+        yield f"has a WARC-Record-ID that is no URI in angle brackets: {known_as!r}"
+    if record.type not in ("warcinfo", "") and not record.url:
+        yield "has no WARC-Target-URI"
+
+
+def _date_faults(date: str, now: float) -> Iterator[str]:
+    if not date:
+        return
+    try:
+        if not _DATE.fullmatch(date):
+            raise ValueError
+        at = datetime.strptime(date[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        yield f"has a WARC-Date that is none: {date!r}"
+        return
+    if at > now + AHEAD_SECONDS:
+        yield f"has a WARC-Date in the future: {date}"
+
+
+def _digest_faults(record: Record) -> Iterator[str]:
+    said = record.fields.get("warc-block-digest")
+    if said is not None and said.startswith("sha1:") and said != record.block_digest:
+        yield f"has another block than its digest says: {record.block_digest}, not {said}"
+    said = record.fields.get("warc-payload-digest")
+    if said is not None and record.type != "revisit" and said.startswith("sha1:"):
+        found = record.payload_digest
+        if found != said:
+            yield f"has another payload than its digest says: {found}, not {said}"
+
+
+def _revisit_faults(fields: dict[str, str]) -> Iterator[str]:
+    profile = fields.get("warc-profile", "")
+    if not _PROFILE.fullmatch(profile):
+        yield f"has no WARC-Profile that is known: {profile!r}"
+    if profile == f"{PROFILES}identical-payload-digest" and "warc-payload-digest" not in fields:
+        yield "has no WARC-Payload-Digest, by which its payload would be found"
+    if "warc-refers-to-target-uri" not in fields or "warc-refers-to-date" not in fields:
+        yield "does not say what it refers to"
+
+
+def _claims_http(record: Record) -> bool:
+    """A head that readers may take differently has no payload digest, and is not held against it."""
+    return "warc-payload-digest" in record.fields
+
+
+class Pairs:
+    """Records of one file that belong together: each answer with its request and its metadata."""
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[str, tuple[str, str]] = OrderedDict()  # id -> date and URL of the last NEAR
+        self._wanted: OrderedDict[str, tuple[int, int]] = (
+            OrderedDict()
+        )  # id -> who wants it, number of records
+        self._number = 0
+
+    def faults(self, record: Record) -> Iterator[tuple[int, str]]:
+        """What became clear with this record: the offset of the record that is wrong, and what is."""
+        self._number += 1
+        name, about = (
+            record.fields.get("warc-record-id", ""),
+            (record.fields.get("warc-date", ""), record.url),
+        )
+        if name in self._seen:
+            yield record.start, f"has the WARC-Record-ID of one shortly before: {name}"
+        self._wanted.pop(name, None)
+        other = record.fields.get("warc-concurrent-to")
+        if other is not None:
+            if other not in self._seen:
+                self._wanted[other] = (record.start, self._number)
+            elif self._seen[other] != about:
+                yield record.start, "differs in date or URL from the one it belongs to"
+        self._seen[name] = about
+        if len(self._seen) > NEAR:
+            self._seen.popitem(last=False)
+        while self._wanted and self._number - next(iter(self._wanted.values()))[1] > NEAR:
+            other, (at, _) = self._wanted.popitem(last=False)
+            yield at, f"belongs to one that is not there: {other}"
+
+    def left(self) -> Iterator[tuple[int, str]]:
+        """What is missing at the end of the file, but for what the very last record belongs to."""
+        for other, (at, number) in self._wanted.items():
+            if number < self._number:
+                yield at, f"belongs to one that is not there: {other}"
+
+    @property
+    def ends_alone(self) -> bool:
+        """Whether the last record belongs to one that would have come next."""
+        return any(number == self._number for _, number in self._wanted.values())
+
+
+KEPT_IN_MIND = 10_000
+"""Things without their counterpart of which the places are remembered until it is known whether a crash left them."""
+
+
+class Fault(NamedTuple):
+    """What is wrong, and where."""
+
+    where: str
+    what: str
+
+
+@dataclass(slots=True)
+class Totals:
+    """What was looked at."""
+
+    files: int = 0
+    bytes: int = 0
+    records: Counter[str] = field(default_factory=Counter)
+    lines: int = 0
+    """Of the fetch logs."""
+    indexed: int = 0
+    """Lines of the indexes."""
+    links: int = 0
+    """Lines of the link logs."""
+    faults: int = 0
+    remarks: list[str] = field(default_factory=list)
+    """What is as it may be, and worth knowing."""
+
+
+class Beside(Protocol):
+    """What else is kept of each fetch, and is held against the fetch log in the same look."""
+
+    def logged(self, folder: Path, line: Mapping[str, Any]) -> None:
+        """A line of the fetch log in ``folder``, in their order."""
+        ...
+
+    def faults(self, totals: Totals) -> Iterator[Fault]:
+        """Everything that is wrong, once all lines were told. Raises OSError."""
+        ...
+
+
+class Leftovers:
+    """Tells what a crash left at the end of a file from what lacks its counterpart for no such reason."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, int] = {}
+        self._lacking: list[tuple[str, int, str]] = []
+        self.more = 0
+        """How many more there are than could be remembered."""
+        self.at_ends = 0
+        """How many a crash may have left; known once ``lacking`` is through."""
+
+    def has(self, path: str, place: int) -> None:
+        """What is at this place of a file has its counterpart. Places grow as the file does."""
+        self._last[path] = max(self._last.get(path, 0), place)
+
+    def lacks(self, path: str, place: int, what: str) -> None:
+        """It has none."""
+        if len(self._lacking) < KEPT_IN_MIND:
+            self._lacking.append((path, place, what))
+        else:
+            self.more += 1
+
+    def lacking(self) -> Iterator[tuple[str, int, str]]:
+        """Those behind which there is something that has one: file, place, what."""
+        for path, place, what in self._lacking:
+            if place > self._last.get(path, -1):
+                self.at_ends += 1
+            else:
+                yield path, place, what
+
+
+def told(sentences: list[str]) -> Iterator[Fault]:
+    """Sentences about files, as they are collected meanwhile."""
+    for sentence in sentences:
+        where, _, what = sentence.partition(": ")
+        yield Fault(where, what)
+    sentences.clear()
+
+
+_SHOWN_MAX = 300
+
+
+def index_faults(path: Path, expected: Iterator[bytes], totals: Totals) -> Iterator[Fault]:
+    """What is wrong with the index at ``path``, which should have the ``expected`` lines, given in order."""
+    if not path.exists():
+        yield Fault(str(path), "is not there; scrapy archive index makes it again")
+        return
+    before = b""
+    due = next(expected, None)
+    with path.open("rb") as stream:
+        for line in stream:
+            totals.indexed += 1
+            if line < before:
+                yield Fault(str(path), f"is not sorted: {_shown(line)}")
+                return
+            before = line
+            while due is not None and due < line:
+                yield Fault(str(path), f"lacks the line {_shown(due)}")
+                due = next(expected, None)
+            if line == due:
+                due = next(expected, None)
+            else:
+                yield Fault(str(path), f"has a line that no record has: {_shown(line)}")
+    while due is not None:
+        yield Fault(str(path), f"lacks the line {_shown(due)}")
+        due = next(expected, None)
+
+
+def _shown(line: bytes) -> str:
+    return line.decode(errors="replace").rstrip("\n")[:_SHOWN_MAX]

@@ -1,0 +1,1 @@
+"""Whether a crawl was polite, recomputed from its fetch logs alone."""

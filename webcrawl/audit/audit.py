@@ -1,0 +1,156 @@
+"""Whether a crawl was polite, recomputed from nothing but its fetch logs.
+
+What is held against each request, in the order of time over all workers: no other request of its politeness key is
+open, the delay that was owed after the last one is over, the same holds on each clock that keys share, and, but for
+robots.txt itself, its origin has a robots.txt under which pages may be fetched. Redirects, retries and robots.txt
+have clocks to keep like any page.
+
+Memory is bounded by the keys contacted within the longest delay, the origins asked within the lifetime of a
+robots.txt, and the lines that wait for their turn.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from webcrawl.audit.clocks import NOTHING_SENT, Clocks, Kind, Numbers, SharedClocksKept, Violation
+from webcrawl.audit.robots import KnownRobots
+from webcrawl.politeness.shared_clocks import NO_SHARED_CLOCKS, SharedClocks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from webcrawl.politeness.delay import Politeness
+    from webcrawl.reports.fetch_logs import Request
+
+TOLERANCE_SECONDS = 0.01
+"""By which the clocks of a crawl's machines may differ unless said otherwise."""
+_SWEEP = 10_000
+"""From so many keys and origins on is looked at what can be forgotten, whenever there are twice as many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """By what is judged. Times are seconds."""
+
+    politeness: Politeness
+    """For requests of which the log does not tell what was owed after them."""
+    robots_lifetime_seconds: float
+    """For answers of which the log does not tell how long they hold."""
+    sending_seconds: float
+    """From the choice of a URL until its request is sent, at most."""
+    tolerance_seconds: float = TOLERANCE_SECONDS
+    least_delay_seconds: float = 0.0
+    """Held against every request, also where the log says that less was owed."""
+    shared: SharedClocks = NO_SHARED_CLOCKS
+    """Clocks that are held against every request, also where the log does not name them."""
+
+
+@dataclass(slots=True)
+class Totals:
+    """What was looked at, and what was found."""
+
+    requests: int = 0
+    workers: set[str] = field(default_factory=set)
+    started_at: float | None = None
+    ended_at: float | None = None
+    violations: Counter[str] = field(default_factory=Counter)
+    """By ``Kind``."""
+    unproved: int = 0
+    """Requests whose robots.txt may have been fetched before the logs begin, or by a worker that was left out."""
+    missing: int = 0
+    """Requests that were made, by the numbers of others, and are not in the logs."""
+    without_delay: int = 0
+    """Requests after which the log does not tell what was owed; it was taken from the settings."""
+    not_sent: int = 0
+    """Requests that were given up before anything was sent, because their key was lost."""
+    cut_off: int = 0
+    """Requests that were open when their key was lost."""
+    copies: int = 0
+    """Lines that were there twice."""
+
+
+class Audit:
+    """Takes requests in the order of their starts; ``totals`` grows meanwhile."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.totals = Totals()
+        self._clocks = Clocks(rules.politeness, rules.tolerance_seconds)
+        self._robots = KnownRobots(
+            rules.robots_lifetime_seconds, rules.sending_seconds + rules.tolerance_seconds
+        )
+        self._shared = SharedClocksKept(rules.shared, rules.tolerance_seconds)
+        self._numbers = Numbers()
+        self._sweep_from = _SWEEP
+        self._least = rules.least_delay_seconds
+        self._lifetime = rules.robots_lifetime_seconds
+        self._crawl_delay_max = rules.politeness.crawl_delay_max
+
+    def violations(self, requests: Iterable[Request]) -> Iterator[Violation]:
+        """Every violation, as it is found."""
+        for request in requests:
+            if self._counts(request):
+                for violation in self._judged(request):
+                    self.totals.violations[violation.kind] += 1
+                    yield violation
+
+    def held(self) -> int:
+        """Keys and origins that are remembered at this moment."""
+        return len(self._clocks) + len(self._robots) + len(self._shared)
+
+    def _counts(self, request: Request) -> bool:
+        """Take it into the totals. False: there was no such request."""
+        totals = self.totals
+        if self._clocks.is_same(request):
+            totals.copies += 1
+            return False
+        if request.lost_at is not None and request.error == NOTHING_SENT:
+            totals.not_sent += 1
+            return False
+        totals.requests += 1
+        totals.workers.add(request.worker)
+        totals.cut_off += request.lost_at is not None
+        totals.without_delay += request.delay is None and request.lost_at is None
+        if totals.started_at is None:
+            totals.started_at = request.start
+        totals.ended_at = max(totals.ended_at or request.end, request.end)
+        if self.held() > self._sweep_from:
+            self._clocks.forget(request.start)
+            self._robots.forget(request.start)
+            self._shared.forget(request.start)
+            self._sweep_from = max(2 * self.held(), _SWEEP)
+        return True
+
+    def _judged(self, request: Request) -> Iterator[Violation]:
+        whole_since = self._numbers.take(request, self.totals.started_at or 0.0)
+        self.totals.missing = self._numbers.missing
+        if request.kind == "robots":
+            self._robots.take(request)
+            floor = self._least
+        else:
+            answer = self._robots.of(request)
+            asked = 0.0 if answer is None else min(answer.crawl_delay, self._crawl_delay_max)
+            floor = max(asked, self._least)
+            if (violation := self._without_robots(request, whole_since)) is not None:
+                yield violation
+        if (violation := self._clocks.take(request, floor)) is not None:
+            yield violation
+        yield from self._shared.take(request)
+
+    def _without_robots(self, request: Request, whole_since: float) -> Violation | None:
+        if request.origin is None:
+            return None
+        answer = self._robots.of(request)
+        if answer is None and request.start - self._lifetime >= whole_since:
+            return Violation(Kind.ROBOTS, request, None, None)
+        if answer is None or request.start < answer.request.start:
+            # Before the logs begin, or told of so late that the answer of its time is forgotten.
+            self.totals.unproved += 1
+            return None
+        if not self._robots.is_good(answer, request):
+            return Violation(Kind.ROBOTS, request, answer.request, None)
+        if request.start + self._clocks.tolerance_seconds < answer.request.end:
+            return Violation(Kind.ROBOTS, request, answer.request, answer.request.end)
+        return None

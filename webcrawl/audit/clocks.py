@@ -1,0 +1,256 @@
+"""The clocks of politeness keys, run again by what the fetch log tells.
+
+Clocks that politeness keys share, run again by what the fetch log tells: address, host, domain, group.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from webcrawl.politeness.delay import REMEMBERED_DOWNLOADS
+from webcrawl.politeness.host_record import HostRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webcrawl.politeness.delay import Politeness
+    from webcrawl.politeness.host_record import Pauses
+    from webcrawl.politeness.shared_clocks import SharedClocks
+    from webcrawl.reports.fetch_logs import Request
+
+
+KEYS_MAX = 500_000
+"""Of so many keys is remembered what concerns more than the next request."""
+NOTHING_SENT = "cancelled"
+"""The word for a request that its worker ended itself. Of a key it had lost: before anything was sent."""
+
+
+class Kind(StrEnum):
+    """What is wrong with a request."""
+
+    OVERLAP = "overlap"
+    """It started while another one of its key was open."""
+    EARLY = "early"
+    """It started before the delay was over that was owed after another one of its key."""
+    ROBOTS = "robots"
+    """No robots.txt of its origin allowed it: none was fetched, or it had expired, or could not be had."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A request that should not have been made, or not yet, and the one that forbade it."""
+
+    kind: Kind
+    request: Request
+    before: Request | None
+    """Whose end, delay or answer it should have waited for; None when there was no robots.txt at all."""
+    allowed_at: float | None
+    """The earliest moment, epoch seconds; None when no time would have been right."""
+    clock: str | None = None
+    """The clock that was broken, where keys share it; None for the key's own."""
+
+    @property
+    def seconds(self) -> float | None:
+        """How much too early."""
+        return None if self.allowed_at is None else self.allowed_at - self.request.start
+
+
+@dataclass(slots=True)
+class Clock:
+    """What the next request on a clock has to wait for."""
+
+    open: Request
+    """The one that ends last."""
+    open_until: float
+    owing: Request
+    """The one after which the clock rests longest."""
+    ready_at: float
+    delay: float
+    """What was owed last."""
+    name: str | None = None
+    """Of a clock that keys share; None for a key's own."""
+
+    @classmethod
+    def after(cls, request: Request, delay: float, name: str | None = None) -> Clock:
+        until = _end(request)
+        return cls(request, until, request, until + delay, delay, name)
+
+    def judged(self, request: Request, floor: float, tolerance: float) -> Violation | None:
+        """``floor``: what was owed at least. ``tolerance``: seconds by which clocks of machines may differ."""
+        at = request.start + tolerance
+        if at < self.open_until:
+            return Violation(Kind.OVERLAP, request, self.open, self.open_until, self.name)
+        owing, ready_at = self.owing, self.ready_at
+        if self.open_until + floor > ready_at:
+            owing, ready_at = self.open, self.open_until + floor
+        return Violation(Kind.EARLY, request, owing, ready_at, self.name) if at < ready_at else None
+
+    def judged_late(self, request: Request, delay: float, tolerance: float) -> Violation | None:
+        """A request that is told of behind its time may have forbidden one that was taken before; what would have
+        forbidden itself is forgotten."""
+        until = _end(request)
+        at = self.open.start + tolerance
+        if at < until:
+            return Violation(Kind.OVERLAP, self.open, request, until, self.name)
+        ready_at = until + delay
+        return Violation(Kind.EARLY, self.open, request, ready_at, self.name) if at < ready_at else None
+
+    def take(self, request: Request, delay: float) -> None:
+        """It was made, and so much was owed after it."""
+        until = _end(request)
+        self.delay = delay
+        if until >= self.open_until:
+            self.open, self.open_until = request, until
+        if until + delay >= self.ready_at:
+            self.owing, self.ready_at = request, until + delay
+
+
+@dataclass(slots=True)
+class Whole:
+    """How far the log of a key is known to have no gap."""
+
+    number: int
+    since: float
+    """Epoch seconds; minus infinity when its first request is there."""
+
+
+@dataclass(slots=True)
+class Clocks:
+    """One clock a key. A clock is forgotten when nothing has to wait for it any more.
+
+    ``politeness`` says what is owed where the log does not, by the download times in the log; where it may be that
+    earlier ones are missing, they count as none, so that nobody is accused for what cannot be known.
+    """
+
+    politeness: Politeness
+    tolerance_seconds: float
+    _clocks: dict[str, Clock] = field(default_factory=dict)
+    _downloads: dict[str, deque[float]] = field(default_factory=dict)
+
+    def take(self, request: Request, floor: float = 0.0) -> Violation | None:
+        """Judge a request by its key's clock and set the clock by it. ``floor``: a delay that its origin asks for."""
+        clock = self._clocks.get(request.key)
+        found = None
+        if clock is not None and request.start < clock.open.start:
+            found = clock.judged_late(request, request.delay or 0.0, self.tolerance_seconds)
+        elif clock is not None:
+            found = clock.judged(request, floor, self.tolerance_seconds)
+        self._set(clock, request)
+        return found
+
+    def is_same(self, request: Request) -> bool:
+        """Whether it is the request that was taken last: logs are copied."""
+        clock = self._clocks.get(request.key)
+        if clock is None or request.start > clock.open.start:
+            return False
+        return request in (clock.open, clock.owing)
+
+    def forget(self, now: float) -> None:
+        """Let go of the clocks that had run out long before ``now``."""
+        longest = now - self.politeness.crawl_delay_max - self.tolerance_seconds - 1.0
+        for key in [key for key, clock in self._clocks.items() if clock.ready_at < longest]:
+            del self._clocks[key]
+
+    def __len__(self) -> int:
+        return len(self._clocks)
+
+    def _set(self, clock: Clock | None, request: Request) -> None:
+        delay = self._owed(clock, request)
+        if clock is None:
+            self._clocks[request.key] = Clock.after(request, delay)
+        else:
+            clock.take(request, delay)
+
+    def _owed(self, clock: Clock | None, request: Request) -> float:
+        if request.delay is not None:
+            return request.delay
+        if request.lost_at is not None:
+            return 0.0 if clock is None else min(clock.delay, self.politeness.min_delay)
+        times = self._downloads.pop(request.key, None) or deque([0.0] * REMEMBERED_DOWNLOADS)
+        if request.kind != "robots":
+            times.append(request.end - request.start)
+            times.popleft()
+        self._downloads[request.key] = times
+        if len(self._downloads) > KEYS_MAX:
+            del self._downloads[next(iter(self._downloads))]
+        return self.politeness.delay(HostRecord(request.key, download_seconds=list(times)))
+
+
+@dataclass(slots=True)
+class Numbers:
+    """The numbers of requests, by which is seen whether all of a key are there, from its first one on."""
+
+    missing: int = 0
+    """Requests that must have been made and are not in the logs."""
+    _keys: dict[str, Whole] = field(default_factory=dict)
+
+    def take(self, request: Request, begins_at: float) -> float:
+        """Since when the log of the request's key is whole; ``begins_at`` is where the logs begin."""
+        known = self._keys.pop(request.key, None)
+        number = request.number
+        if known is None:
+            if number is None:
+                return begins_at
+            known = Whole(number, float("-inf") if number == 1 else begins_at)
+        elif number is not None:
+            if number > known.number + 1:
+                self.missing += number - known.number - 1
+                known.since = request.start
+            # After a crash numbers are given again.
+            known.number = max(number, known.number)
+        self._keys[request.key] = known
+        if len(self._keys) > KEYS_MAX:
+            del self._keys[next(iter(self._keys))]
+        return known.since
+
+
+def _end(request: Request) -> float:
+    """Until when it was open, as far as that can be said."""
+    return request.end if request.lost_at is None else min(request.end, request.lost_at)
+
+
+@dataclass(slots=True)
+class SharedClocksKept:
+    """Takes requests in the order of their starts. A clock is forgotten when nothing has to wait for it any more.
+
+    A request is held against the clocks that its line names, and those that ``policy`` gives its host and address,
+    with the longer of the two pauses.
+    """
+
+    policy: SharedClocks
+    tolerance_seconds: float
+    _clocks: dict[str, Clock] = field(default_factory=dict)
+
+    def take(self, request: Request) -> Iterator[Violation]:
+        """What the request broke, a violation a clock."""
+        for name, pause in self._pauses(request).items():
+            clock = self._clocks.get(name)
+            if clock is None:
+                self._clocks[name] = Clock.after(request, pause, name)
+                continue
+            if request.start < clock.open.start:
+                found = clock.judged_late(request, pause, self.tolerance_seconds)
+            else:
+                found = clock.judged(request, 0.0, self.tolerance_seconds)
+            clock.take(request, pause)
+            if found is not None:
+                yield found
+
+    def forget(self, now: float) -> None:
+        """Let go of the clocks that had run out long before ``now``."""
+        before = now - self.tolerance_seconds - 1.0
+        self._clocks = {name: clock for name, clock in self._clocks.items() if clock.ready_at >= before}
+
+    def __len__(self) -> int:
+        return len(self._clocks)
+
+    def _pauses(self, request: Request) -> Pauses:
+        if not self.policy or not request.host:
+            return request.clocks
+        pauses = dict(self.policy.of(request.host, request.ip))
+        for name, pause in request.clocks.items():
+            pauses[name] = max(pause, pauses.get(name, 0.0))
+        return pauses

@@ -1,0 +1,157 @@
+"""What was fetched at one domain, when, at what rate, and under which robots.txt: for who runs that domain."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from webcrawl.reports.fetch_logs import Request, RobotsAnswer
+
+MINUTE = 60.0
+PENDING = "pending"
+"""What a robots.txt came to that redirects; where it leads to has a line of its own."""
+
+
+@dataclass(slots=True)
+class Pace:
+    """How fast requests came. Taken in the order of their starts; times are epoch seconds."""
+
+    requests: int = 0
+    bytes: int = 0
+    first_at: float = 0.0
+    last_at: float = 0.0
+    """The start of the last one."""
+    most_in_a_minute: int = 0
+    """In any sixty seconds."""
+    busiest_at: float = 0.0
+    """When they began."""
+    shortest_pause_seconds: float | None = None
+    """From the end of all requests so far to the start of the next; below zero when two were open at once."""
+    _ended_at: float = 0.0
+    _lately: deque[float] = field(default_factory=deque)
+
+    @property
+    def mean_gap_seconds(self) -> float | None:
+        """From start to start; None of less than two requests."""
+        return (self.last_at - self.first_at) / (self.requests - 1) if self.requests > 1 else None
+
+    def take(self, request: Request) -> None:
+        at = request.start
+        if not self.requests:
+            self.first_at = at
+        else:
+            pause = at - self._ended_at
+            shortest = self.shortest_pause_seconds
+            self.shortest_pause_seconds = pause if shortest is None else min(shortest, pause)
+        self.requests += 1
+        self.bytes += request.bytes
+        self.last_at = max(self.last_at, at)
+        self._ended_at = max(self._ended_at, request.end)
+        self._lately.append(at)
+        while self._lately[0] <= at - MINUTE:
+            self._lately.popleft()
+        if len(self._lately) > self.most_in_a_minute:
+            self.most_in_a_minute, self.busiest_at = len(self._lately), self._lately[0]
+
+
+@dataclass(slots=True)
+class Version:
+    """A robots.txt as long as it stayed the same."""
+
+    result: str
+    """The status, or the word for the failure."""
+    state: str | None
+    """What it came to, a value of ``hosts.robots.RobotsState``; None in older logs."""
+    digest: str | None
+    crawl_delay: float | None
+    first_at: float
+    """When it had come for the first time, epoch seconds."""
+    last_at: float
+    """When it was asked for last and was the same."""
+    asked: int = 1
+    requests: int = 0
+    """Requests that were made under it."""
+
+    def is_same(self, request: Request, answer: RobotsAnswer) -> bool:
+        said = (request.result, answer.state, answer.digest, answer.crawl_delay)
+        return said == (self.result, self.state, self.digest, self.crawl_delay)
+
+
+class Complaint:
+    """Takes the requests of a crawl in the order of their starts, keeps what concerns a domain and its subdomains.
+
+    ``begins_at`` and ``ends_at`` bound the period, epoch seconds. Memory is that of the domain's hosts, their
+    versions of robots.txt, and at most ``listed_max`` requests that are kept to be listed.
+    """
+
+    def __init__(
+        self,
+        domain: str,
+        begins_at: float | None = None,
+        ends_at: float | None = None,
+        listed_max: int = 1000,
+    ) -> None:
+        self.domain = domain
+        self._below = f".{domain}"
+        self._begins_at = float("-inf") if begins_at is None else begins_at
+        self._ends_at = float("inf") if ends_at is None else ends_at
+        self._listed_max = listed_max
+        self.pace = Pace()
+        self.hosts: dict[str, Pace] = {}
+        self.kinds: Counter[str] = Counter()
+        self.results: Counter[str] = Counter()
+        self.robots: dict[str, list[Version]] = {}
+        """By origin, oldest first; what was in force when the period began is the first."""
+        self.without_robots = 0
+        """Pages of which the logs do not show the robots.txt, because they begin later than it was fetched."""
+        self.listed: list[Request] = []
+
+    @property
+    def unlisted(self) -> int:
+        """Requests that are not listed."""
+        return self.pace.requests - len(self.listed)
+
+    def take(self, request: Request) -> None:
+        """Look at one request of any host."""
+        if request.start >= self._ends_at:
+            return
+        if request.robots is not None and request.robots.state != PENDING:
+            self._take_robots(request, request.robots)
+        if request.start >= self._begins_at and self._is_of(request.host):
+            self._count(request)
+
+    def _is_of(self, host: str) -> bool:
+        host = host.rstrip(".")
+        return host == self.domain or host.endswith(self._below)
+
+    def _count(self, request: Request) -> None:
+        self.pace.take(request)
+        self.hosts.setdefault(request.host, Pace()).take(request)
+        self.kinds[request.kind] += 1
+        self.results[request.result] += 1
+        if len(self.listed) < self._listed_max:
+            self.listed.append(request)
+        if request.kind == "robots":
+            return
+        versions = self.robots.get(request.origin or "")
+        if versions:
+            versions[-1].requests += 1
+        else:
+            self.without_robots += 1
+
+    def _take_robots(self, request: Request, answer: RobotsAnswer) -> None:
+        """Also of a time before the period, and also where a redirect led elsewhere."""
+        if not self._is_of(answer.origin.partition("://")[2].partition(":")[0]):
+            return
+        versions = self.robots.setdefault(answer.origin, [])
+        if versions and versions[-1].is_same(request, answer):
+            versions[-1].last_at = request.end
+            versions[-1].asked += 1
+            return
+        if request.start < self._begins_at:
+            versions.clear()
+        versions.append(
+            Version(request.result, answer.state, answer.digest, answer.crawl_delay, request.end, request.end)
+        )

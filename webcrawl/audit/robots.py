@@ -1,0 +1,94 @@
+"""Whether a page had a robots.txt that was good when it was fetched, by what the fetch log tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from webcrawl.politeness.health import JITTER
+from webcrawl.robots.answer import RETRY_MAX_SECONDS, RobotsState
+
+if TYPE_CHECKING:
+    from webcrawl.reports.fetch_logs import Request
+
+REMEMBERED_SECONDS = 3600.0
+"""After it has expired an answer is remembered that long, to be named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The last word on an origin's robots.txt."""
+
+    request: Request
+    good: bool
+    """Whether pages may be fetched under it at all."""
+    until: float
+    """Epoch seconds."""
+    crawl_delay: float
+
+
+@dataclass(slots=True)
+class KnownRobots:
+    """The last answer of each origin, as long as it is good.
+
+    A page was chosen while the answer was good and may have been sent ``sending_seconds`` later: names had to be
+    resolved and connections made.
+    """
+
+    lifetime_seconds: float
+    sending_seconds: float
+    _answers: dict[str, Answer] = field(default_factory=dict)
+
+    def take(self, request: Request) -> None:
+        """A robots.txt was asked for."""
+        told = request.robots
+        if told is None:
+            return
+        state, until = told.state, told.until
+        previous = self._answers.get(told.origin)
+        if state is None:
+            good, until = self._guessed(request, previous)
+        else:
+            good = _allows_pages(state)
+            until = request.end + self.lifetime_seconds if until is None else until
+        self._answers[told.origin] = Answer(request, good, until, told.crawl_delay or 0.0)
+
+    def of(self, request: Request) -> Answer | None:
+        """The last answer for the origin of a page."""
+        return self._answers.get(request.origin or "")
+
+    def is_good(self, answer: Answer, request: Request) -> bool:
+        """Whether a page may have been fetched under it when it was."""
+        return answer.good and request.start <= answer.until + self.sending_seconds
+
+    def forget(self, now: float) -> None:
+        """Let go of what had expired long before ``now``."""
+        longest = now - self.sending_seconds - REMEMBERED_SECONDS
+        for origin in [origin for origin, answer in self._answers.items() if answer.until < longest]:
+            del self._answers[origin]
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def _guessed(self, request: Request, previous: Answer | None) -> tuple[bool, float]:
+        """What a status means where the log does not say it. A redirect counts as an answer: where it led to cannot
+        be told; what could not be had leaves an earlier text in force until it is tried again.
+        """
+        status = request.status
+        if status is not None and status < 500 and status != 429:
+            return True, request.end + self.lifetime_seconds
+        good = previous is not None and previous.good and previous.request.status != 404
+        return good, request.end + RETRY_MAX_SECONDS * (1 + JITTER)
+
+
+def _allows_pages(state: str) -> bool:
+    """Whether pages may be fetched at all under an answer that came to this. What is not known here allows none."""
+    try:
+        known = RobotsState(state)
+    except ValueError:
+        return False
+    match known:
+        case RobotsState.RULES | RobotsState.ALLOWED_ALL:
+            return True
+        case RobotsState.UNREACHABLE | RobotsState.PENDING:
+            return False

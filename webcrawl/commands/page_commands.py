@@ -1,0 +1,187 @@
+"""What ``shell``, ``fetch`` and ``parse`` have in common: they look at one page and leave every crawl alone.
+
+They go out with the crawl's own headers and download handler, but past the frontier: the scheduler is
+Scrapy's, in memory, and nothing is kept. What the frontier would have said, the VerdictMiddleware says on
+standard error.
+
+Says what the crawler would say to a URL, by scope and by robots.txt, before a person's command fetches
+it.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from scrapy.core.scheduler import Scheduler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Request, Response
+
+from webcrawl.config import Configuration, check
+from webcrawl.crawl.context import context_of
+from webcrawl.crawl.essentials import Detached
+from webcrawl.fetching.failures import failure_word
+from webcrawl.logs import hush_inventory, log_level
+from webcrawl.robots import answer as robots
+from webcrawl.urls.politeness_key import origin_of
+from webcrawl.urls.resolve import resolve
+
+if TYPE_CHECKING:
+    import argparse
+
+    from scrapy.crawler import Crawler
+    from scrapy.settings import Settings
+
+    from webcrawl.politeness.host_record import RobotsRecord
+
+
+FORCE = "VERDICT_FORCED"
+"""A setting that these commands make: whether what is refused is fetched all the same."""
+
+_WITHOUT_A_CRAWL: dict[str, Any] = {
+    "SCHEDULER": "webcrawl.commands.page_commands.PlainScheduler",
+    "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter",
+    "FRONTIER_BACKEND": "memory",
+    "JOBDIR": None,
+    "WARC_ENABLED": False,
+    "PROGRESS_DISPLAY": "off",
+    "STATISTICS_INTERVAL_SECONDS": 0,
+    "PROGRESS_LOG_SECONDS": 0,
+    "CHECKPOINT_INTERVAL": 0,
+}
+_MIDDLEWARES = {
+    # Before everything else that looks at a request, and in place of the one that lets only leases pass.
+    "webcrawl.commands.page_commands.VerdictMiddleware": 50,
+    "webcrawl.downloadermiddlewares.scope.ScopeMiddleware": None,
+}
+
+
+class PlainScheduler(Scheduler, Detached):
+    """Scrapy's scheduler, in memory: there is no frontier behind it, and so no lease behind a request."""
+
+    def flight_of(self, request: Request) -> None:
+        """What the middlewares ask for the lease of a request: there is none."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The option that these commands have beside Scrapy's."""
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="fetch also what scope or robots.txt refuse; it is you who asks then, not the crawler",
+    )
+
+
+def detach(command: str, settings: Settings, opts: argparse.Namespace, known: frozenset[str]) -> None:
+    """Make settings that touch no crawl's state, whatever else was given; exits with 2 when some are
+    wrong.
+    """
+    problems = check(settings, [item.partition("=")[0] for item in opts.set], known)
+    if problems:
+        sys.stderr.write("".join(f"scrapy {command}: {problem}\n" for problem in problems))
+        sys.exit(2)
+    settings.setdict(_WITHOUT_A_CRAWL, priority="cmdline")
+    settings.set("USER_AGENT", Configuration.from_settings(settings).user_agent, priority="cmdline")
+    settings.set(FORCE, opts.force, priority="cmdline")
+    settings["DOWNLOADER_MIDDLEWARES_BASE"].update(_MIDDLEWARES, priority="cmdline")
+    hush_inventory(log_level(settings))
+
+
+ROBOTS = "verdict_robots"
+"""Marks in ``meta`` the requests that are made here, for robots.txt itself."""
+
+refused = object()
+"""The signal that is sent when a request is not made."""
+
+
+class VerdictMiddleware:
+    """Prints both verdicts for each URL that is fetched, redirect targets too, and refuses what they refuse.
+
+    robots.txt is asked for once for each origin, since these commands are short. What is no http URL (a local
+    file, a data URL) is nobody's affair and passes.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._forced = crawler.settings.getbool(FORCE)
+        self._records: dict[str, RobotsRecord] = {}
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> VerdictMiddleware:
+        return cls(crawler)
+
+    async def process_request(self, request: Request) -> None:
+        url = resolve(request.url, "about:blank")
+        if ROBOTS in request.meta or url is None or not url.startswith(("http:", "https:")):
+            return
+        scope = self._scope(url, redirected="redirect_times" in request.meta)
+        verdict = await self._robots(url) if scope is None or self._forced else None
+        words = "in scope" if scope is None else f"out of scope ({scope})"
+        if verdict is not None:
+            words += f"; {verdict.reason}"
+        _say(f"{url}: {words}")
+        if scope is None and verdict is not None and verdict.allowed:
+            return
+        if not self._forced:
+            _say("not fetched; --force fetches it all the same")
+            self._crawler.signals.send_catch_log(refused, request=request)
+            raise IgnoreRequest(f"{url} is refused")
+
+    def _scope(self, url: str, *, redirected: bool) -> str | None:
+        """The rule that puts the URL out of scope; None when it is in."""
+        context = context_of(self._crawler)
+        if not redirected:
+            context.seeded.allow(url)
+        answer = context.intake.one(url, 0, None)
+        return answer if isinstance(answer, str) else None
+
+    async def _robots(self, url: str) -> robots.RobotsVerdict:
+        context = context_of(self._crawler)
+        origin = origin_of(url)
+        now = time.time()
+        record = self._records.get(origin)
+        if not robots.is_fresh(record, now):
+            record = self._records[origin] = await self._fetched(origin, record)
+        rules = context.rules.rules(record) if record is not None else None
+        return robots.may_fetch(record, rules, url, now)
+
+    async def _fetched(self, origin: str, previous: RobotsRecord | None) -> RobotsRecord:
+        """The record after asking the origin, along as many redirects as the crawl follows."""
+        configuration = context_of(self._crawler).configuration
+        url: str | None = f"{origin}/robots.txt"
+        for _ in range(configuration.robots_max_redirects + 1):
+            if url is None:
+                break
+            meta = {ROBOTS: True, "handle_httpstatus_all": True, "dont_redirect": True}
+            try:
+                response = await self._crawler.engine.download_async(
+                    Request(url, meta=meta, dont_filter=True)
+                )
+            except Exception as error:
+                _say(f"{url}: {failure_word(error)} ({error})")
+                break
+            if not 300 <= response.status < 400:
+                return self._answered(origin, response, previous)
+            url = resolve((response.headers.get("Location") or b"").decode("utf-8", "replace"), url)
+        absence = context_of(self._crawler).policies.robots.absence
+        return robots.unreachable(origin, previous, time.time(), absence=absence)
+
+    def _answered(self, origin: str, response: Response, previous: RobotsRecord | None) -> RobotsRecord:
+        configuration = context_of(self._crawler).configuration
+        return robots.answered(
+            origin,
+            response.status,
+            response.body,
+            time.time(),
+            agent=configuration.product_token,
+            previous=previous,
+            ttl=configuration.robots_ttl_seconds,
+            max_bytes=configuration.robots_max_bytes,
+            absence=context_of(self._crawler).policies.robots.absence,
+        )
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()

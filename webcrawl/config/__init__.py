@@ -1,0 +1,111 @@
+"""All settings of the crawler: one table, from which they are checked, read and documented.
+
+Scrapy's ``Settings`` hold whatever text was typed. ``check`` finds everything that is wrong with it at once;
+``Configuration.from_settings`` turns it into typed values, and the wiring reads nothing but those. A setting
+is called like its field, in capitals; each room of this folder has those of one concern.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import TYPE_CHECKING
+
+from webcrawl.config.archive import KeepingSettings
+from webcrawl.config.checks import contradictions, likely_backend, store_contradictions
+from webcrawl.config.display import ShowingSettings, own_name
+from webcrawl.config.features import (
+    FocusSettings,
+    HintSettings,
+    ReplenishingSettings,
+    RevisitSettings,
+    WebsubSettings,
+    replenishing_contradictions,
+)
+from webcrawl.config.fetching import FetchingSettings
+from webcrawl.config.frontier import FrontierSettings
+from webcrawl.config.politeness import PolitenessSettings
+from webcrawl.config.processing import ProcessingSettings
+from webcrawl.config.scope import ScopeSettings
+from webcrawl.config.search import SearchSettings, search_contradictions
+from webcrawl.config.setting import Setting
+from webcrawl.config.vocabulary import unknown_names, wrong_types
+from webcrawl.crawl import contact
+from webcrawl.crawl.contact import contact_problem
+from webcrawl.errors import ConfigurationError, Problem
+from webcrawl.robots.text import product_token
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from scrapy.settings import BaseSettings
+
+__all__ = ["SETTINGS", "Configuration", "Setting", "check", "contact_problem"]
+
+
+# A dataclass has the fields of its last base first: the order of the table.
+@dataclass(frozen=True, kw_only=True)
+class Configuration(
+    ShowingSettings,
+    SearchSettings,
+    KeepingSettings,
+    RevisitSettings,
+    WebsubSettings,
+    HintSettings,
+    FocusSettings,
+    ProcessingSettings,
+    FetchingSettings,
+    ReplenishingSettings,
+    ScopeSettings,
+    PolitenessSettings,
+    FrontierSettings,
+):
+    """The settings of a crawl as typed values. Without arguments: the defaults."""
+
+    @property
+    def product_token(self) -> str:
+        """The name under which robots.txt may speak to this crawl."""
+        return product_token(self.user_agent)
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> Configuration:
+        """The typed values.
+
+        :raises ConfigurationError: naming every setting that is wrong.
+        """
+        if problems := check(settings):
+            raise ConfigurationError(problems)
+        values = {item.field_name: item.read(settings) for item in SETTINGS}
+        values["user_agent"] = contact.user_agent(str(values["user_agent"]), str(values["crawler_contact"]))
+        values["worker_name"] = values["worker_name"] or own_name()
+        values["frontier_backend"] = values["frontier_backend"] or likely_backend(values["redis_url"])
+        return cls(**values)
+
+
+SETTINGS: tuple[Setting, ...] = tuple(
+    Setting(item.name.upper(), **item.metadata) for item in fields(Configuration)
+)
+"""Every setting of ours, in the order of Configuration."""
+
+
+def check(settings: BaseSettings, given: Iterable[str] = (), known: Iterable[str] = ()) -> list[Problem]:
+    """Everything that is wrong with the settings, all at once; empty when they are right.
+
+    ``given`` are the names set on the command line: each must be the name of a setting of ours, of Scrapy, of
+    scrapy-redis or one of ``known`` (those of the project and the spider).
+    """
+    given = list(given)
+    ours = [item.name for item in SETTINGS]
+    problems = list(unknown_names(given, [*ours, *known]))
+    wrong = [
+        Problem(item.name, why) for item in SETTINGS if (why := item.reader.problem(item.value(settings)))
+    ]
+    problems += wrong
+    problems += wrong_types(settings, [name for name in given if name not in ours])
+    broken = {problem.name for problem in wrong}
+    read = {item.name: partial(item.read, settings) for item in SETTINGS if item.name not in broken}
+    problems += contradictions(read)
+    problems += search_contradictions(read)
+    problems += store_contradictions(read)
+    problems += replenishing_contradictions(read)
+    return problems

@@ -1,0 +1,114 @@
+"""Settings that are right alone and wrong together.
+
+Where else things are kept: what settings name is looked at before a crawl begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from webcrawl.archive import sinks
+from webcrawl.archive.upload import remote_of
+from webcrawl.config.readers import EMPTY, Reader, Refusal, as_list
+from webcrawl.crawl import contact
+from webcrawl.errors import Problem
+from webcrawl.processing.contract import load, schema_of
+
+LEAST_BUDGET = 16 << 20
+"""With less, what is on its way to the server at a moment would matter."""
+
+_ORDERED = (
+    ("POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY"),
+    ("HEALTH_PARK_SECONDS", "HEALTH_PARK_MAX_SECONDS"),
+    ("REVISIT_INTERVAL_MIN_SECONDS", "REVISIT_INTERVAL_MAX_SECONDS"),
+    ("DOWNLOAD_MAXSIZE", "DOWNLOAD_ANNOUNCED_MAXSIZE"),
+)
+
+Read = Mapping[str, Callable[[], Any]]
+"""What gives the value of each setting that is right alone, by its name."""
+
+
+def likely_backend(redis_url: object) -> str:
+    """Whoever names a Redis and no backend means that one."""
+    return "redis" if redis_url else "sqlite"
+
+
+def contradictions(read: Read) -> Iterator[Problem]:
+    """What is wrong with settings together; those that are wrong alone are left out."""
+    for less, more in _ORDERED:
+        if less in read and more in read:
+            least, most = read[less](), read[more]()
+            if least > most and not (more == "DOWNLOAD_ANNOUNCED_MAXSIZE" and most == 0):
+                yield Problem(less, f"must be at most {more}, which is {most:g}, not {least:g}")
+    if read.keys() >= {"FRONTIER_BACKEND", "FRONTIER_SEEN", "REDIS_URL"}:
+        backend = read["FRONTIER_BACKEND"]() or likely_backend(read["REDIS_URL"]())
+        hours = read.get("CHECKPOINT_INTERVAL", float)()
+        if hours and backend != "sqlite":
+            how = "; Redis is copied as any Redis is" if backend == "redis" else ""
+            yield Problem("CHECKPOINT_INTERVAL", f"needs FRONTIER_BACKEND=sqlite, not {backend}{how}")
+        if backend == "redis" and read["FRONTIER_SEEN"]() != "exact":
+            yield Problem("FRONTIER_SEEN", "must be exact with FRONTIER_BACKEND=redis, not 'bloom'")
+    if "REDIS_BUDGET_BYTES" in read and 0 < (budget := read["REDIS_BUDGET_BYTES"]()) < LEAST_BUDGET:
+        yield Problem("REDIS_BUDGET_BYTES", f"must be 0 or at least {LEAST_BUDGET}, not {budget}")
+    if "CRAWLER_CONTACT" in read and (told := read["CRAWLER_CONTACT"]()) and not contact.is_contact(told):
+        allowed = "a web or e-mail address, such as https://your.site/crawl"
+        yield Problem("CRAWLER_CONTACT", f"must be {allowed}, not {told!r}")
+
+
+_FOUND_BY = {
+    "text": "webcrawl.processing.main_text.MainText",
+    "language": "webcrawl.processing.modules.Language",
+}
+"""Modules that come with the project, by a field that a store may need."""
+
+
+def store_paths() -> Reader:
+    """Import paths of stores, each once, in their order."""
+    allowed = "a list of import paths of stores"
+
+    def read(value: object) -> tuple[str, ...]:
+        found = tuple(as_list(value))
+        if len(set(found)) < len(found):
+            raise Refusal("must be a list that names each store once")
+        for path in found:
+            try:
+                sinks.load(path)
+            except (ImportError, TypeError) as error:
+                raise Refusal(f"must be {allowed} ({error})") from error
+        return found
+
+    return Reader(allowed, read)
+
+
+def upload_url() -> Reader:
+    """The URL of a folder that fsspec can write to; None when empty."""
+    allowed = "a URL that fsspec knows, such as s3://BUCKET/FOLDER or file:///FOLDER"
+
+    def read(value: object) -> str | None:
+        if value in EMPTY:
+            return None
+        if not isinstance(value, str) or not urlsplit(value).scheme:
+            raise ValueError
+        try:
+            remote_of(value)
+        except (ImportError, ValueError, OSError) as error:
+            raise Refusal(f"must be {allowed} ({error})") from error
+        return value
+
+    return Reader(allowed, read)
+
+
+def store_contradictions(read: Read) -> Iterator[Problem]:
+    """Fields that stores need and no module finds; settings that are wrong alone are left out."""
+    if not read.keys() >= {"STORES", "PROCESSING_MODULES"} or not (paths := read["STORES"]()):
+        return
+    found = {"title", *schema_of(map(load, read["PROCESSING_MODULES"]()))}
+    for path in paths:
+        missing = [name for name in sinks.load(path).fields_needed if name not in found]
+        for name in missing:
+            by = f", such as {_FOUND_BY[name]}" if name in _FOUND_BY else ""
+            yield Problem(
+                "PROCESSING_MODULES", f"must have a module that finds {name}{by}; {path} in STORES needs it"
+            )

@@ -1,0 +1,62 @@
+"""Settings of processing: what is found in a page beside title and links, and what that may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from webcrawl.config.readers import Reader, Refusal, as_list, real, whole
+from webcrawl.config.setting import DAY, MIB, setting
+from webcrawl.items import COLUMNS, ON_DEMAND
+from webcrawl.processing.contract import load, schema_of
+
+DEFAULT = "webcrawl.processing.modules.Head"
+
+
+def processing_modules() -> Reader:
+    """Import paths of modules, each once, in their order; their fields must not contradict each other."""
+    allowed = "a list of import paths of processing modules"
+
+    def read(value: object) -> tuple[str, ...]:
+        found = tuple(as_list(value))
+        if len(set(found)) < len(found):
+            raise Refusal("must be a list that names each module once")
+        try:
+            schema = schema_of([load(path) for path in found])
+        except (ImportError, TypeError) as error:
+            raise Refusal(f"must be {allowed} ({error})") from error
+        if taken := sorted(schema.keys() & (COLUMNS.keys() | ON_DEMAND)):
+            raise Refusal(f"must be modules with names of their own for fields, not {', '.join(taken)}")
+        return found
+
+    return Reader(allowed, read)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessingSettings:
+    """A part of ``Configuration``; each field is a setting of the same name in capitals."""
+
+    processing_modules: tuple[str, ...] = setting(
+        processing_modules(), [DEFAULT], "", "what is found in pages beside title and links, in this order"
+    )
+    extraction_processes: int = setting(
+        whole(0, 64, zero="in the crawl's own process"),
+        1,
+        "processes",
+        "read pages of HTML beside the event loop, from the 200th page on",
+    )
+    processing_processes: int = setting(
+        whole(1, 1000),
+        2,
+        "processes",
+        "most that heavy modules run in, and one more for quick pages while slow ones have all of them; none is "
+        "started without need",
+    )
+    processing_timeout: float = setting(
+        real(0.1, DAY), 10.0, "seconds", "longest time for one module on one page"
+    )
+    processing_memory_bytes: int = setting(
+        whole(0, 1 << 50, zero="no limit"),
+        512 * MIB,
+        "bytes",
+        "what a page may take of memory in such a process (on Linux)",
+    )

@@ -1,0 +1,1 @@
+"""The parts of one crawl, put together from its settings, and where Scrapy meets them."""

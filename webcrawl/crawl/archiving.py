@@ -1,0 +1,94 @@
+"""What the archive of a crawl is told, and each of its stores: plain values for another process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from webcrawl import __version__
+from webcrawl.archive import sinks
+from webcrawl.archive.process import RemoteArchive
+from webcrawl.config import SETTINGS, Configuration
+from webcrawl.frontier.records import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy.settings import BaseSettings
+
+    from webcrawl.crawl.jobdir import Jobdir
+    from webcrawl.frontier.lease import Outcome
+
+LINK_LOG = "webcrawl.links.log.LinkLog"
+
+NOT_MODIFIED = 304
+
+_OURS = {item.name: item.field_name for item in SETTINGS}
+
+
+def archive_of(
+    configuration: Configuration, jobdir: Jobdir, settings: BaseSettings, further: Sequence[str] = ()
+) -> RemoteArchive:
+    """The archive of the crawl in ``jobdir``, not opened yet. ``further``: import paths of stores that no setting
+    names."""
+    info = {
+        "software": f"webcrawl/{__version__}",
+        "robots": "obey (RFC 9309)",
+        "http-header-user-agent": configuration.user_agent,
+    }
+    if configuration.crawler_contact:
+        info["operator"] = configuration.crawler_contact
+    return RemoteArchive(
+        jobdir.path,
+        held=jobdir.descriptors,
+        worker=configuration.worker_name,
+        warc=configuration.warc_enabled,
+        roll_bytes=configuration.warc_roll_bytes,
+        metadata=configuration.warc_metadata,
+        index=configuration.warc_index,
+        upload=configuration.warc_upload,
+        upload_keep=configuration.warc_upload_keep,
+        level=configuration.warc_compression_level,
+        log_roll_bytes=configuration.fetch_log_roll_bytes,
+        log_keep_days=configuration.fetch_log_keep_days,
+        stores=[
+            (path, store_settings(path, configuration, settings))
+            for path in (*stores_of(configuration), *further)
+        ],
+        info=info,
+    )
+
+
+def stores_of(configuration: Configuration) -> list[str]:
+    """The import paths of all of them; one that is named by the operator too is there once."""
+    own = [LINK_LOG] if configuration.link_log_enabled else []
+    return list(dict.fromkeys([*own, *configuration.stores]))
+
+
+def store_settings(path: str, configuration: Configuration, settings: BaseSettings) -> dict[str, Any]:
+    """The settings of the store with this import path: ours as they were read, others as they were given."""
+    named = sinks.load(path).settings
+    values = {
+        name: getattr(configuration, _OURS[name]) if name in _OURS else settings.get(name) for name in named
+    }
+    return {name: _plain(value) for name, value in values.items()}
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value
+
+
+def leave_out(outcome: Outcome, pages: str) -> None:
+    """Keep a page that came out of the archive unless WARC_PAGES wants it; its line of the log says so.
+
+    robots.txt, sitemaps, redirects and errors are kept: they are small, and say why the crawl did what it did. What
+    was left out is no record for a later one to refer to, and refers to none.
+    """
+    entry = outcome.entry
+    if pages == "all" or entry is None or entry.capture is None or entry.record.kind != Kind.PAGE:
+        return
+    status = entry.record.status or 0
+    came = 200 <= status < 300 or status == NOT_MODIFIED
+    if came and not (pages == "relevant" and entry.record.extra.get("relevant")):
+        entry.capture = entry.revisit = entry.kept = None
+        entry.record.extra["archived"] = False

@@ -1,0 +1,179 @@
+"""The parts without which a crawl would be impolite or lose what it fetches: all of them are in force, or it does not
+start.
+
+Scrapy lets a spider, the command line, an add-on and a settings module replace any part. Added parts do no harm, and
+neither do others that take the place of what a crawl can do without; what is named here holds the invariants.
+
+What a person is told when a crawl begins: what is taken up or joined, and which parts are not ours.
+"""
+
+from __future__ import annotations
+
+import logging
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from scrapy.utils.conf import build_component_list
+from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
+
+from webcrawl.errors import ConfigurationError, Problem
+from webcrawl.reports import text
+from webcrawl.storage.contract import SharedBackend
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from scrapy.settings import BaseSettings
+
+    from webcrawl.crawl.context import CrawlContext
+    from webcrawl.storage.contract import Counts
+
+
+_SINGLE = {
+    "SCHEDULER": "webcrawl.scheduler.Scheduler",
+    "DOWNLOADER": "webcrawl.engine.downloader.DirectDownloader",
+}
+_CHAINS = {
+    "DOWNLOADER_MIDDLEWARES": (
+        "webcrawl.downloadermiddlewares.scope.ScopeMiddleware",
+        "webcrawl.robots.middleware.RobotsMiddleware",
+        "webcrawl.downloadermiddlewares.sitemaps.SitemapMiddleware",
+        "webcrawl.fetching.decoding_middleware.DecodingMiddleware",
+        "webcrawl.downloadermiddlewares.outcome.OutcomeMiddleware",
+    ),
+    "SPIDER_MIDDLEWARES": ("webcrawl.spidermiddlewares.page.PageMiddleware",),
+}
+"""Each in the order from the engine to the network."""
+_EXCLUSIONS = "webcrawl.extensions.exclusions.Exclusions"
+_HANDLER = "webcrawl.fetching.http.HttpDownloadHandler"
+_ALL = "begin the settings module with: from webcrawl.settings import *"
+
+
+class Detached:
+    """A scheduler of commands with which a person looks at single pages: no crawl, and so no parts that it needs."""
+
+
+def require(settings: BaseSettings) -> None:
+    """:raises ConfigurationError: the crawl has some of the essential parts, and not all of them."""
+    if problems := missing(settings):
+        raise ConfigurationError(problems)
+
+
+def missing(settings: BaseSettings) -> list[Problem]:
+    """What is not in force of a crawl that is ours at all; a problem for each setting that is to blame."""
+    if _is(settings["SCHEDULER"], Detached):
+        return []
+    chains = {name: _chain(settings, name) for name in _CHAINS}
+    single = {name: _is(settings[name], load_object(path)) for name, path in _SINGLE.items()}
+    lacks = {
+        name: [path for path in paths if not _has(chains[name], path)] for name, paths in _CHAINS.items()
+    }
+    lacking = [name for name, there in single.items() if not there]
+    lacking += [name for name, paths in lacks.items() if len(paths) == len(_CHAINS[name])]
+    if len(lacking) == len(_SINGLE) + len(_CHAINS):
+        return []
+    if len(lacking) > 1:
+        there = next(name for name in (*_SINGLE, *_CHAINS) if name not in lacking)
+        why = (
+            f"is this crawler's without its other parts ({', '.join(lacking)}), and would be impolite; {_ALL}"
+        )
+        return [Problem(there, why)]
+    problems = [
+        Problem(name, f"must be {path} or a subclass, not {settings[name]!r}: it keeps the crawl polite")
+        for name, path in _SINGLE.items()
+        if not single[name]
+    ]
+    for name, paths in lacks.items():
+        if paths:
+            problems.append(Problem(name, f"the crawl needs {' and '.join(paths)}; {_back(name)}"))
+        problems += _disordered(name, chains[name])
+    if settings.get("EXCLUSION_FILE") and not _has(_chain(settings, "EXTENSIONS"), _EXCLUSIONS):
+        why = (
+            f"{_EXCLUSIONS} is not in force, and EXCLUSION_FILE would not be looked at; {_back('EXTENSIONS')}"
+        )
+        problems.append(Problem("EXTENSIONS", why))
+    if settings.getfloat("POLITENESS_ADDRESS_DELAY") > 0:
+        problems += [
+            Problem(
+                "DOWNLOAD_HANDLERS", f"{scheme} must be {_HANDLER}, since POLITENESS_ADDRESS_DELAY is set"
+            )
+            for scheme, _ in foreign_handlers(settings)
+        ]
+    return problems
+
+
+def foreign_handlers(settings: BaseSettings) -> Iterator[tuple[str, str]]:
+    """The schemes of the web that are not fetched by our handler, each with the path of what fetches them."""
+    handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
+    ours = load_object(_HANDLER)
+    for scheme in ("http", "https"):
+        handler = handlers.get(scheme)
+        if handler is not None and not _is(handler, ours):
+            yield scheme, handler if isinstance(handler, str) else global_object_name(handler)
+
+
+def _chain(settings: BaseSettings, name: str) -> list[type]:
+    components = build_component_list(settings.get_component_priority_dict_with_base(name))
+    return [load_object(component) for component in components]
+
+
+def _has(chain: Sequence[type], path: str) -> bool:
+    wanted = load_object(path)
+    return any(_is(component, wanted) for component in chain)
+
+
+def _is(component: str | type, wanted: type) -> bool:
+    found = load_object(component)
+    return isinstance(found, type) and issubclass(found, wanted)
+
+
+def _back(name: str) -> str:
+    return f"leave it out of {name} and {name}_BASE as webcrawl/settings.py has it"
+
+
+def _disordered(name: str, chain: Sequence[type]) -> Iterator[Problem]:
+    """Robots.txt is read when its coding is off, and nothing comes between the network and the clocks."""
+    places = [
+        (place, path)
+        for path in _CHAINS[name]
+        for place in [next((place for place, one in enumerate(chain) if _is(one, load_object(path))), None)]
+        if place is not None
+    ]
+    for (place, path), (further, other) in pairwise(places):
+        if place > further:
+            yield Problem(name, f"{path} must come before {other}; {_back(name)}")
+
+
+logger = logging.getLogger(__name__)
+
+
+def tell_of_beginning(context: CrawlContext, counts: Counts, settings: BaseSettings) -> None:
+    """Log it."""
+    if welcome := _welcome(context, counts):
+        logger.info("%s", welcome)
+    for scheme, handler in foreign_handlers(settings):
+        logger.warning(
+            "%s is fetched by %s: what it fetches is not kept in WARC files, and names that lead to private "
+            "addresses are not refused",
+            scheme,
+            handler,
+        )
+
+
+def _welcome(context: CrawlContext, counts: Counts) -> str | None:
+    """What a person wants to know of a crawl that is taken up or joined; None for one of our own that is new."""
+    backend, begun = context.backend, bool(counts.done or counts.queued)
+    figures = (
+        f": {text.things(counts.done, 'URL')} done, {text.count(counts.queued)} queued on "
+        f"{text.things(counts.hosts, 'host')}"
+    )
+    folder = context.jobdir.path if context.jobdir else "memory"
+    if not isinstance(backend, SharedBackend):
+        return f"Going on with the crawl in {folder}{figures}" if begun else None
+    others = backend.workers - 1
+    verb = "Joining the" if others else "Going on with the" if begun else "Beginning a"
+    beside = f" beside {text.things(others, 'other')}" if others else ""
+    said = f"{verb} crawl on {backend.place} as worker {context.configuration.worker_name}{beside}"
+    kept = "" if context.jobdir is None else f". What this worker fetches is kept in {folder}"
+    return f"{said}{figures if others or begun else ''}{kept}"

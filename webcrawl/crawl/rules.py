@@ -1,0 +1,136 @@
+"""What an operator chooses by settings: how polite, which URLs are followed, which of them count as the same."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from webcrawl.politeness.delay import Politeness
+from webcrawl.politeness.groups import NO_GROUPS, GroupsError, load_groups
+from webcrawl.politeness.shared_clocks import SharedClocks
+from webcrawl.scope.patterns import ListedRule, Patterns, PatternsError, UnlistedRule, load_patterns
+from webcrawl.scope.port import PortRule
+from webcrawl.scope.url_rules import RepeatsRule, SegmentsRule, TopLevelRule
+from webcrawl.urls.canonical import SWITCHES, CanonicalRules
+from webcrawl.urls.host_rules import HostRulesError, load_host_rules
+from webcrawl.urls.politeness_key import PolitenessKey, registrable_domain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from webcrawl.config import Configuration
+    from webcrawl.scope.scope import Rule
+
+USELESS_PATHS = Path(__file__).parents[1] / "scope" / "useless_paths.txt"
+
+
+def wrong_files(configuration: Configuration) -> Iterator[tuple[str, str]]:
+    """Settings whose files are wrong, with a line on each mistake."""
+    for name, path in _files(configuration).items():
+        try:
+            Patterns(load_patterns(path))
+        except PatternsError as error:
+            yield from ((name, line) for line in str(error).splitlines())
+    if configuration.host_rules_file is not None:
+        try:
+            load_host_rules(configuration.host_rules_file)
+        except HostRulesError as error:
+            yield from (("HOST_RULES_FILE", line) for line in str(error).splitlines())
+    if configuration.politeness_groups_file is not None:
+        try:
+            load_groups(configuration.politeness_groups_file)
+        except GroupsError as error:
+            yield from (("POLITENESS_GROUPS_FILE", line) for line in str(error).splitlines())
+
+
+class CrawlRules:
+    """The choices of one crawl, with the files that they name read once."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        """:raises PatternsError: :raises HostRulesError: :raises GroupsError: a file is wrong"""
+        self._configuration = configuration
+        path = configuration.host_rules_file
+        self.compared = CanonicalRules(
+            **{name: name in configuration.canonical_rules for name in SWITCHES},
+            hosts=None if path is None else load_host_rules(path),
+        )
+        """Which differences between URLs do not count."""
+        self.shared_clocks = shared_clocks_of(configuration)
+        self.expressions = {name: load_patterns(path) for name, path in _files(configuration).items()}
+        """The lists of expressions that are in force, by the names of their settings."""
+
+    def rules(self) -> list[Rule]:
+        """What is asked about every link that is followed, what costs least first."""
+        configuration = self._configuration
+        rules: list[Rule] = []
+        if configuration.ports_allowed:
+            rules.append(PortRule(configuration.ports_allowed))
+        if configuration.path_segments_max:
+            rules.append(SegmentsRule(configuration.path_segments_max))
+        if configuration.path_repeats_max:
+            rules.append(RepeatsRule(configuration.path_repeats_max))
+        if configuration.top_level_domains:
+            rules.append(TopLevelRule(configuration.top_level_domains))
+        for name, rule_name in (("USELESS_PATHS_FILE", "useless-path"), ("DENY_FILE", "deny")):
+            if found := self.expressions.get(name):
+                rules.append(ListedRule(rule_name, Patterns(found)))
+        if "ALLOW_FILE" in self.expressions:
+            rules.append(UnlistedRule(Patterns(self.expressions["ALLOW_FILE"])))
+        return rules
+
+    def politeness_key(self, mode: str | None = None) -> PolitenessKey:
+        """What URLs share a queue and a clock: hosts that are one site do, since URLs are compared within a queue."""
+        hosts = self.compared.hosts
+        return PolitenessKey(
+            mode or self._configuration.politeness_key,  # type: ignore[arg-type]
+            None if hosts is None else hosts.known_as,
+        )
+
+    def comparison(self) -> dict[str, str]:
+        """How URLs are compared, as a crawl remembers it: under other rules it would not know what it has seen."""
+        hosts = () if self.compared.hosts is None else self.compared.hosts.rules
+        return {
+            "CANONICAL_RULES": ",".join(name for name in SWITCHES if getattr(self.compared, name)) or "none",
+            "HOST_RULES_FILE": digest_of(" ".join(rule) for rule in hosts),
+        }
+
+
+def politeness_of(configuration: Configuration) -> Politeness:
+    """How long is waited between two requests to a site."""
+    return Politeness(
+        model=configuration.politeness_model,  # type: ignore[arg-type]
+        min_delay=configuration.politeness_min_delay,
+        max_delay=configuration.politeness_max_delay,
+        factor=configuration.politeness_factor,
+        crawl_delay_max=configuration.politeness_crawl_delay_max,
+        unknown_delay=configuration.politeness_unknown_delay,
+    )
+
+
+def shared_clocks_of(configuration: Configuration) -> SharedClocks:
+    """Which clocks sites share. :raises GroupsError: the file of groups is wrong"""
+    path = configuration.politeness_groups_file
+    return SharedClocks(
+        configuration.politeness_address_delay,
+        configuration.politeness_domain_delay,
+        configuration.politeness_host_delay,
+        NO_GROUPS if path is None else load_groups(path),
+        registrable_domain,
+    )
+
+
+def digest_of(lines: Iterable[str]) -> str:
+    """Twelve hexadecimal digits that stand for a list; ``none`` for an empty one."""
+    text = "\n".join(lines)
+    return hashlib.sha256(text.encode()).hexdigest()[:12] if text else "none"
+
+
+def _files(configuration: Configuration) -> dict[str, Path]:
+    """The files of expressions that are in force, by the names of their settings."""
+    files = {
+        "DENY_FILE": configuration.deny_file,
+        "USELESS_PATHS_FILE": configuration.useless_paths_file or USELESS_PATHS,
+        "ALLOW_FILE": configuration.allow_file,
+    }
+    return {name: path for name, path in files.items() if path is not None}

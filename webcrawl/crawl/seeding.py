@@ -1,0 +1,194 @@
+"""From a list of seeds to the frontier; where several processes were given the same list, once."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from webcrawl.crawl.contact import contact_problem, is_contact
+from webcrawl.errors import ContactMissing, CrawlError
+from webcrawl.scope.whitelist import whitelist_of
+from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.seeds import BadSeed, Seed, read_seeds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webcrawl.crawl.context import CrawlContext
+    from webcrawl.frontier.records import UrlEntry
+    from webcrawl.scheduler import Scheduler
+    from webcrawl.storage.redis.seeds import SeedLists
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE = 10_000
+"""Seeds that are queued together. Each time all that a busy crawl has to store is waited for, and a host
+whose seed is not queued cannot have its turn."""
+BREATH = 100
+"""Seeds after which the event loop has its turn."""
+BAD_SHOWN = 20
+LOOK_SECONDS = 1.0
+"""How often it is asked whether another process has read the list."""
+
+
+class Seeding:
+    """Queues the seeds of ``seeds``, or where there are none the roots of ``domains``.
+
+    Several processes of one crawl may be given the same file. One of them reads it and tells how far it is, the
+    others wait; when it is gone another goes on from there. What was read to its end is not read again.
+    """
+
+    def __init__(
+        self, context: CrawlContext, scheduler: Scheduler, seeds: str | None, domains: str | None
+    ) -> None:
+        self._context = context
+        self._scheduler = scheduler
+        self._seeds = seeds
+        self._domains = domains
+        self._good = self._bad = 0
+        self._read = 0
+        """Seeds that were read and are durably queued, wrong lines included."""
+        self._is_over = False
+        """Nothing more is to be read here."""
+
+    async def run(self) -> None:
+        """Return when all seeds are queued, by whichever process.
+
+        :raises webcrawl.urls.seeds.SeedsError: the list cannot be read
+        :raises ContactMissing: a seed is on the public web, and nobody answers for the crawl
+        """
+        lists = _shared_lists(self._context)
+        digest = None if lists is None else await asyncio.to_thread(self._digest)
+        if lists is None or digest is None:
+            await self._read_on()
+        else:
+            await self._take_turns(lists, digest)
+        if self._good or self._bad:
+            logger.info("%d seeds taken, %d wrong", self._good, self._bad)
+
+    async def take(self, seeds: Iterator[Seed | BadSeed]) -> bool:
+        """Queue seeds that are not in the list. False: they cannot become durable, or the crawl is being closed.
+
+        Raises as ``run``.
+        """
+        good, bad = self._good, self._bad
+        while batch := list(islice(seeds, AT_ONCE)):
+            entries = await self._entries(batch)
+            if self._scheduler.frontier.is_closing() or not await self._scheduler.add_seeds(entries):
+                return False
+        logger.info("%d seeds taken, %d wrong", self._good - good, self._bad - bad)
+        return True
+
+    async def _take_turns(self, lists: SeedLists, digest: str) -> None:
+        frontier = self._scheduler.frontier
+        said = False
+
+        async def give_up() -> None:
+            if not self._is_over:
+                with suppress(CrawlError):
+                    await lists.give_up(digest, self._read)
+
+        self._scheduler.before_close(give_up)
+        while not self._is_over and not frontier.is_closing():
+            turn, queued = await frontier.with_retry(lambda: lists.read_on(digest, self._read))
+            self._read = max(self._read, queued)
+            if turn is turn.NOBODYS:
+                self._is_over = True
+                logger.info("%d seeds taken before, by another process or an earlier run", queued)
+            elif turn is turn.OURS:
+                if await self._read_on(lists, digest):
+                    await frontier.with_retry(lambda: lists.finish(digest, self._read))
+            else:
+                if not said:
+                    said = True
+                    logger.info("Another process takes the seeds")
+                await asyncio.sleep(LOOK_SECONDS)
+
+    async def _read_on(self, lists: SeedLists | None = None, digest: str = "") -> bool:
+        """Queue all seeds behind those that were. False when that was not to be done, or not by us."""
+        frontier = self._scheduler.frontier
+        seeds = self._all_seeds()
+        left = self._read
+        while left and (passed := len(list(islice(seeds, min(left, AT_ONCE))))):
+            left -= passed
+            await asyncio.sleep(0)
+        while batch := list(islice(seeds, AT_ONCE)):
+            if frontier.is_closing() or not await self._scheduler.add_seeds(await self._entries(batch)):
+                self._is_over = not frontier.is_closing()
+                return False
+            self._read += len(batch)
+            if lists is not None:
+                turn, _ = await frontier.with_retry(lambda: lists.read_on(digest, self._read))
+                if turn is not turn.OURS:
+                    return False
+        self._is_over = True
+        return True
+
+    async def _entries(self, batch: list[Seed | BadSeed]) -> list[UrlEntry]:
+        entries = []
+        for number, seed in enumerate(batch, start=1):
+            if (entry := self._entry(seed)) is not None:
+                entries.append(entry)
+            if number % BREATH == 0:
+                await asyncio.sleep(0)
+        return entries
+
+    def _entry(self, seed: Seed | BadSeed) -> UrlEntry | None:
+        """The entry of a seed; a wrong one is named in the log and counted, and the rest goes on."""
+        configuration = self._context.configuration
+        if isinstance(seed, BadSeed):
+            self._bad += 1
+            if self._bad <= BAD_SHOWN:
+                logger.warning("Seed in line %d is no URL (%s): %s", seed.line, seed.reason, seed.text)
+            return None
+        host = host_of(seed.url)
+        if why := contact_problem(configuration.user_agent, configuration.crawler_contact, [host]):
+            raise ContactMissing(why)
+        self._context.seeded.allow(seed.url)
+        entry = self._context.intake.seed(seed.url)
+        if isinstance(entry, str):
+            logger.warning("Seed in line %d is refused by %s: %s", seed.line, entry, seed.url)
+            return None
+        self._good += 1
+        return entry
+
+    def _all_seeds(self) -> Iterator[Seed | BadSeed]:
+        if self._seeds:
+            yield from read_seeds(self._seeds)
+        elif self._domains:
+            for number, root in enumerate(whitelist_of(self._domains).roots(), start=1):
+                yield Seed(root, number)
+
+    def _digest(self) -> str | None:
+        """Tells one list from another, and what decides about its seeds; None for what is no file."""
+        path = Path(self._seeds or self._domains or "")
+        try:
+            if not path.is_file():
+                return None
+            with path.open("rb") as stream:
+                content = hashlib.file_digest(stream, "sha256")
+        except (OSError, ValueError):
+            return None
+        configuration, exclusions = self._context.configuration, self._context.exclusions
+        decides = (
+            bool(self._seeds),
+            exclusions and exclusions.version,
+            is_contact(configuration.user_agent),
+            configuration.fetch_private_addresses,
+        )
+        content.update(repr(decides).encode())
+        return content.hexdigest()[:32]
+
+
+def _shared_lists(context: CrawlContext) -> SeedLists | None:
+    """Who reads which list, where several processes share the crawl."""
+    if context.configuration.frontier_backend != "redis":
+        return None
+    from webcrawl.storage.redis import RedisBackend
+
+    return context.backend.seed_lists() if isinstance(context.backend, RedisBackend) else None

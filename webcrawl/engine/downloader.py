@@ -1,0 +1,73 @@
+"""Scrapy's downloader without its queues: what comes here is due, and goes straight to the network.
+
+Scrapy keeps a slot with a queue and a delay for every host. Here the frontier has seen to both before a request
+exists, so a slot would be a second owner of politeness that never has anything to do; leaving it out also saves
+two tasks and three conversions between Deferred and Future a page.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+from scrapy.core.downloader import Downloader
+from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
+from scrapy.utils.defer import deferred_from_coro
+
+from webcrawl.crawl import essentials
+from webcrawl.crawl.refused_start import answering
+from webcrawl.engine import chains
+from webcrawl.engine.signals import tell
+from webcrawl.errors import StorageFull, StorageLost
+
+if TYPE_CHECKING:
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.http import Request, Response
+    from twisted.internet.defer import Deferred
+
+
+class DirectDownloader(Downloader):
+    """``CONCURRENT_REQUESTS``, middlewares, handlers and signals as in Scrapy; no slots, no delays.
+
+    These would be nobody's if another scheduler gave it requests: it is made only where the frontier is in force.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        with answering(crawler):
+            essentials.require(crawler.settings)
+        super().__init__(crawler)
+
+    def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Response | Request]:
+        # At once: the engine takes a crawl without active requests for idle.
+        self.active.add(request)
+        return deferred_from_coro(self.fetch_active(request))
+
+    async def fetch_active(self, request: Request) -> Response | Request:
+        """``fetch`` for who awaits it, and has put the request among the active ones."""
+        chain = self.middleware
+        try:
+            if type(chain) is DownloaderMiddlewareManager:
+                return await chains.carry(chain, self._download_now, request)
+            return await chain.download_async(self._download_now, request)
+        except (StorageFull, StorageLost) as error:
+            self._tell_scheduler(request, error)
+            raise
+        finally:
+            self.active.remove(request)
+
+    def _tell_scheduler(self, request: Request, error: StorageFull | StorageLost) -> None:
+        """A middleware could not reach what the crawl keeps: that is no failure of the page."""
+        scheduler: object = self.crawler.engine.scheduler
+        if (failed := getattr(scheduler, "storage_failed", None)) is not None:
+            failed(request, error)
+
+    async def _download_now(self, request: Request) -> Response:
+        spider = self.crawler.spider
+        tell(self.signals, signals.request_reached_downloader, request=request, spider=spider)
+        try:
+            response = await self.handlers.download_request_async(request)
+            tell(self.signals, signals.response_downloaded, response=response, request=request, spider=spider)
+            return response
+        finally:
+            tell(self.signals, signals.request_left_downloader, request=request, spider=spider)

@@ -1,0 +1,225 @@
+"""Scrapy's engine with a shorter way for a page: one task from the scheduler to the last item.
+
+Scrapy carries a request through some four tasks and ten conversions between Deferred and Future, because each of
+its parts may be replaced by one that knows only the one or the other. Here the downloader is known to be
+``DirectDownloader``, so the parts are awaited one after the other. The order of events, the signals, the middlewares
+and what becomes of errors are Scrapy's; what is not a plain page still takes Scrapy's own way.
+
+``tests/crawl/test_engine_hooks.py`` is the canary for what is used of Scrapy beyond its documented interface.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from typing import TYPE_CHECKING, Any
+
+from pydispatch.robustapply import robustApply
+from scrapy import Request, signals
+from scrapy.core.engine import ExecutionEngine
+from scrapy.http import Response
+from scrapy.pipelines import ItemPipelineManager
+from scrapy.utils.defer import ensure_awaitable
+from scrapy.utils.misc import warn_on_generator_with_return_value
+from scrapy.utils.spider import iterate_spider_output
+from twisted.python.failure import Failure
+
+from webcrawl.engine.chains import is_plain, output_of
+from webcrawl.engine.downloader import DirectDownloader
+from webcrawl.engine.signals import receivers, tell
+from webcrawl.engine.waking import Starts
+from webcrawl.fetching.body_memory import body_memory_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+    from scrapy.core.engine import _Slot
+
+logger = logging.getLogger(__name__)
+
+
+class DirectEngine(ExecutionEngine):
+    """An engine whose requests are tasks of their own, kept in ``_carried`` while they run."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._carried: set[asyncio.Task[None]] = set()
+        self._bodies = body_memory_of(self.crawler)
+        self._starts = Starts()
+
+    def needs_backout(self) -> bool:
+        """Whether no request may begin now: by the number of open ones, and by the memory that bodies take.
+
+        Scrapy's scraper has a limit of its own for responses that are being read, 5 MB, which five pages reach.
+        """
+        slot = self._slot
+        return (
+            not self.running
+            or slot is None
+            or slot.closing is not None
+            or self.downloader.needs_backout()
+            or self._bodies.is_used_up()
+        )
+
+    def _start_scheduled_requests(self) -> None:
+        self._starts.new_turn()
+        super()._start_scheduled_requests()
+
+    def _start_scheduled_request(self) -> bool:
+        if not isinstance(self.downloader, DirectDownloader):
+            return super()._start_scheduled_request()
+        slot = self._slot
+        assert slot is not None
+        if not self._starts.take():
+            slot.nextcall.schedule()
+            return False
+        request = slot.scheduler.next_request()
+        if request is None:
+            tell(self.signals, signals.scheduler_empty)
+            return False
+        # At once: the engine takes a crawl without requests in its slot or the downloader for idle.
+        slot.add_request(request)
+        self.downloader.active.add(request)
+        task = asyncio.get_running_loop().create_task(self._carry(request, self.downloader, slot))
+        self._carried.add(task)
+        task.add_done_callback(self._carried.discard)
+        return True
+
+    async def _carry(self, request: Request, downloader: DirectDownloader, slot: _Slot) -> None:
+        """All that happens to one request."""
+        try:
+            result = await self._fetched(request, downloader, slot)
+            if isinstance(result, Request):
+                self.crawl(result)
+            else:
+                await self._scrape(result, request)
+        except Exception:
+            logger.exception("Could not process %s", request, extra={"spider": self.spider})
+        finally:
+            slot.remove_request(request)
+            slot.nextcall.schedule()
+
+    async def _fetched(
+        self, request: Request, downloader: DirectDownloader, slot: _Slot
+    ) -> Response | Request | Failure:
+        try:
+            result = await downloader.fetch_active(request)
+            if isinstance(result, Response):
+                self._tell_of(result, request)
+            return result
+        except Exception:
+            return _failure()
+        finally:
+            slot.nextcall.schedule()
+
+    def _tell_of(self, response: Response, request: Request) -> None:
+        if response.request is None:
+            response.request = request
+        assert self.spider is not None
+        if words := self.logformatter.crawled(response.request, response, self.spider):
+            logger.log(
+                words["level"],
+                words["msg"],
+                *([words["args"]] if words.get("args") else []),
+                extra={"spider": self.spider},
+            )
+        tell(
+            self.signals,
+            signals.response_received,
+            response=response,
+            request=response.request,
+            spider=self.spider,
+        )
+
+    async def _scrape(self, result: Response | Failure, request: Request) -> None:
+        """Hand the result to the spider, with the scraper's books kept as the scraper keeps them."""
+        scraper = self.scraper
+        books = scraper.slot
+        assert books is not None
+        books.active.add(request)
+        size = len(result.body) if isinstance(result, Response) else 0
+        books.active_size += max(size, books.MIN_RESPONSE_SIZE)
+        try:
+            if isinstance(result, Response) and scraper.concurrent_items == 1:
+                await self._scrape_page(result, request)
+            else:
+                await scraper._scrape(result, request)
+        finally:
+            books.finish_response(result, request)
+            scraper._check_if_closing()
+
+    async def _scrape_page(self, response: Response, request: Request) -> None:
+        """Let the spider read a response and take what it gives, one after the other."""
+        scraper, chain = self.scraper, self.scraper.spidermw
+        plain = is_plain(chain)
+        try:
+            if plain:
+                output = await output_of(chain, self._call_spider, response, request)
+            else:
+                output = aiter(await chain.scrape_response_async(self._call_spider, response, request))
+        except Exception:
+            scraper.handle_spider_error(_failure(), request, response)
+            return
+        while True:
+            try:
+                given = await anext(output)
+            except StopAsyncIteration:
+                return
+            except Exception:
+                scraper.handle_spider_error(_failure(), request, response)
+                if plain:
+                    return
+                # What a chain of middlewares has still to give comes behind it.
+                continue
+            if isinstance(given, Request):
+                self.crawl(given)
+            elif given is not None:
+                await self._take_item(given, response)
+
+    async def _take_item(self, item: Any, response: Response) -> None:
+        """Send an item through the pipelines; where there are none, tell of it at once."""
+        scraper = self.scraper
+        pipelines = scraper.itemproc
+        if type(pipelines) is not ItemPipelineManager or pipelines.methods["process_item"]:
+            await scraper.start_itemproc_async(item, response=response)
+            return
+        spider = self.spider
+        assert spider is not None
+        if words := self.logformatter.scraped(item, response, spider):
+            logger.log(
+                words["level"],
+                words["msg"],
+                *([words["args"]] if words.get("args") else []),
+                extra={"spider": spider, "item": item},
+            )
+        named = {"signal": signals.item_scraped, "sender": self.signals.sender}
+        for receiver in receivers(self.signals, signals.item_scraped):
+            # One after the other: Scrapy makes a task of each, though nearly all of them have nothing to wait for.
+            try:
+                told = robustApply(receiver, item=item, response=response, spider=spider, **named)
+                if told is not None:
+                    await ensure_awaitable(told)
+            except Exception:
+                logger.exception("Error caught on signal handler: %s", receiver, extra={"spider": spider})
+
+    async def _call_spider(
+        self, result: Response | Failure, request: Request
+    ) -> Iterable[Any] | AsyncIterator[Any]:
+        if not isinstance(result, Response):
+            return await self.scraper.call_spider_async(result, request)
+        spider = self.spider
+        assert spider is not None
+        asked = result.request or request
+        callback = asked.callback or spider._parse
+        output = callback(result, **asked.cb_kwargs)
+        if inspect.isasyncgen(output):
+            return output
+        warn_on_generator_with_return_value(spider, callback)
+        answer: Iterable[Any] | AsyncIterator[Any] = await ensure_awaitable(iterate_spider_output(output))
+        return answer
+
+
+def _failure() -> Failure:
+    """The exception that is being handled, as Scrapy hands it on."""
+    return Failure()  # type: ignore[no-untyped-call]

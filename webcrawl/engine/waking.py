@@ -1,0 +1,110 @@
+"""Scrapy's engine from the scheduler's side: woken when there is something to give, and heard when it lets go of a
+request.
+
+Between two answers of the scheduler the engine sleeps and wakes by itself only every five seconds.
+``tests/crawl/test_engine_hooks.py`` is the canary for what is used of it beyond its documented interface.
+
+How many requests begin in one turn of the event loop.
+
+Requests that begin together are sent together, and what comes back is worked on together: on its way to the store of
+contents, to the archive and to the frontier's storage it costs less than one by one. But a request takes its first
+steps, up to the look-up of its host's name, in the turn after it began, and all that begin in a turn hold the loop
+one after the other. What that takes differs tenfold between a host that is contacted first and one whose connection
+stands, so it is measured.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from time import thread_time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Request
+
+
+class Waking:
+    """Wakes the engine of a crawler, at once or in time. ``clock``: epoch seconds that never run backwards."""
+
+    def __init__(self, crawler: Crawler, clock: Callable[[], float]) -> None:
+        self._crawler = crawler
+        self._clock = clock
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0.0
+
+    def watch(self, let_go_of: Callable[[Request], None]) -> None:
+        """Have ``let_go_of`` called with every request that the engine lets go of, whichever way it went."""
+        slot = self._crawler.engine._slot
+        assert slot is not None
+        let_go = slot.remove_request
+
+        def remove_request(request: Request) -> None:
+            let_go(request)
+            let_go_of(request)
+
+        slot.remove_request = remove_request  # type: ignore[method-assign]
+
+    def wake(self) -> None:
+        """Let the engine ask again in the next turn of the loop."""
+        slot = self._crawler.engine._slot
+        if slot is not None:
+            slot.nextcall.schedule()
+
+    def wake_at(self, at: float | None) -> None:
+        """Wake it at a moment; None changes nothing."""
+        if at is None:
+            return
+        if self._timer is not None:
+            if self._timer_at <= at and not self._timer.cancelled():
+                return
+            self._timer.cancel()
+        self._timer_at = at
+        self._timer = asyncio.get_running_loop().call_later(max(at - self._clock(), 0.0), self._rang)
+
+    def stop(self) -> None:
+        """It is not to be woken in time any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _rang(self) -> None:
+        self._timer = None
+        self.wake()
+
+
+LEAST, MOST = 16, 64
+"""Requests in a turn, however long they take, and however little."""
+TURN_SECONDS = 0.015
+"""CPU time that a turn in which requests begin should take at most, and the next one with their first steps."""
+
+
+class Starts:
+    """Allows as many as take ``TURN_SECONDS``, if they take as long as the last ones did."""
+
+    def __init__(self, clock: Callable[[], float] = thread_time) -> None:
+        """``clock``: CPU seconds of the loop's thread."""
+        self._clock = clock
+        self._allowed = LEAST
+        self._left = 0
+        self._began_at = 0.0
+        self._is_cut = False
+        """More would have begun in the last turn: the next comes at once, behind first steps of those that did."""
+
+    def new_turn(self) -> None:
+        """The engine looks for requests to begin."""
+        now = self._clock()
+        if self._is_cut:
+            took = max(now - self._began_at, 1e-6)
+            fitting = int(self._allowed * TURN_SECONDS / took)
+            self._allowed = max(min(fitting, 2 * self._allowed, MOST), LEAST)
+        self._left, self._began_at, self._is_cut = self._allowed, now, False
+
+    def take(self) -> bool:
+        """Whether one more may begin in this turn."""
+        if self._left:
+            self._left -= 1
+            return True
+        self._is_cut = True
+        return False

@@ -1,0 +1,357 @@
+"""All that can be said of a URL in a crawl, or without one, and the conclusion.
+
+Which crawl was looked at.
+
+What a URL is called: as it is requested, as it is compared, and whose clock it is under.
+
+What fetch logs have of one URL, in memory that does not grow with them.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.explain.clocks import Facts, Waiting, waiting_of
+from webcrawl.explain.rules import RobotsWord, Scoping, Stage, robots_word, scoping_of
+from webcrawl.frontier.records import Kind, State
+from webcrawl.politeness.host_record import HostRecord, spent
+from webcrawl.scope.scope import Candidate
+from webcrawl.storage.inspection import Activity
+from webcrawl.urls.canonical import DEFAULT, CanonicalRules, Step, canonical, canonical_steps
+from webcrawl.urls.fingerprint import fingerprint
+from webcrawl.urls.politeness_key import host_of, origin_of
+from webcrawl.urls.resolve import Change, changes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webcrawl.explain.clocks import Clock
+    from webcrawl.explain.discovery import Discovery
+    from webcrawl.explain.features import Remembered, Worth
+    from webcrawl.politeness.delay import Politeness
+    from webcrawl.scope.scope import Scope
+    from webcrawl.storage.inspection import KeySnapshot, UrlSnapshot
+    from webcrawl.urls.host_rules import HostRule
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A setting with which the crawl goes, and what it is here: what is explained may be otherwise there."""
+
+    name: str
+    there: str
+    here: str
+
+
+@dataclass(frozen=True, slots=True)
+class Crawl:
+    """``storage`` is None when none was looked at; ``note`` then says why."""
+
+    storage: str | None = None
+    place: str | None = None
+    name: str = "no crawl"
+    """For people."""
+    note: str | None = None
+    differs: tuple[Difference, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A URL with all names that follow from it alone."""
+
+    written: str
+    url: str
+    """As it is requested."""
+    changes: tuple[Change, ...]
+    """What resolving changed."""
+    steps: tuple[Step, ...]
+    """From ``url`` to ``canonical``; the WHATWG form itself is no step."""
+    host_steps: tuple[tuple[HostRule, str], ...]
+    """The host rules that were applied, each with the name that it made."""
+    canonical: str
+    fingerprint: int
+    """Of a plain GET."""
+    host: str
+    origin: str
+
+
+def address_of(written: str, url: str, rules: CanonicalRules = DEFAULT, *, absolute: bool = True) -> Address:
+    """``written``: as it was given; ``url``: as ``urls.resolve`` returns it. Of a relative link no part changed."""
+    form = canonical(url, rules)
+    return Address(
+        written=written,
+        url=url,
+        changes=tuple(changes(written, url)) if absolute else (),
+        steps=tuple(canonical_steps(url, rules)),
+        host_steps=() if rules.hosts is None else tuple(rules.hosts.steps(host_of(url))),
+        canonical=form,
+        fingerprint=fingerprint(form),
+        host=host_of(url),
+        origin=origin_of(url),
+    )
+
+
+KEPT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Visits:
+    """The lines of a URL, in whatever spelling it was requested."""
+
+    count: int
+    last: tuple[Mapping[str, Any], ...]
+    """The last ``KEPT`` of them by the time at which they ended, oldest first."""
+    first: Mapping[str, Any] | None = None
+    """The line that ended before all others."""
+    ip: str | None = None
+    """The address at which the host of these lines was contacted last."""
+
+
+def visits_of(
+    lines: Iterable[Mapping[str, Any]], form: str, rules: CanonicalRules = DEFAULT, kept: int = KEPT
+) -> Visits:
+    """``lines``: of one log or of several, one behind the other; those that have no URL are passed over.
+
+    ``form``: the canonical form of the URL.
+    """
+    count = 0
+    first: Mapping[str, Any] | None = None
+    ip, ip_at = None, 0.0
+    begin = form[: form.index("/", 8) + 1]
+    last: list[tuple[float, int, Mapping[str, Any]]] = []
+    for line in lines:
+        url = line.get("url")
+        if isinstance(url, str) and url.startswith(begin) and line.get("ip") and _ended_at(line) >= ip_at:
+            ip, ip_at = str(line["ip"]), _ended_at(line)
+        if isinstance(url, str) and (url == form or canonical(url, rules) == form):
+            count += 1
+            if first is None or _ended_at(line) < _ended_at(first):
+                first = line
+            heapq.heappush(last, (_ended_at(line), count, line))
+            if len(last) > kept:
+                heapq.heappop(last)
+    return Visits(count, tuple(line for _, _, line in sorted(last, key=lambda one: one[:2])), first, ip)
+
+
+def _ended_at(line: Mapping[str, Any]) -> float:
+    end = line.get("end")
+    return float(end) if isinstance(end, int | float) else 0.0
+
+
+class Fate(StrEnum):
+    """What has become of a URL, or will."""
+
+    DONE = "done"
+    FAILED = "failed"
+    REFUSED = "refused"
+    SETTLED = "settled"
+    """It is known and not queued; what became of it is not stored."""
+    WAITS = "waits"
+    """It is queued."""
+    KEPT = "kept"
+    """It is queued, and not fetched in this run."""
+    WILL_BE_REFUSED = "will_be_refused"
+    """It is queued, and a rule refuses it when its turn comes."""
+    WOULD_BE_REFUSED = "would_be_refused"
+    """It is not known, and is not taken when it is found."""
+    WOULD_BE_QUEUED = "would_be_queued"
+    """It is not known, and is taken when it is found."""
+    ROBOTS = "robots"
+    """It is a robots.txt: asked for when a page of its origin needs it, without a state of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """``rule``: by which it is refused, or why it failed; None where neither is so, or that is not stored."""
+
+    fate: Fate
+    rule: str | None = None
+    turn_at: float | None = None
+    """About when a queued URL's turn comes if all before it are fetched too (epoch seconds)."""
+    leased: bool | None = False
+    """Whether it is being fetched or stored; None for perhaps: a process has its key, and knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """``sighting`` and ``waiting`` are None without a crawl, ``visits`` without a fetch log."""
+
+    now: float
+    address: Address
+    key: str
+    scoping: Scoping
+    robots: RobotsWord
+    sighting: UrlSnapshot | None
+    waiting: Waiting | None
+    visits: Visits | None
+    conclusion: Conclusion
+    remembered: Remembered | None = None
+    """None where the page is not visited again."""
+    worth: Worth | None = None
+    """None where nothing is looked for."""
+    discovery: Discovery | None = None
+    """None where nothing can be said of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a crawl goes by."""
+
+    followed: Scope
+    fixed: Scope
+    politeness: Politeness
+    agent: str
+    """The product token."""
+    pages_per_key_max: int = 0
+    """Fetches of a key after which what is left in its queue is refused; 0 for no limit."""
+    page_budget: int = 0
+    """Pages of a key after which what is left in its queue is refused; 0 for no limit."""
+    standing: Scope | None = None
+    """What is asked again at its turn about a URL that was followed; ``fixed`` where there is none."""
+
+
+def explain(
+    address: Address,
+    key: str,
+    rules: Rules,
+    now: float,
+    *,
+    sighting: UrlSnapshot | None = None,
+    visits: Visits | None = None,
+    named: bool = False,
+    depth: int | None = None,
+    via: str | None = None,
+    shared: Sequence[Clock] = (),
+    remembered: Remembered | None = None,
+) -> Explanation:
+    """Put everything together.
+
+    ``now`` is by the crawl's own clock where there is a crawl. ``named``: whether the operator named the URL.
+    ``depth``: how many links from a seed, ``via``: the page that leads there, where these are known otherwise than by
+    the crawl. ``shared``: the clocks
+    that its fetch shares with those of other keys.
+    """
+    found = _depth_of(sighting, visits) if depth is None else depth
+    stage = Stage.SEED if named else _stage_of(sighting, visits)
+    scoping = scoping_of(
+        Candidate(address.url, address.host, key, found or 0, linked_from=via or _page_of(sighting, visits)),
+        rules.followed,
+        rules.fixed,
+        rules.standing or rules.fixed,
+        stage,
+        depth_known=found is not None or stage is Stage.SEED,
+    )
+    known = None if sighting is None else sighting.robots
+    robots = robots_word(known, address.origin, address.url, rules.agent, now)
+    waiting = None
+    if sighting is not None:
+        waiting = waiting_of(Facts(now, _record(sighting, key), known, rules.politeness, shared))
+    conclusion = _conclude(address, scoping, robots, sighting, waiting, rules)
+    return Explanation(now, address, key, scoping, robots, sighting, waiting, visits, conclusion, remembered)
+
+
+def _conclude(
+    address: Address,
+    scoping: Scoping,
+    robots: RobotsWord,
+    sighting: UrlSnapshot | None,
+    waiting: Waiting | None,
+    rules: Rules,
+) -> Conclusion:
+    if sighting is not None and sighting.entry is not None and waiting is not None:
+        return _queued(scoping, robots, sighting, waiting, rules)
+    if sighting is not None and sighting.known:
+        fate = Fate.SETTLED if sighting.state is None else _FATES.get(sighting.state, Fate.SETTLED)
+        return Conclusion(fate, sighting.rule)
+    if address.url == f"{address.origin}/robots.txt":
+        return Conclusion(Fate.ROBOTS)
+    decided = scoping.decided_by
+    if decided is not None:
+        return Conclusion(Fate.WOULD_BE_REFUSED, decided.rule)
+    return Conclusion(Fate.WOULD_BE_QUEUED)
+
+
+_FATES = {State.DONE: Fate.DONE, State.FAILED: Fate.FAILED, State.REFUSED: Fate.REFUSED}
+
+
+def _queued(
+    scoping: Scoping, robots: RobotsWord, sighting: UrlSnapshot, waiting: Waiting, rules: Rules
+) -> Conclusion:
+    key = sighting.key
+    leased = None if key is not None and _is_held(key, sighting.now) else False
+    record = None if key is None else key.record
+    again = sighting.entry is not None and sighting.entry.repeat
+    rule = _refusal(scoping, robots, record, rules, again=again)
+    if rule is not None:
+        return Conclusion(Fate.WILL_BE_REFUSED, rule, leased=leased)
+    if waiting.earliest_at is None or record is None:
+        return Conclusion(Fate.KEPT, leased=leased)
+    turn_at = waiting.earliest_at + sighting.before * rules.politeness.delay(record)
+    return Conclusion(Fate.WAITS, turn_at=turn_at, leased=leased)
+
+
+def _is_held(key: KeySnapshot, now: float) -> bool:
+    """Whether a process has the key at this moment, and not only had it."""
+    ended = key.held_until is not None and key.held_until <= now
+    return key.activity is Activity.ACTIVE and key.holder is not None and not ended
+
+
+def _refusal(
+    scoping: Scoping, robots: RobotsWord, record: HostRecord | None, rules: Rules, *, again: bool
+) -> str | None:
+    """The rule that refuses a queued URL at its turn, in the order in which ``ActiveKey`` asks.
+
+    A robots.txt that is asked for first may change its own word and the Crawl-delay.
+    """
+    if scoping.standing_objection is not None:
+        return scoping.standing_objection
+    most = rules.pages_per_key_max, rules.page_budget
+    if record is not None and (rule := spent(record, *most, again=again)):
+        return rule
+    if robots.fresh and record is not None and rules.politeness.skips(record):
+        return "crawl-delay"
+    return "robots" if robots.forbids else None
+
+
+def _record(sighting: UrlSnapshot, key: str) -> HostRecord:
+    return HostRecord(key) if sighting.key is None else sighting.key.record
+
+
+def _depth_of(sighting: UrlSnapshot | None, visits: Visits | None) -> int | None:
+    """As it is queued, or as it was fetched."""
+    if sighting is not None and sighting.entry is not None:
+        return sighting.entry.depth
+    if visits is not None:
+        for line in reversed(visits.last):
+            if isinstance(line.get("depth"), int):
+                return int(line["depth"])
+    return None
+
+
+def _page_of(sighting: UrlSnapshot | None, visits: Visits | None) -> str | None:
+    """The page or the list that leads to it, as it is queued or was fetched; None for where a seed redirects to."""
+    if sighting is not None and sighting.entry is not None:
+        entry = sighting.entry
+        return entry.via if entry.depth or entry.kind == Kind.SITEMAP else None
+    if visits is not None and visits.last:
+        line = visits.last[-1]
+        if isinstance(line.get("via"), str) and (line.get("depth") or line.get("kind") == Kind.SITEMAP):
+            return str(line["via"])
+    return None
+
+
+def _stage_of(sighting: UrlSnapshot | None, visits: Visits | None) -> Stage:
+    """How it came, as it is queued or was fetched: a link where neither is so."""
+    if sighting is not None and sighting.entry is not None:
+        kind, via = sighting.entry.kind, sighting.entry.via
+    elif visits is not None and visits.last:
+        kind, via = str(visits.last[-1].get("kind")), visits.last[-1].get("via")
+    else:
+        return Stage.LINK
+    if kind == Kind.SITEMAP:
+        return Stage.SITEMAP
+    return Stage.SEED if via is None else Stage.LINK

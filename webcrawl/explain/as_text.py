@@ -1,0 +1,296 @@
+"""An explanation for people: short lines, aligned, times as local ones with what lies between them and now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.explain import discovery, features
+from webcrawl.explain.account import Conclusion, Fate
+from webcrawl.reports import text as units
+from webcrawl.robots.answer import RobotsState
+from webcrawl.storage.contract import OperatorCommand
+from webcrawl.storage.inspection import HOSTS_COUNTED, Activity
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from webcrawl.explain.account import Crawl, Explanation
+    from webcrawl.explain.rules import RobotsWord
+    from webcrawl.storage.inspection import KeySnapshot, UrlSnapshot
+
+Row = tuple[str, str]
+"""A name and what there is to be said."""
+
+_UNKNOWN = "not known"
+
+
+def as_text(explanation: Explanation, crawl: Crawl) -> str:
+    """All of it, in sections; the conclusion comes first."""
+    sections: list[tuple[str, Sequence[Row]]] = [
+        ("URL", list(_url(explanation))),
+        ("scope", list(_scope(explanation))),
+        ("robots.txt", list(_robots(explanation.robots, explanation.now))),
+        ("frontier", list(_frontier(explanation, crawl))),
+    ]
+    if explanation.discovery is not None:
+        told = list(discovery.rows(explanation.discovery, lambda at: moment(at, explanation.now)))
+        sections.append(("found", [(name, _on_one_line(text)) for name, text in told]))
+    if explanation.waiting is not None:
+        sections.append(("clocks", list(_clocks(explanation))))
+    if explanation.remembered is not None:
+        told = list(features.revisit_rows(explanation.remembered, lambda at: moment(at, explanation.now)))
+        sections.append(("visits", [(name, _on_one_line(text)) for name, text in told]))
+    if explanation.worth is not None:
+        sections.append(
+            ("focus", [(name, _on_one_line(text)) for name, text in features.worth_rows(explanation.worth)])
+        )
+    if explanation.visits is not None:
+        sections.append(("fetch log", list(_log(explanation))))
+    lines = [explanation.address.url, f"  {conclusion_in_words(explanation)}"]
+    width = max(len(name) for _, rows in sections for name, _ in rows)
+    for title, rows in sections:
+        lines += ["", title, *(f"  {name:<{width}}  {text}".rstrip() for name, text in rows)]
+    return "\n".join(lines)
+
+
+def moment(at: float, now: float) -> str:
+    """``2026-11-21 14:03:05 (in 12.0 s)``, by the clock of this place."""
+    away = f"in {units.duration(at - now)}" if at > now else f"{units.duration(now - at)} ago"
+    return f"{datetime.fromtimestamp(at):%Y-%m-%d %H:%M:%S} ({away})"
+
+
+# -- the conclusion ------------------------------------------------------------------------------------------
+
+
+def conclusion_in_words(explanation: Explanation) -> str:
+    """One sentence."""
+    conclusion = explanation.conclusion
+    words = _FATES[conclusion.fate]
+    if conclusion.fate is Fate.DONE and explanation.remembered is not None:
+        words = f"fetched; visited again {moment(explanation.remembered.page.next_visit_at, explanation.now)}"
+    if conclusion.rule is not None:
+        words += f": {conclusion.rule}"
+    elif conclusion.fate in (Fate.FAILED, Fate.REFUSED):
+        words += "; by what is not stored, the log of the crawl may have it"
+    if conclusion.fate is Fate.WAITS:
+        words += _when(explanation)
+    if explanation.discovery is not None and explanation.discovery.is_withheld:
+        words += "; the links to it are not followed, see below"
+    if conclusion.leased is None:
+        words += "; or on its way just now, as only the worker with its key knows"
+    return words
+
+
+def _when(explanation: Explanation) -> str:
+    waiting, sighting = explanation.waiting, explanation.sighting
+    assert waiting is not None, "what waits in a queue was looked up in a crawl"
+    assert sighting is not None, "what waits in a queue was looked up in a crawl"
+    words = []
+    working = bool(sighting.at_work) and sighting.command in (None, OperatorCommand.RUN)
+    if not sighting.at_work:
+        words.append("nobody is at work")
+    elif not working:
+        words.append(f"the crawl is to {sighting.command}")
+    if waiting.binding is not None and waiting.earliest_at is not None:
+        at = moment(waiting.earliest_at, explanation.now)
+        words.append(f"may be fetched {at}, by {waiting.binding.name}")
+    else:
+        words.append("its time has come")
+    if sighting.before:
+        words.append(_behind(sighting.before, explanation.conclusion if working else None, explanation.now))
+    return "".join(f"; {word}" for word in words)
+
+
+def _behind(before: int, conclusion: Conclusion | None, now: float) -> str:
+    """``conclusion``: None where nobody fetches what is before it."""
+    words = f"behind {units.things(before, 'URL')}"
+    if conclusion is None or conclusion.turn_at is None:
+        return words
+    return f"{words}, so about {moment(conclusion.turn_at, now)}"
+
+
+_FATES = {
+    Fate.DONE: "done: it was fetched, and is not fetched again",
+    Fate.FAILED: "failed",
+    Fate.REFUSED: "refused",
+    Fate.SETTLED: "known and not queued: what became of it this seen test does not keep",
+    Fate.WAITS: "queued",
+    Fate.KEPT: "queued, and kept: its key is not contacted any more in this run",
+    Fate.WILL_BE_REFUSED: "queued, and refused when its turn comes",
+    Fate.WOULD_BE_REFUSED: "not known; refused when it is found",
+    Fate.WOULD_BE_QUEUED: "not known; queued when it is found",
+    Fate.ROBOTS: "a robots.txt: asked for when a page of its origin needs it",
+}
+
+
+# -- the sections --------------------------------------------------------------------------------------------
+
+
+def _url(explanation: Explanation) -> Iterator[Row]:
+    address = explanation.address
+    if address.written != address.url:
+        yield "as written", _on_one_line(address.written)
+    for change in address.changes:
+        yield change.part, f"{_shown(change.before)} -> {_shown(change.after)}"
+    for step in address.steps:
+        done = "nothing to do" if step.before == step.after else f"-> {step.after}"
+        yield step.switch, done
+    for rule, name in address.host_steps:
+        yield rule.kind, f"{rule.found} {rule.instead}".rstrip() + f": known as {name}"
+    same = address.canonical == address.url
+    yield "canonical form", "the same" if same else address.canonical
+    yield "fingerprint", str(address.fingerprint)
+    yield "host", address.host
+    yield "key", explanation.key
+
+
+def _shown(text: str | None) -> str:
+    return "none" if text is None else repr(text)
+
+
+def _scope(explanation: Explanation) -> Iterator[Row]:
+    scoping = explanation.scoping
+    decided = scoping.decided_by
+    yield "verdict", "in scope" if decided is None else f"out of scope, by {decided.rule}"
+    depth = f"depth {scoping.depth}" if scoping.depth_known else "depth not known, taken as 0"
+    yield "asked as", f"{scoping.stage}, {depth}"
+    for word in scoping.words:
+        objection = word.objection or "no objection"
+        if not word.asked:
+            objection = f"not asked about a {scoping.stage} (would say: {objection})"
+        yield word.rule, objection + (" <- decides" if word is decided else "")
+
+
+def _robots(word: RobotsWord, now: float) -> Iterator[Row]:
+    record, decided = word.record, word.deciding
+    yield "origin", word.origin
+    if record is None:
+        yield "state", "not known; asked for before the first page"
+        return
+    yield "state", str(record.state).replace("_", " ") + ("" if word.fresh else ", expired")
+    had = record.state in (RobotsState.RULES, RobotsState.ALLOWED_ALL)
+    yield "fetched" if had else "since", moment(record.fetched_at, now)
+    yield "holds until" if had else "asked again", moment(record.expires_at, now)
+    if record.attempts:
+        yield "failed", f"{_times(record.attempts)} in a row"
+    if record.crawl_delay_seconds is not None:
+        yield "Crawl-delay", f"{record.crawl_delay_seconds:g} s"
+    yield "verdict", ("allowed: " if word.allowed else "not allowed: ") + word.reason
+    if decided is not None and decided.rule is not None:
+        for line in (*decided.group, decided.rule):
+            yield f"line {line.number}", _on_one_line(line.text)
+
+
+def _times(number: int) -> str:
+    return units.things(number, "time")
+
+
+def _on_one_line(text: str) -> str:
+    """Whoever wrote the file must not steer the terminal."""
+    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
+
+
+def _frontier(explanation: Explanation, crawl: Crawl) -> Iterator[Row]:
+    yield "crawl", crawl.name
+    if crawl.note is not None:
+        yield "note", crawl.note
+    for one in crawl.differs:
+        yield "differs", f"{one.name} is {one.there} there and {one.here} here"
+    sighting = explanation.sighting
+    if sighting is None:
+        return
+    yield "at work", ", ".join(sighting.at_work) or "nobody"
+    yield "state", _state(sighting)
+    entry = sighting.entry
+    if entry is not None:
+        if entry.url != explanation.address.url:
+            yield "queued as", entry.url
+        yield "via", entry.via or "named by the operator"
+        yield "depth", str(entry.depth)
+        yield "level", str(entry.level)
+        yield "attempts", str(entry.attempts)
+        yield "place", f"behind {units.things(sighting.before, 'URL')} of its queue"
+    yield from _key(sighting.key, explanation.now)
+
+
+def _state(sighting: UrlSnapshot) -> str:
+    if sighting.state is None:
+        return "known, its state is not kept" if sighting.known else _UNKNOWN
+    state = sighting.state.name.lower()
+    if sighting.entry is not None and sighting.entry.repeat:
+        state += ", and queued once more"
+    return f"{state} ({sighting.rule})" if sighting.rule else state
+
+
+def _key(key: KeySnapshot | None, now: float) -> Iterator[Row]:
+    if key is None:
+        yield "key's record", "none: nothing of this key was ever queued"
+        return
+    record = key.record
+    activity = str(key.activity).replace("_", " ")
+    if key.activity is Activity.ACTIVE:
+        activity += f", with {key.holder}" if key.holder else ", as its process left it"
+    if record.parked:
+        activity += ", parked"
+    yield "key is", f"{activity}; {units.things(key.queued, 'URL')} queued"
+    if key.hosts_before is not None:
+        yield "turn", _turn(key.hosts_before)
+    if key.held_until is not None:
+        yield "lease ends", f"{moment(key.held_until, now)}, unless it is renewed"
+    yield "delay", f"{record.delay_seconds:g} s"
+    yield (
+        "requests",
+        f"{units.count(record.fetches)}, of which {units.things(record.pages, 'page')} in the budget",
+    )
+    if record.failures or record.last_error:
+        yield (
+            "failures",
+            f"{record.failures} in a row, parked {_times(record.parks)}, last: {record.last_error}",
+        )
+
+
+def _turn(hosts_before: int) -> str:
+    if not hosts_before:
+        return "next: no other host of its level has waited longer"
+    more = "at least " if hosts_before >= HOSTS_COUNTED else ""
+    return f"behind {more}{units.things(hosts_before, 'host')} of its level that waited longer"
+
+
+def _clocks(explanation: Explanation) -> Iterator[Row]:
+    waiting = explanation.waiting
+    assert waiting is not None
+    for clock in waiting.clocks:
+        at = "no time" if clock.until is None else moment(clock.until, explanation.now)
+        yield clock.name, f"{at}: {clock.because}" + (" <- binds" if clock is waiting.binding else "")
+    if waiting.binding is None:
+        yield "binding", "none: it may be fetched now"
+
+
+def _log(explanation: Explanation) -> Iterator[Row]:
+    visits = explanation.visits
+    assert visits is not None
+    if not visits.count:
+        yield "lines", "none"
+    elif visits.count > len(visits.last):
+        yield "lines", f"{units.count(visits.count)}, the last {len(visits.last)} are"
+    for line in visits.last:
+        yield _ended(line), _fetched(line, explanation.now)
+
+
+def _ended(line: Mapping[str, Any]) -> str:
+    return str(line.get("status") or line.get("error") or "?")
+
+
+def _fetched(line: Mapping[str, Any], now: float) -> str:
+    end = line.get("end")
+    parts = [moment(end, now) if isinstance(end, int | float) else _UNKNOWN, str(line.get("kind"))]
+    parts += [f"{name} {line[name]}" for name in ("mime", "location", "worker") if line.get(name)]
+    if isinstance(line.get("bytes"), int):
+        parts.insert(2, units.size(line["bytes"]))
+    if isinstance(line.get("cut"), int):
+        parts.append(f"cut: read for {units.size(line['cut'])}, and links behind that are not known")
+    elif line.get("truncated"):
+        parts.append(f"not whole in the archive ({line['truncated']})")
+    return ", ".join(parts)

@@ -1,0 +1,154 @@
+"""The clocks that a fetch waits for, and the one that binds.
+
+A clock is one reason to wait. Each has a function of its own below, and what is fetched waits for the latest of all
+of them. A further clock is a further function in ``CLOCKS``.
+
+The clocks that a URL's fetch shares with those of other keys, as far as a storage or a log tells of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from webcrawl.politeness.delay import Politeness
+from webcrawl.politeness.host_record import HostRecord, Pauses, RobotsRecord
+from webcrawl.politeness.shared_clocks import SharedClocks
+from webcrawl.robots.answer import RobotsState, is_fresh
+from webcrawl.storage.inspection import Use
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """One reason to wait. ``until`` is in epoch seconds, None for one that waiting does not end."""
+
+    name: str
+    until: float | None
+    because: str
+
+    @property
+    def order(self) -> float:
+        return math.inf if self.until is None else self.until
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the clocks go by."""
+
+    now: float
+    record: HostRecord
+    robots: RobotsRecord | None
+    politeness: Politeness
+    shared: Sequence[Clock] = ()
+    """Clocks that the fetch shares with those of other keys."""
+
+    @property
+    def delay_seconds(self) -> float:
+        """Owed after the next request."""
+        return self.politeness.delay(self.record)
+
+
+def politeness(facts: Facts) -> Clock | None:
+    """The key's own delay; its back-off or a Retry-After where it failed."""
+    record = facts.record
+    if not record.fetches and not record.next_fetch_at:
+        return None
+    if record.failures or (record.parked and not record.blocked_until):
+        return Clock("politeness", record.next_fetch_at, _failing(record))
+    return Clock(
+        "politeness", record.next_fetch_at, f"{record.delay_seconds:g} s after the last request to the key"
+    )
+
+
+def given_up(facts: Facts) -> Clock | None:
+    """A key that is not contacted any more in this run."""
+    if not facts.record.given_up:
+        return None
+    return Clock("given-up", None, f"the key is given up until the next start: {_failing(facts.record)}")
+
+
+def park(facts: Facts) -> Clock | None:
+    """A key of which every URL waits for a robots.txt."""
+    if not facts.record.blocked_until:
+        return None
+    return Clock("park", facts.record.blocked_until, "all URLs of the key wait for a robots.txt")
+
+
+def robots(facts: Facts) -> Clock | None:
+    """The robots.txt of the origin, where it is not known or holds no more: it takes the URL's turn."""
+    record, delay = facts.robots, facts.delay_seconds
+    if record is not None and is_fresh(record, facts.now):
+        match RobotsState(record.state):
+            case RobotsState.UNREACHABLE:
+                return Clock(
+                    "robots", record.expires_at + delay, "robots.txt is unreachable; asked for again then"
+                )
+            case RobotsState.PENDING:
+                return Clock(
+                    "robots", record.expires_at + delay, "robots.txt redirects; at the latest until then"
+                )
+            case RobotsState.RULES | RobotsState.ALLOWED_ALL:
+                return None
+    turn = max(facts.now, facts.record.next_fetch_at)
+    return Clock("robots", turn + delay, "robots.txt is asked for first, and a delay follows it")
+
+
+CLOCKS: Sequence[Callable[[Facts], Clock | None]] = (politeness, park, given_up, robots)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """All clocks of a URL, the one that opens last first."""
+
+    clocks: tuple[Clock, ...]
+    binding: Clock | None
+    """The clock that is waited for; None when all have opened."""
+    earliest_at: float | None
+    """When the last of them opens, not before now; None for never."""
+
+
+def waiting_of(facts: Facts) -> Waiting:
+    """Ask all clocks."""
+    clocks = [*(clock for ask in CLOCKS if (clock := ask(facts)) is not None), *facts.shared]
+    clocks.sort(key=lambda clock: clock.order, reverse=True)
+    binding = clocks[0] if clocks and clocks[0].order > facts.now else None
+    earliest_at = facts.now if binding is None else binding.until
+    return Waiting(tuple(clocks), binding, earliest_at)
+
+
+def _failing(record: HostRecord) -> str:
+    times = f"{record.failures} failure{'' if record.failures == 1 else 's'} in a row"
+    return f"{times}, the last: {record.last_error or 'unknown'}"
+
+
+def shared_clocks_of(
+    policy: SharedClocks, pauses: Pauses, uses: Mapping[str, Use], address: str | None, now: float
+) -> Iterator[Clock]:
+    """``pauses``: the clocks of the URL at ``address``, if that is known; ``uses``: of which something is known."""
+    for name, pause in pauses.items():
+        use = uses.get(name)
+        if use is None:
+            yield Clock(name, now, "no request is known that used it")
+        elif use.holder is not None:
+            yield Clock(
+                name, use.free_at, f"{use.holder} is using it; {pause:g} s after that request it is free"
+            )
+        else:
+            yield Clock(name, use.free_at, f"{pause:g} s after the last request that used it")
+    if policy.needs_address and address is None:
+        yield Clock(
+            "address", now, "the host was not contacted yet, so it is not known here whose clock this is"
+        )
+
+
+def uses_in_log(lines: Iterable[Mapping[str, Any]], pauses: Pauses) -> dict[str, Use]:
+    """The last uses of clocks that lines of fetch logs name."""
+    free_at: dict[str, float] = {}
+    for line in lines:
+        end, named = line.get("end"), line.get("clocks")
+        if isinstance(end, int | float) and isinstance(named, dict):
+            for name in named.keys() & pauses.keys():
+                free_at[name] = max(free_at.get(name, 0.0), end + pauses[name])
+    return {name: Use(at) for name, at in free_at.items()}

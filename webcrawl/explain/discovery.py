@@ -1,0 +1,257 @@
+"""How a URL came to the crawl, or why it did not: by a link, a redirect, a list; withheld, or behind a cut."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.frontier.records import Kind
+from webcrawl.reports import text as units
+from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.resolve import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from webcrawl.explain.account import Visits
+    from webcrawl.storage.inspection import UrlSnapshot
+
+    Line = Mapping[str, Any]
+    """Of a fetch log."""
+    Moment = Callable[[float], str]
+    """A time in words."""
+
+HOPS_MAX = 20
+"""Redirects that are followed backwards."""
+LINKS_MAX = 1000
+"""Links that are looked at."""
+TOLD = 5
+"""Links, and pages that were cut, that are told each."""
+
+
+class By(StrEnum):
+    """What led to a URL."""
+
+    SEED = "seed"
+    LINK = "link"
+    REDIRECT = "redirect"
+    SITEMAP = "sitemap"
+    """A sitemap or a feed that lists it, or a robots.txt that names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """``by`` is None where the log does not tell what ``via`` was."""
+
+    by: By | None
+    via: str | None
+    depth: int | None
+    through: tuple[str, ...] = ()
+    """URLs that redirected, one to the next and the last to this one."""
+    page: str | None = None
+    """What led to the first of these; None for a seed, or where that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkTo:
+    """A link to the URL, as the link log has it; ``at`` is when its page was fetched."""
+
+    page: str
+    at: float
+    type: str
+    text: str
+    rel: str
+    withheld: str | None
+    """``page``: the page asks that its links not be followed; ``rel``: the link itself does; ``type``: links of its
+    type are not followed; ``sitemaps``: sitemaps are not; None: it is followed.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """``whole``: the link logs were looked through to their ends."""
+
+    number: int
+    withheld: int
+    some: tuple[LinkTo, ...]
+    """Those that are followed come first."""
+    whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CutPages:
+    """Answers with pages that were not read to their ends: what they link to behind that is not known."""
+
+    number: int
+    some: tuple[str, ...]
+    """Those of the URL's host come first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """``way``: of what is queued or was fetched. The others: of what the crawl does not know, by its logs."""
+
+    way: Way | None = None
+    links: Links | None = None
+    cut: CutPages | None = None
+
+    @property
+    def is_withheld(self) -> bool:
+        """Whether there are links to it, and none of them is followed."""
+        return self.links is not None and self.links.whole and 0 < self.links.number == self.links.withheld
+
+
+def way_of(
+    form: str,
+    sighting: UrlSnapshot | None,
+    visits: Visits | None,
+    lines_of: Callable[[str], Iterable[Line]],
+    canonical: Callable[[str], str],
+) -> Way | None:
+    """How the URL with the canonical form ``form`` was found; None where it is neither queued nor was fetched.
+
+    ``lines_of`` gives the lines of a URL in the fetch logs.
+    """
+    if sighting is not None and sighting.entry is not None:
+        entry = sighting.entry
+        kind, via, redirected = str(entry.kind), entry.via, entry.redirects > 0
+        depth: int | None = entry.depth
+    elif visits is not None and visits.first is not None:
+        line = visits.first
+        kind, via, redirected = str(line.get("kind")), _text(line, "via"), False
+        depth = _depth(line)
+    else:
+        return None
+    if via is None:
+        return Way(By.SEED, None, depth)
+    through: list[str] = []
+    target, found = form, None
+    page: str | None = via
+    while page is not None and page not in through and len(through) < HOPS_MAX:
+        found, hop = _hop(lines_of(page), target, canonical)
+        if hop is None:
+            break
+        through.insert(0, page)
+        target, page = canonical(page), _text(hop, "via")
+    if through or redirected:
+        return Way(By.REDIRECT, via, depth, tuple(through) or (via,), page if through else None)
+    if kind == Kind.SITEMAP or found in (Kind.SITEMAP, Kind.ROBOTS):
+        return Way(By.SITEMAP, via, depth)
+    return Way(None if found is None else By.LINK, via, depth)
+
+
+def _hop(
+    lines: Iterable[Line], target: str, canonical: Callable[[str], str]
+) -> tuple[str | None, Line | None]:
+    """The kind of the URL whose lines these are, and the last of them that redirects to ``target``."""
+    kind, hop = None, None
+    for line in lines:
+        kind = str(line.get("kind"))
+        location, url = _text(line, "location"), _text(line, "url")
+        leads = resolve(location, url) if location is not None and url is not None else None
+        if leads is not None and canonical(leads) == target:
+            hop = line
+    return kind, hop
+
+
+def _text(line: Line, name: str) -> str | None:
+    value = line.get(name)
+    return value if isinstance(value, str) else None
+
+
+def _depth(line: Line) -> int | None:
+    value = line.get("depth")
+    return value if isinstance(value, int) else None
+
+
+def links_of(found: Iterable[LinkTo], *, most: int = LINKS_MAX) -> Links:
+    """``found``: links in any order; of a page that was fetched again the last one of a type counts."""
+    last: dict[tuple[str, str], LinkTo] = {}
+    whole = True
+    for link in found:
+        if len(last) == most:
+            whole = False
+            break
+        place = (link.page, link.type)
+        if place not in last or last[place].at <= link.at:
+            last[place] = link
+    withheld = sum(link.withheld is not None for link in last.values())
+    some = sorted(last.values(), key=lambda link: (link.withheld is not None, -link.at))
+    return Links(len(last), withheld, tuple(some[:TOLD]), whole)
+
+
+def cut_pages_of(lines: Iterable[Line], host: str) -> CutPages:
+    """``lines``: of fetch logs, of which others than those of cut pages are passed over."""
+    number, own, others = 0, list[str](), list[str]()
+    for line in lines:
+        url = _text(line, "url")
+        if url is None or not isinstance(line.get("cut"), int):
+            continue
+        number += 1
+        some = own if host_of(url) == host else others
+        if len(some) < TOLD and url not in some:
+            some.append(url)
+    return CutPages(number, tuple([*own, *others][:TOLD]))
+
+
+# -- as it is told -------------------------------------------------------------------------------------------
+
+
+def rows(discovery: Discovery, moment: Moment) -> Iterator[tuple[str, str]]:
+    """For people: names and what there is to be said."""
+    if discovery.way is not None:
+        yield from _way(discovery.way)
+    if discovery.links is not None:
+        yield from _links(discovery.links, moment)
+    if discovery.cut is not None and discovery.cut.number:
+        pages = "page was" if discovery.cut.number == 1 else "pages were"
+        number = units.count(discovery.cut.number)
+        yield "cut", f"{number} {pages} not read to the end; links behind that are not known"
+        for url in discovery.cut.some:
+            yield "cut page", url
+
+
+_BY = {By.LINK: "a link on ", By.REDIRECT: "a redirect of ", By.SITEMAP: "a line of ", None: ""}
+
+
+def _way(way: Way) -> Iterator[tuple[str, str]]:
+    yield "via", "named by the operator" if way.by is By.SEED else f"{_BY[way.by]}{way.via}"
+    for url in reversed(way.through[:-1]):
+        yield "before", f"a redirect of {url}"
+    if way.page is not None:
+        yield "before", way.page
+    yield "depth", "not known" if way.depth is None else str(way.depth)
+
+
+def _links(links: Links, moment: Moment) -> Iterator[tuple[str, str]]:
+    if links.number == 0:
+        yield (
+            "links",
+            "none to it in the link log" + ("" if links.whole else ", as far as it was looked through"),
+        )
+        return
+    number = ("" if links.whole else "at least ") + units.things(links.number, "link")
+    yield "links", f"{number} to it in the link log, {units.count(links.withheld)} not followed"
+    for link in links.some:
+        words = [link.page]
+        if link.text:
+            words.append(f'"{link.text}"')
+        if link.rel:
+            words.append(f"rel={link.rel}")
+        if link.withheld is not None:
+            words.append(_WITHHELD[link.withheld])
+        yield link.type, f"{', '.join(words)}; fetched {moment(link.at)}"
+
+
+_WITHHELD = {
+    "rel": "not followed for its rel",
+    "page": "not followed: the page asks for nofollow",
+    "type": "not followed: its type is not in LINK_TYPES",
+    "sitemaps": "not followed: SITEMAPS_FOLLOW is off",
+}
+
+
+def as_object(discovery: Discovery | None) -> dict[str, Any] | None:
+    """For programs: plain values."""
+    return None if discovery is None else asdict(discovery)

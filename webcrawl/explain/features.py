@@ -1,0 +1,130 @@
+"""What a continuous crawl remembers of a page, and why it is visited again when it is.
+
+What a focused crawl guesses a URL to be worth, and by what.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.reports import text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from webcrawl.features.focus.learner import Guess, Learner
+    from webcrawl.features.revisits.page import Page
+    from webcrawl.frontier.records import UrlEntry
+
+
+if TYPE_CHECKING:
+    Moment = Callable[[float], str]
+    """A time in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """``why``: what the policy says to the time of the next visit."""
+
+    page: Page
+    why: str
+
+
+def revisit_rows(remembered: Remembered, moment: Moment) -> Iterator[tuple[str, str]]:
+    """For people: names and what there is to be said."""
+    page, history = remembered.page, remembered.page.history
+    changes = text.things(history.changes, "change")
+    yield "visits", f"{text.count(history.visits)} since {moment(history.first_at)}; {changes} found"
+    yield "last visit", moment(history.last_at)
+    if history.changed_at is not None:
+        yield "last change", f"found {moment(history.changed_at)}"
+    if page.etag:
+        yield "ETag", page.etag
+    if page.last_modified:
+        yield "Last-Modified", page.last_modified
+    if page.gone:
+        yield "gone", f"{text.things(page.gone, 'visit')} in a row"
+    if page.failed:
+        yield "failed", f"{text.things(page.failed, 'visit')} in a row"
+    yield "next visit", moment(page.next_visit_at)
+    yield "because", remembered.why
+
+
+def revisit_object(remembered: Remembered | None) -> dict[str, Any] | None:
+    """For programs: plain values."""
+    if remembered is None:
+        return None
+    page, history = remembered.page, remembered.page.history
+    return {
+        "visits": history.visits,
+        "changes": history.changes,
+        "first_at": history.first_at,
+        "last_at": history.last_at,
+        "changed_at": history.changed_at,
+        "etag": page.etag,
+        "last_modified": page.last_modified,
+        "digest": page.digest.hex(),
+        "gone": page.gone,
+        "failed": page.failed,
+        "next_visit_at": page.next_visit_at,
+        "why": remembered.why,
+    }
+
+
+FEATURES_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """``queued``: whether what is known of the link was there, and not only its URL. ``learned``: from so many
+    examples. ``area``: how good guesses were lately, see ``focus.skill``.
+    """
+
+    guess: Guess
+    queued: bool
+    learned: int
+    is_believed: bool
+    area: float | None
+
+
+def worth_of(learner: Learner, url: str, entry: UrlEntry | None) -> Worth:
+    """``entry``: as it is queued, where it is."""
+    guess = learner.guess(url, None if entry is None else entry.traits)
+    skill = learner.skill
+    return Worth(guess, entry is not None, learner.weights.learned, skill.is_believed, skill.area)
+
+
+def worth_rows(worth: Worth) -> Iterator[tuple[str, str]]:
+    """For people: names and what there is to be said."""
+    guess = worth.guess
+    known = "" if worth.queued else ", by its URL alone"
+    yield "worth", f"{guess.worth:.3f}, level {guess.level}{known}"
+    area = (
+        "too few to tell" if worth.area is None else f"area under the curve {worth.area:.2f}, 0.5 is chance"
+    )
+    believed = "believed" if worth.is_believed else "not believed, so all levels are 0"
+    yield "learned from", f"{text.things(worth.learned, 'example')}; guesses are {believed} ({area})"
+    shown = [one for one in guess.features if one.weight][:FEATURES_SHOWN]
+    for one in shown:
+        yield f"{one.weight:+.2f}", one.name
+    rest = sum(one.weight for one in guess.features) - sum(one.weight for one in shown)
+    if len(guess.features) > len(shown) and abs(rest) >= 0.005:
+        yield f"{rest:+.2f}", "all others"
+    yield f"{guess.bias:+.2f}", "any link"
+
+
+def worth_object(worth: Worth | None) -> dict[str, Any] | None:
+    """For programs."""
+    if worth is None:
+        return None
+    return {
+        "worth": worth.guess.worth,
+        "level": worth.guess.level,
+        "bias": worth.guess.bias,
+        "features": {one.name: one.weight for one in worth.guess.features},
+        "queued": worth.queued,
+        "learned": worth.learned,
+        "believed": worth.is_believed,
+        "area": worth.area,
+    }

@@ -1,0 +1,1 @@
+"""Consistent copies of a crawl, taken while it runs."""

@@ -1,0 +1,260 @@
+"""A consistent copy of a crawl, taken while it runs or stands still, that is itself a JOBDIR.
+
+The order makes it consistent. The frontier's database comes first, as of one moment. What it calls done was
+durable in the archive by then, so it is in the archive's files, which are copied after it; what these hold
+on top is fetched again, as after a crash. A file that is still being written may be torn at its end, as
+after a crash: the start repairs it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import sys
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from webcrawl.crawl.seeded_hosts import NAME as SEED_ADDRESSES
+from webcrawl.errors import CrawlError
+from webcrawl.features.focus.store import NAME as LEARNED
+from webcrawl.features.segments.files import COPY as SEGMENT
+from webcrawl.features.segments.results import NAME as FOUND
+from webcrawl.reports.progress_log import NAME as PROGRESS
+from webcrawl.search import journal
+from webcrawl.search.store import FOLDER as SEARCH
+from webcrawl.storage.sqlite.contents import NAME as CONTENTS
+from webcrawl.storage.sqlite.hints import NAME as TRUST
+from webcrawl.storage.sqlite.opening import read_only
+from webcrawl.storage.sqlite.subscriptions import NAME as SUBSCRIPTIONS
+from webcrawl.storage.sqlite.traps import NAME as TRAPS
+from webcrawl.storage.sqlite.visits import NAME as VISITS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+FRONTIER = "frontier.db"
+FETCH_LOG = "fetch.jsonl"
+WARC = "warc"
+INDEX = "index"
+LINKS = "links"
+UNFINISHED = ".part"
+"""Behind the name of a copy that is not complete."""
+_OPEN = ".open"
+_LINKS_INDEX = ".idx"
+_PAGES = 5000
+"""Database pages copied between two reports of progress: about 20 MB."""
+_TRIES = 5
+
+
+class CheckpointError(CrawlError):
+    """The copy could not be made; there is nothing at its destination that could be taken for one."""
+
+
+@dataclass(slots=True)
+class Copied:
+    """What a checkpoint holds."""
+
+    linked: int = 0
+    """Files that both folders share; they never change again."""
+    copied: int = 0
+    bytes: int = 0
+    """Of the copied files."""
+    names: set[str] = field(default_factory=set)
+
+
+def take(source: Path, target: Path, progress: Callable[[int, int], None] | None = None) -> Copied:
+    """Copy the crawl in ``source`` to ``target``, which must not exist or be empty.
+
+    ``progress`` hears of database pages copied and in all. The copy is made beside ``target`` and gets its
+    name when it is complete and on the disk.
+
+    :raises CheckpointError: ``source`` is no crawl, ``target`` is in use, or the disk refuses.
+    """
+    if not (source / FRONTIER).is_file():
+        raise CheckpointError(f"{source} is no crawl with a frontier on disk: it has no {FRONTIER}")
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise CheckpointError(f"{target} exists already; give the name of a new folder")
+    unfinished = target.with_name(target.name + UNFINISHED)
+    if unfinished.exists():
+        raise CheckpointError(f"{unfinished} is left of a checkpoint that did not end; remove it first")
+    try:
+        unfinished.mkdir(parents=True)
+        try:
+            copied = _fill(source, unfinished, progress)
+            unfinished.replace(target)
+            _sync_folder(target.parent)
+        except BaseException:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            raise
+    except (OSError, sqlite3.Error) as error:
+        raise CheckpointError(f"no checkpoint of {source} in {target}: {error}") from error
+    return copied
+
+
+def _fill(source: Path, target: Path, progress: Callable[[int, int], None] | None) -> Copied:
+    copied = Copied()
+    for _ in range(_TRIES):
+        _copy_database(source / FRONTIER, target / FRONTIER, progress)
+        if _take_filter(source, target, copied):
+            break
+    else:
+        raise CheckpointError(f"the seen filter that {source / FRONTIER} names is not there")
+    _count(copied, target / FRONTIER, linked=False)
+    for name in (CONTENTS, TRAPS, VISITS, SUBSCRIPTIONS, TRUST):
+        if (source / name).is_file():
+            _copy_database(source / name, target / name, None)
+            _count(copied, target / name, linked=False)
+    if (source / LEARNED).is_file():
+        # It is never written to: another one takes its place.
+        _share(source / LEARNED, target / LEARNED, copied)
+    _copy_archive(source, target, copied)
+    for path in journal.copy(source / SEARCH, target / SEARCH):
+        _sync_file(path)
+        _count(copied, path, linked=path.stat().st_nlink > 1)
+    for folder in (
+        target / WARC,
+        target / INDEX,
+        target / LINKS,
+        target / SEARCH,
+        target / SEARCH / INDEX,
+        target,
+    ):
+        if folder.is_dir():
+            _sync_folder(folder)
+    return copied
+
+
+def _copy_database(source: Path, target: Path, progress: Callable[[int, int], None] | None) -> None:
+    """Copy as of one moment. Readers do not hold up the crawl's writer: the database is in WAL mode."""
+    target.unlink(missing_ok=True)
+    with closing(read_only(source)) as reader, closing(sqlite3.connect(target)) as writer:
+        # Without a transaction of its own the copy would start again with each commit of a running crawl.
+        reader.execute("BEGIN")
+        reader.execute("SELECT 1 FROM sqlite_master").fetchall()
+        reader.backup(
+            writer,
+            pages=_PAGES,
+            progress=(lambda _, left, total: progress(total - left, total)) if progress else None,
+        )
+        reader.execute("ROLLBACK")
+    _sync_file(target)
+
+
+def _take_filter(source: Path, target: Path, copied: Copied) -> bool:
+    """Add the Bloom filter that the copied database names; False when a newer one has taken its place."""
+    with closing(sqlite3.connect(target / FRONTIER)) as connection:
+        row = connection.execute("SELECT value FROM meta WHERE name = 'bloom_generation'").fetchone()
+    if row is None or int(row[0]) == 0:
+        return True
+    name = f"seen-{int(row[0])}.bloom"
+    try:
+        _share(source / name, target / name, copied)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _copy_archive(source: Path, target: Path, copied: Copied) -> None:
+    """Copy fetch log and WARC files; again, if the crawl rolled one of them over meanwhile."""
+    for _ in range(_TRIES):
+        before = set(_archive_files(source))
+        for name in sorted(before - copied.names):
+            _copy_one(source / name, target / name, copied)
+        if set(_archive_files(source)) == before:
+            return
+        # A file changed its name: what was copied while it grew may be twice in the copy now.
+        for name in [name for name in copied.names if _grows(name)]:
+            copied.names.discard(name)
+            (target / name).unlink(missing_ok=True)
+    raise CheckpointError(f"the files in {source} roll over too fast to be copied")
+
+
+def _archive_files(source: Path) -> Iterator[str]:
+    """The names of fetch log parts, of the log of progress, of what a crawl of a segment has, of WARC files and of
+    segments of the link log, relative to ``source``. A compressed part hides its plain one.
+    """
+    names = {path.name for path in source.glob("fetch*.jsonl*") if not path.name.endswith(UNFINISHED)}
+    yield from (name for name in names if f"{name}.gz" not in names)
+    yield from (name for name in (PROGRESS, FOUND, SEGMENT, SEED_ADDRESSES) if (source / name).is_file())
+    yield from (f"{WARC}/{path.name}" for path in (source / WARC).glob("*.warc.gz*"))
+    # Of a file that is written the copy gets an index of its own, at its start.
+    closed = (path.name for path in (source / INDEX).glob("*.cdxj") if f"{_OPEN}-" not in path.name)
+    yield from (f"{INDEX}/{name}" for name in closed)
+    yield from (f"{LINKS}/{path.name}" for path in (source / LINKS).glob("links-*"))
+
+
+def _grows(name: str) -> bool:
+    return name in (FETCH_LOG, PROGRESS, FOUND, SEED_ADDRESSES) or name.endswith((_OPEN, _LINKS_INDEX))
+
+
+def _copy_one(source: Path, target: Path, copied: Copied) -> None:
+    """Copy a file that grows, share one that does not; one that vanished meanwhile has another name by
+    now.
+    """
+    target.parent.mkdir(exist_ok=True)
+    try:
+        if not _grows(source.name):
+            _share(source, target, copied)
+            return
+        shutil.copyfile(source, target)
+    except FileNotFoundError:
+        return
+    _sync_file(target)
+    _count(copied, target, linked=False)
+
+
+def _share(source: Path, target: Path, copied: Copied) -> None:
+    """Link, or copy where links are not possible (another file system)."""
+    target.unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+        _count(copied, target, linked=True)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        shutil.copyfile(source, target)
+        _sync_file(target)
+        _count(copied, target, linked=False)
+
+
+def _count(copied: Copied, path: Path, *, linked: bool) -> None:
+    folder = path.parent.name
+    copied.names.add(f"{folder}/{path.name}" if folder in (WARC, INDEX, LINKS) else path.name)
+    if linked:
+        copied.linked += 1
+    else:
+        copied.copied += 1
+        copied.bytes += path.stat().st_size
+
+
+def _sync_file(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _sync_folder(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def main(source: str, target: str) -> int:
+    """For a process of its own: the crawl that is copied comes first. Prints what the copy holds."""
+    os.nice(10)
+    try:
+        copied = take(Path(source), Path(target))
+    except CheckpointError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(json.dumps({"linked": copied.linked, "copied": copied.copied, "bytes": copied.bytes}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

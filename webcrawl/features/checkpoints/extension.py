@@ -1,0 +1,162 @@
+"""Takes checkpoints of the crawl by itself, every ``CHECKPOINT_INTERVAL`` hours."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+import shutil
+import subprocess
+import time
+from calendar import timegm
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+
+from webcrawl.child_process import command, environment
+from webcrawl.config import Configuration
+from webcrawl.extensions.metrics_reader import directory_of, frontier_of
+from webcrawl.extensions.periodic_task import PeriodicTask
+from webcrawl.features.checkpoints.checkpoint import UNFINISHED
+from webcrawl.reports import text
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+FOLDER = "checkpoints"
+"""Where they are in the JOBDIR, unless CHECKPOINT_FOLDER says otherwise."""
+LOOK_SECONDS = 10.0
+"""How often it is looked whether one is due."""
+WAIT_SECONDS = 0.2
+"""How often it is looked whether one that is being taken is complete."""
+_STAMP = "%Y%m%dT%H%M%SZ"
+_NAME = re.compile(r"checkpoint-(\d{8}T\d{6}Z)").fullmatch
+
+
+class Checkpoints:
+    """The checkpoints of one crawl: folders named after the moment at which they were begun (UTC).
+
+    Each is taken by a process of its own, which costs the event loop nothing and gets what the crawl leaves of the
+    machine. It has its name once it is complete. What cannot be taken is told, and tried again after the interval.
+    """
+
+    def __init__(self, crawler: Crawler, configuration: Configuration) -> None:
+        self._crawler = crawler
+        self._interval_seconds = configuration.checkpoint_interval * 3600
+        self._given = configuration.checkpoint_folder
+        self._kept = configuration.checkpoints_kept
+        self._source = Path()
+        self._folder = Path()
+        self._due_at = 0.0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._ticking = PeriodicTask(min(LOOK_SECONDS, self._interval_seconds), self._step)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        configuration = Configuration.from_settings(crawler.settings)
+        if not configuration.checkpoint_interval:
+            raise NotConfigured
+        extension = cls(crawler, configuration)
+        crawler.signals.connect(extension.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(extension.spider_closed, signal=signals.spider_closed)
+        return extension
+
+    def spider_opened(self) -> None:
+        source = directory_of(self._crawler) if frontier_of(self._crawler) is not None else None
+        if source is not None:
+            self._source, self._folder = source, self._given or source / FOLDER
+            # By the last one, so that a crawl that is started again each hour has its checkpoint every day. A clock
+            # that was wrong when it was taken puts the next one off by no more than the interval.
+            taken = [_taken_at(path) for path in complete(self._folder)]
+            self._due_at = min(max(taken, default=time.time()), time.time()) + self._interval_seconds
+            self._ticking.begin()
+
+    async def spider_closed(self) -> None:
+        self._ticking.end()
+        if self._process is not None:
+            self._process.kill()
+            await asyncio.to_thread(self._process.wait)
+            await asyncio.to_thread(_remove, unfinished(self._folder))
+            logger.info("The checkpoint that was being taken is not complete: the crawl ends first")
+
+    async def _step(self) -> None:
+        if time.time() < self._due_at:
+            return
+        begun_at = time.time()
+        self._due_at = begun_at + self._interval_seconds
+        target = self._folder / time.strftime(f"checkpoint-{_STAMP}", time.gmtime(begun_at))
+        try:
+            # Left by a crawl that was killed.
+            await asyncio.to_thread(_remove, unfinished(self._folder))
+            told = await self._take(target)
+            seconds = time.time() - begun_at
+            logger.info("Checkpoint %s: %s, in %s", target, _in_words(told), text.duration(seconds))
+            await asyncio.to_thread(_remove, complete(self._folder)[: -self._kept])
+        except (OSError, ValueError) as error:
+            logger.warning("No checkpoint: %s", error)
+
+    async def _take(self, target: Path) -> dict[str, int]:
+        """What the checkpoint holds. :raises ValueError: it could not be taken, and why"""
+        words = [*command("webcrawl.features.checkpoints.checkpoint"), str(self._source), str(target)]
+        self._process = process = _started(words)
+        # A thread that waits would be one of few, and the loop's own way to wait is not each loop's.
+        while process.poll() is None:  # noqa: ASYNC110
+            await asyncio.sleep(WAIT_SECONDS)
+        self._process = None
+        said, complaint = await asyncio.to_thread(process.communicate)
+        if process.returncode:
+            lines = complaint.decode("utf-8", "replace").strip().splitlines()
+            raise ValueError(lines[-1] if lines else f"status {process.returncode}")
+        told: dict[str, int] = json.loads(said)
+        return told
+
+
+def complete(folder: Path) -> list[Path]:
+    """The checkpoints in a folder, oldest first."""
+    return sorted(path for path in _listed(folder) if _NAME(path.name))
+
+
+def unfinished(folder: Path) -> list[Path]:
+    """What is left of checkpoints that did not end."""
+    return [path for path in _listed(folder) if _NAME(path.name.removesuffix(UNFINISHED)) and path.suffix]
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except FileNotFoundError:
+        return []
+
+
+def _taken_at(path: Path) -> float:
+    found = _NAME(path.name)
+    assert found is not None
+    with suppress(ValueError):
+        return timegm(time.strptime(found[1], _STAMP))
+    return 0.0
+
+
+def _remove(folders: list[Path]) -> None:
+    for folder in folders:
+        # What is removed half is no checkpoint any more.
+        gone = folder.with_name(f"{folder.name.removesuffix(UNFINISHED)}{UNFINISHED}")
+        folder.replace(gone)
+        shutil.rmtree(gone)
+
+
+def _started(words: list[str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+    )
+
+
+def _in_words(told: dict[str, Any]) -> str:
+    return f"{told['copied']} files copied ({text.size(told['bytes'])}), {told['linked']} shared"

@@ -1,0 +1,80 @@
+"""Next to the spider: whether a page's bytes or main text are known already, told before anything is made of it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from webcrawl.archive.capture import Revisit
+from webcrawl.crawl.context import context_of
+from webcrawl.crawl.page_processing import PageTexts
+from webcrawl.features.content_seen.content_seen import Body, digest, payload_digest
+from webcrawl.frontier.records import Kind
+from webcrawl.meta import fetch_meta
+from webcrawl.scheduler import in_flight_request_of
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Request, Response
+
+    from webcrawl.features.content_seen.content_seen import ContentSeen
+    from webcrawl.scheduler import InFlightRequest
+
+
+class ContentsMiddleware:
+    """Notes in ``FetchMeta.original`` which URL had the same body or main text first, and in the log what was found.
+
+    Asked are pages that came whole with a 2xx status. The spider decides what is made of a duplicate.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        context = context_of(crawler)
+        self._seen = context.contents
+        self._texts = None if context.texts is None else PageTexts(crawler, context.texts)
+        self._by_text = context.configuration.content_seen == "text"
+        self._archives = context.archive is not None and context.configuration.warc_enabled
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> ContentsMiddleware:
+        return cls(crawler)
+
+    def process_response(
+        self, request: Request, response: Response
+    ) -> Response | Coroutine[None, None, Response]:
+        seen = self._seen
+        if seen is None or not response.body or not 200 <= response.status < 300 or response.flags:
+            return response
+        flight = in_flight_request_of(self._crawler, request)
+        if flight is None or flight.lease.entry.kind != Kind.PAGE:
+            return response
+        return self._meet(seen, flight, request, response)
+
+    async def _meet(
+        self, seen: ContentSeen, flight: InFlightRequest, request: Request, response: Response
+    ) -> Response:
+        entry, archived = flight.lease.entry, flight.outcome.entry
+        capture = None if archived is None else archived.capture
+        # Of a page that is longer than what is archived of it the archive does not know whether it came again.
+        if archived is None or capture is None or capture.truncated is not None:
+            return response
+        payload = payload_digest(capture.payload)
+        body = Body(digest(response.body), entry.fingerprint, capture.url, capture.started_at, payload)
+        text = b""
+        if self._texts is not None and self._by_text:
+            text = await self._texts.digest(request, response)
+        met = await seen.check_and_add(body, text)
+        if met.original is not None:
+            facts = fetch_meta(request)
+            facts.original, facts.original_by_text = met.original.url, met.by_text
+            flight.scheduler.frontier.tally.duplicates += 1
+            archived.record.extra["duplicate_of"] = met.original.url
+        if met.changed is not None:
+            archived.record.extra["changed"] = met.changed
+        if met.archived is not None:
+            archived.revisit = Revisit("identical-payload-digest", met.archived.url, met.archived.at)
+        elif met.first and self._archives:
+            archived.kept = partial(seen.keep, body)
+        return response

@@ -1,0 +1,270 @@
+"""Guesses what links are worth, and learns from what they turned out to be.
+
+Levels for the frontier: it asks about links when they are found, and again while they are queued.
+
+Whether guesses are better than chance: the levels at which pages were fetched, against what they turned out to be.
+
+The measure is the area under the ROC curve, which is the Mann-Whitney statistic: the chance that of a relevant page
+and another one the relevant one had the higher level. By chance it is 1/2, with a known spread.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from webcrawl.features.focus import features
+from webcrawl.features.focus.credit import Credit, Example
+from webcrawl.features.focus.features import NO_TRAITS, Standing, standing_after, unpacked
+from webcrawl.features.focus.weights import Weights, probability, slot
+from webcrawl.frontier.records import Kind
+from webcrawl.urls.fingerprint import fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webcrawl.frontier.records import UrlEntry
+
+
+PAGES = 1000
+"""Pages that are looked back at."""
+FROM = 200
+"""Pages before which nothing is concluded, since hardly anything was learned."""
+LEAST = 10
+"""Of both kinds there must be so many, or nothing is concluded either."""
+LOST_BELOW, REGAINED_ABOVE = 2.0, 3.0
+"""Standard deviations above chance below which guesses are not believed any more, and above which they are again."""
+EVERY = 50
+"""Pages after which it is looked again."""
+
+
+class Skill:
+    """Guesses are believed unless the pages looked back at show that they are none: where so few of those are
+    relevant that they show nothing, they are believed again.
+    """
+
+    def __init__(self) -> None:
+        self._pages: deque[tuple[int, bool]] = deque(maxlen=PAGES)
+        self._since = 0
+        self.area: float | None = None
+        """Under the curve; None as long as there are too few pages of a kind."""
+        self.is_believed = True
+
+    def fetched(self, level: int, relevant: bool) -> bool:
+        """A page came of which ``level`` was guessed. Returns whether what is believed has changed."""
+        self._pages.append((level, relevant))
+        self._since += 1
+        if self._since < EVERY:
+            return False
+        self._since = 0
+        before = self.is_believed
+        self._look()
+        return self.is_believed is not before
+
+    def _look(self) -> None:
+        found = Counter(level for level, relevant in self._pages if relevant)
+        others = Counter(level for level, relevant in self._pages if not relevant)
+        hits, misses = found.total(), others.total()
+        if hits + misses < FROM:
+            return
+        if min(hits, misses) < LEAST:
+            self.is_believed = self.is_believed or hits + misses == PAGES
+            return
+        below = pairs = ties = 0.0
+        for level in sorted({*found, *others}):
+            pairs += found[level] * below + found[level] * others[level] / 2
+            below += others[level]
+            ties += (found[level] + others[level]) ** 3 - (found[level] + others[level])
+        count = hits + misses
+        self.area = pairs / (hits * misses)
+        spread = (count + 1 - ties / (count * (count - 1))) / (12 * hits * misses)
+        above = 0.0 if spread <= 0 else (self.area - 0.5) / math.sqrt(spread)
+        self.is_believed = above > (LOST_BELOW if self.is_believed else REGAINED_ABOVE)
+
+
+LEVELS_A_UNIT = 2
+"""Levels for each unit of the logit: a level is a factor of 1.6 in the odds."""
+LEVEL_MOST = 20
+BELIEVED = {
+    "promise 1": 3.0,
+    "relevance of the page 3": 1.0,
+    "relevance of the page 4": 2.0,
+    "relevance of the page 5": 2.5,
+    "relevance of its ancestors 3": 0.5,
+    "relevance of its ancestors 4": 1.0,
+    "relevance of its ancestors 5": 1.0,
+}
+"""Logits before anything was learned: what says it is about something mostly is, and like leads to like."""
+BIAS = -6.0
+"""One link in 400: about what it is where something rare is looked for. Were it much more, all guesses would sink
+while that is learned, and links that were found early would stand before those that were found later, until they are
+scored again.
+"""
+AGAIN_SHARE, AGAIN_LEAST, AGAIN_MOST = 0.2, 25, 5_000
+"""What is queued is worth another look after so many examples more, as a share of all so far."""
+_CACHED = 50_000
+
+
+class Feature(NamedTuple):
+    name: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What a link is guessed to be worth: a probability, its level, and what made it, the heaviest first."""
+
+    worth: float
+    level: int
+    features: tuple[Feature, ...]
+    bias: float
+    """What any link has."""
+
+
+class Learner:
+    """The guesses of one process: all but ``learn`` on its event loop."""
+
+    def __init__(self, relevant: float = 0.5) -> None:
+        self.weights = Weights()
+        self.weights.start_with(BELIEVED, BIAS)
+        self.skill = Skill()
+        self.version = 1
+        self.relevant = relevant
+        """The relevance from which on a page counts as found."""
+        self._credit = Credit()
+        self._examples: list[Example] = []
+        self._weigh = self.weights.sum
+        self._contexts: dict[str, float] = {}
+        self._places: dict[str, float] = {}
+        self._texts: dict[str, float] = {}
+        self._named: dict[str, float] = {}
+        self._beside: dict[str, float] = {}
+        self._looked_at = 0
+
+    # -- guesses -------------------------------------------------------------------------------------------
+
+    def logits(self, links: Sequence[tuple[str, str | None]]) -> list[float]:
+        """Of URLs with their traits. Done for every link of every page: all that links share is worked out once."""
+        weigh, contexts, places, texts = self._weigh, self._contexts, self._places, self._texts
+        named, beside, split, tail = self._named, self._beside, features.split, features.tail
+        found = []
+        for url, traits in links:
+            digits, text, around = unpacked(traits)
+            folder, last = split(url)
+            if (logit := contexts.get(digits)) is None:
+                logit = contexts[digits] = weigh(features.context(digits)) + self.weights.bias
+            if (weight := places.get(folder)) is None:
+                weight = places[folder] = weigh(features.place(folder))
+            logit += weight
+            said = digits[0] + text
+            if (weight := texts.get(said)) is None:
+                weight = texts[said] = weigh(features.words(digits[0], text))
+            logit += weight
+            if last:
+                for word in tail(last):
+                    if (weight := named.get(word)) is None:
+                        weight = named[word] = weigh((features.named(word),))
+                    logit += weight
+            if around:
+                for word in around.split():
+                    if (weight := beside.get(word)) is None:
+                        weight = beside[word] = weigh((features.beside(word),))
+                    logit += weight
+            found.append(logit)
+        if len(places) + len(texts) + len(named) + len(beside) > _CACHED:
+            self._forget_sums()
+        return found
+
+    def levels(self, links: Sequence[tuple[str, str | None]]) -> list[int]:
+        """Of URLs with their traits; all the same as long as guesses are no better than chance."""
+        if not self.skill.is_believed:
+            return [0] * len(links)
+        return [level_of(logit) for logit in self.logits(links)]
+
+    def guess(self, url: str, traits: str | None) -> Guess:
+        """The same with all that made it."""
+        weights, names = self.weights, features.features(url, unpacked(traits))
+        found = [Feature(name, weights.weight(name)) for name in names]
+        logit = weights.bias + sum(weight for _, weight in found)
+        found.sort(key=lambda one: -abs(one.weight))
+        level = level_of(logit) if self.skill.is_believed else 0
+        return Guess(probability(logit), level, tuple(found), weights.bias)
+
+    def _forget_sums(self) -> None:
+        for sums in (self._contexts, self._places, self._texts, self._named, self._beside):
+            sums.clear()
+
+    # -- what comes of it ----------------------------------------------------------------------------------
+
+    def fetched(self, url: str, traits: str | None, via: str | None, relevance: float) -> Standing:
+        """A page was judged: learn from it, soon. Where it stands for its links."""
+        known = unpacked(traits)
+        slots: list[int] = []
+        if via is not None:
+            slots = [slot(name) for name in dict.fromkeys(features.features(url, known))]
+            level = level_of(self.logits([(url, traits)])[0])
+            if self.skill.fetched(level, relevance >= self.relevant):
+                self._look_again()
+        page = fingerprint(url)
+        self._examples += self._credit.fetched(
+            page, None if via is None else fingerprint(via), slots, relevance
+        )
+        return standing_after(known if via is not None else NO_TRAITS, relevance, self.relevant)
+
+    def take_examples(self) -> list[Example]:
+        """What is to be learned."""
+        examples, self._examples = self._examples, []
+        return examples
+
+    def learn(self, examples: Sequence[Example]) -> None:
+        """In any thread, one call at a time."""
+        learn = self.weights.learn
+        for slots, worth in examples:
+            learn(slots, worth)
+
+    def learned(self) -> None:
+        """Weights have changed, by ``learn`` or from elsewhere: from here on guesses are made by them."""
+        self._forget_sums()
+        new = self.weights.learned - self._looked_at
+        if new >= min(max(AGAIN_SHARE * self._looked_at, AGAIN_LEAST), AGAIN_MOST):
+            self._look_again()
+
+    def _look_again(self) -> None:
+        self._looked_at = self.weights.learned
+        self.version += 1
+
+
+def level_of(logit: float) -> int:
+    """0 is where relevant and not relevant are as likely as each other."""
+    level = round(LEVELS_A_UNIT * logit)
+    return level if -LEVEL_MOST <= level <= LEVEL_MOST else LEVEL_MOST if level > 0 else -LEVEL_MOST
+
+
+_PAGE = str(Kind.PAGE)
+
+
+class LinkScorer:
+    """A ``frontier.order.Scorer``. Seeds, robots.txt, sitemaps and ordinary Requests stay where they are."""
+
+    def __init__(self, learner: Learner) -> None:
+        self._learner = learner
+
+    @property
+    def version(self) -> int:
+        return self._learner.version
+
+    def levels(self, entries: Sequence[UrlEntry]) -> list[int | None]:
+        guessed = list(map(is_guessed, entries))
+        links = [(entry.url, entry.traits) for entry, one in zip(entries, guessed, strict=True) if one]
+        levels = self._learner.levels(links)
+        if len(levels) == len(entries):
+            return list(levels)
+        following = iter(levels)
+        return [next(following) if one else None for one in guessed]
+
+
+def is_guessed(entry: UrlEntry) -> bool:
+    """Whether the worth of a URL is guessed."""
+    return entry.via is not None and entry.payload is None and entry.kind == _PAGE

@@ -1,0 +1,141 @@
+"""Whether what is said of a page means that it changed since it was visited last.
+
+From claims to pages that are due earlier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from webcrawl.features.revisits.store import Hint
+from webcrawl.parsing import sitemap
+
+if TYPE_CHECKING:
+    from webcrawl.features.hints.trust import Trust, TrustStore
+    from webcrawl.features.revisits.estimate import History
+    from webcrawl.features.revisits.page import Page, PageId
+    from webcrawl.features.revisits.policies import RevisitPolicy
+
+
+AHEAD_SECONDS = 3_600.0
+"""How far a site's clock may be ahead of ours. What changed later than that is no claim that can be true."""
+_DAY = 86_400.0
+PERIODS = {
+    # As often as it is asked for: there is no shorter one to go by.
+    "always": 3_600.0,
+    "hourly": 3_600.0,
+    "daily": _DAY,
+    "weekly": 7 * _DAY,
+    "monthly": 30 * _DAY,
+    "yearly": 365 * _DAY,
+}
+"""Seconds between two changes by the words of ``changefreq``; a page that never changes makes no claim."""
+
+
+class Claim(NamedTuple):
+    """What a sitemap or feed says of a page."""
+
+    fingerprint: int
+    modified_at: float | None
+    """When it changed last, epoch seconds. Of a date without a time its beginning: a later change of that day is not
+    claimed."""
+    period_seconds: float | None
+    """How often it changes; counts where no time is said."""
+
+    @classmethod
+    def of(cls, fingerprint: int, told: str | None) -> Claim | None:
+        """``told``: what a listing says of a URL, as ``documents.listed`` writes it. None where that is no claim."""
+        if told is None:
+            return None
+        facts: Mapping[str, float | str] = sitemap.facts(told)
+        modified, often = facts.get("lastmod"), facts.get("changefreq")
+        period = PERIODS.get(often) if isinstance(often, str) else None
+        if not isinstance(modified, int | float):
+            return None if period is None else cls(fingerprint, None, period)
+        return cls(fingerprint, float(modified), period)
+
+    def says_changed(self, history: History, now: float) -> bool:
+        """Whether the page is said to have changed since its last visit."""
+        if self.modified_at is not None:
+            return history.last_at < self.modified_at <= now + AHEAD_SECONDS
+        return self.period_seconds is not None and now - history.last_at >= self.period_seconds
+
+
+AT_ONCE = 500
+"""Claims that are looked up together."""
+
+
+class Pages(Protocol):
+    """The pages that are remembered, see ``visits.store``."""
+
+    async def find(self, ids: Sequence[PageId]) -> list[Page | None]: ...
+
+    async def hint(self, hints: Sequence[Hint]) -> list[bool]: ...
+
+
+class Hints:
+    """Believes the claims of each site as far as they proved true, and below ``least`` not at all."""
+
+    def __init__(
+        self,
+        pages: Pages,
+        store: TrustStore,
+        policy: RevisitPolicy,
+        trust_least: float,
+        least_seconds: float = 0.0,
+    ) -> None:
+        """``trust_least``: the share of true claims below which claims change nothing; they are still judged.
+        ``least_seconds``: no page is visited again sooner, whatever is said of it.
+        """
+        self._pages = pages
+        self._policy = policy
+        self._trust_least = trust_least
+        self._least_seconds = least_seconds
+        self.store = store
+
+    async def take(self, key: str, claims: Sequence[Claim], now: float) -> int:
+        """Take in what a sitemap or feed of a politeness key says of pages of that key; how many are due earlier.
+
+        May raise the errors of the stores.
+        """
+        count = 0
+        for start in range(0, len(claims), AT_ONCE):
+            count += await self._take(key, claims[start : start + AT_ONCE], now)
+        return count
+
+    async def _take(self, key: str, claims: Sequence[Claim], now: float) -> int:
+        before = await self.store.load(key)
+        marks = list(before.marks)
+        found = await self._pages.find(
+            [(key, one) for one in (*marks, *(claim.fingerprint for claim in claims))]
+        )
+        histories = {
+            one: None if page is None else page.history
+            for one, page in zip(marks, found[: len(marks)], strict=True)
+        }
+        trust = before.judged(histories, now)
+        hints: list[Hint] = []
+        for claim, page in zip(claims, found[len(marks) :], strict=True):
+            # What is gone or fails waits for reasons of its own.
+            if page is None or page.gone or page.failed or not claim.says_changed(page.history, now):
+                continue
+            trust = trust.marked(claim.fingerprint, page.history.last_at)
+            if (hint := self._hint(page, trust, now)) is not None:
+                hints.append(hint)
+        if hints:
+            await self._pages.hint(hints)
+        if trust != before:
+            await self.store.save(key, trust)
+        return len(hints)
+
+    def _hint(self, page: Page, trust: Trust, now: float) -> Hint | None:
+        """When a page is to be visited that is said to have changed: its interval, as it would be by what is known of
+        the page itself, is shorter by the share of claims that are true. None where it is due as early without.
+        """
+        if trust.share < self._trust_least:
+            return None
+        last_at = page.history.last_at
+        planned_at = self._policy.next_visit_at(page.history, last_at)
+        at = max(now, last_at + max((planned_at - last_at) * (1.0 - trust.share), self._least_seconds))
+        return Hint(*page.id, at) if at < page.next_visit_at else None

@@ -1,0 +1,256 @@
+"""Levels by the links to a URL: how many there are, or how much comes with them (OPIC).
+
+What was counted outlives the process, in a file of the JOBDIR, and several workers tell each other.
+
+Workers on one Redis write what they added to a STREAM, ``{<spider>:importance}:<order>``, of which the last entries
+are kept. Fields: ``by`` (a name for the process), ``pages`` (counted), ``worths`` (12 bytes each: fingerprint as a
+signed integer and a float, little-endian).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+import struct
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+from uuid import uuid4
+
+from webcrawl.errors import CrawlError, JobdirUnusable
+from webcrawl.features.link_scores.table import Table
+from webcrawl.frontier.records import Kind
+
+if TYPE_CHECKING:
+    from webcrawl.frontier.records import UrlEntry
+
+
+LEVELS_PER_DOUBLING = 2
+"""Twice the worth is two levels more."""
+LOWEST = -60
+PAGES_FIRST, GROWTH = 100, 1.25
+"""What is queued is scored again after so many pages, and then whenever so many times as many were counted."""
+
+
+class Importance:
+    """A ``frontier.order.Scorer``.
+
+    In-links: each page adds 1 to each URL that it links to. OPIC (Abiteboul, Preda and Cobena 2003, "Adaptive on-line
+    page importance computation"): a page that is fetched has the cash that came to it and 1 of its own, as if a
+    virtual page linked to all, and shares it out evenly among its links. A URL's level grows with the logarithm.
+    """
+
+    def __init__(self, table: Table, *, cash: bool) -> None:
+        """``cash``: OPIC, or else in-links."""
+        self.table = table
+        self._cash = cash
+        self.pages = 0
+        """That were counted, by this process and those it heard of."""
+        self._next = PAGES_FIRST
+        self.version = 0
+        self.news: dict[int, float] | None = None
+        """What was added since it was last taken, for other processes; None where there are none."""
+
+    def linked(self, page: int, links: Collection[int]) -> None:
+        """A page links to these; all as fingerprints."""
+        others = set(links)
+        others.discard(page)
+        self._count(1)
+        if not others:
+            return
+        worth = 1.0
+        if self._cash:
+            had = self.table.take(page)
+            worth = (1.0 + had) / len(others)
+            self._tell((page,), -had)
+        self.table.add_to_all(others, worth)
+        self._tell(others, worth)
+
+    def heard(self, worths: dict[int, float], pages: int) -> None:
+        """What another process added, by so many pages."""
+        self.table.add(worths)
+        self._count(pages)
+
+    def levels(self, entries: Sequence[UrlEntry]) -> list[int | None]:
+        return [self._level(entry) if is_ranked(entry) else None for entry in entries]
+
+    def _level(self, entry: UrlEntry) -> int:
+        worth = self.table.worth(entry.fingerprint)
+        return max(math.floor(LEVELS_PER_DOUBLING * math.log2(worth)), LOWEST) if worth > 0 else LOWEST
+
+    def _count(self, pages: int) -> None:
+        self.pages += pages
+        if self.pages >= self._next:
+            self.version += 1
+            self._next = int(self.pages * GROWTH)
+
+    def _tell(self, marks: Collection[int], worth: float) -> None:
+        if self.news is not None and worth:
+            for mark in marks:
+                self.news[mark] = self.news.get(mark, 0.0) + worth
+
+
+def is_ranked(entry: UrlEntry) -> bool:
+    """Whether a URL has its level by the links to it: a page that was found by one."""
+    return entry.via is not None and entry.payload is None and entry.kind == Kind.PAGE and not entry.repeat
+
+
+SAVE_SECONDS = 60.0
+"""How much is counted before it is kept: a crash forgets what was counted since."""
+TELL_SECONDS = 5.0
+"""Between two exchanges of a worker."""
+ENTRIES_KEPT = 500
+"""Of the stream: a worker that joins hears of no more."""
+WORTHS_AT_ONCE = 5000
+"""In one entry: 60 kB."""
+NAME = "importance.table"
+_WORTH = struct.Struct("<qf")
+_AT_ONCE = 10
+_FIRST = "0-0"
+
+
+class Commands(Protocol):
+    """What is needed of a connection to Redis."""
+
+    async def commands(self, commands: Sequence[tuple[Any, ...]], *, failing: bool = True) -> list[Any]:
+        """Send commands together, each of which names its key; the answers in their order."""
+        ...
+
+
+class LinkScoreStore:
+    """Keeps and shares the figures of one ``Importance``. A step that fails is made up for by a later one."""
+
+    def __init__(
+        self,
+        importance: Importance,
+        order: str,
+        folder: Path | None,
+        server: Commands | None = None,
+        spider: str = "",
+    ) -> None:
+        """``order``: under which they are counted; a file of another one is not taken up. ``folder``: the JOBDIR,
+        None for no file. ``server``: the Redis of several workers, None for a single process."""
+        self._importance = importance
+        self._order = order
+        self._path = None if folder is None else folder / NAME
+        self._server = server
+        self._stream = f"{{{spider}:importance}}:{order}"
+        self._me = uuid4().hex.encode()
+        self._heard_to = _FIRST
+        self._told_at = self._saved_at = 0.0
+        self._told = self._saved = 0
+        self._writing: asyncio.Future[None] | None = None
+        if server is not None:
+            importance.news = {}
+
+    async def begin(self, now: float) -> bool:
+        """Take up what was kept. Whether there was anything. :raises JobdirUnusable: the file cannot be read"""
+        self._told_at = self._saved_at = now
+        if self._path is None:
+            return False
+        try:
+            kept = await asyncio.to_thread(self._path.read_bytes)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise JobdirUnusable(f"{self._path}: {error.strerror}") from error
+        return self._restore(kept)
+
+    async def step(self, now: float, *, last: bool = False) -> None:
+        """Tell others, hear of them, and save, each when it is time or the ``last`` time.
+
+        :raises webcrawl.errors.CrawlError: of the storage; nothing is lost, and it is tried again
+        """
+        due = now - self._saved_at >= SAVE_SECONDS or last
+        if self._server is not None and (due or now - self._told_at >= TELL_SECONDS):
+            self._told_at = now
+            await self._tell(self._server)
+            await self._hear(self._server)
+        if self._path is not None and due and self._importance.pages != self._saved:
+            self._saved_at, pages = now, self._importance.pages
+            # What was counted is copied here and written elsewhere.
+            kept = self._packed()
+            try:
+                await self._write(self._path, kept)
+            except OSError as error:
+                raise JobdirUnusable(f"{self._path}: {error.strerror}") from error
+            self._saved = pages
+
+    async def _write(self, path: Path, kept: Sequence[bytes]) -> None:
+        """One at a time: a step that was cut off has its file still being written."""
+        if self._writing is not None:
+            await asyncio.wait([self._writing])
+        self._writing = asyncio.ensure_future(asyncio.to_thread(_write, path, kept))
+        await asyncio.shield(self._writing)
+
+    # -- the file ------------------------------------------------------------------------------------------
+
+    def _packed(self) -> Sequence[bytes]:
+        about = {"order": self._order, "pages": self._importance.pages, "heard_to": self._heard_to}
+        return json.dumps(about).encode(), b"\n", *self._importance.table.dump()
+
+    def _restore(self, kept: bytes) -> bool:
+        head, _, table = kept.partition(b"\n")
+        try:
+            about = json.loads(head)
+            if about["order"] != self._order:
+                return False
+            pages, self._heard_to = int(about["pages"]), str(about["heard_to"])
+            self._importance.table.load(table)
+        except (ValueError, KeyError, TypeError):
+            return False
+        self._importance.heard({}, pages)
+        self._told = self._saved = pages
+        return True
+
+    # -- the stream ----------------------------------------------------------------------------------------
+
+    async def _tell(self, server: Commands) -> None:
+        news, self._importance.news = self._importance.news or {}, {}
+        pages, self._told = self._importance.pages - self._told, self._importance.pages
+        worths = list(news.items())
+        for first in range(0, len(worths), WORTHS_AT_ONCE):
+            packed = b"".join(_WORTH.pack(*pair) for pair in worths[first : first + WORTHS_AT_ONCE])
+            fields = ("by", self._me, "pages", 0 if first else pages, "worths", packed)
+            add = ("XADD", self._stream, "MAXLEN", "~", ENTRIES_KEPT, "*", *fields)
+            try:
+                await server.commands([add])
+            except CrawlError:
+                left = self._importance.news
+                for mark, worth in worths[first:]:
+                    left[mark] = left.get(mark, 0.0) + worth
+                self._told -= 0 if first else pages
+                raise
+
+    async def _hear(self, server: Commands) -> None:
+        while True:
+            asked = ("XRANGE", self._stream, f"({self._heard_to}", "+", "COUNT", _AT_ONCE)
+            [answer] = await server.commands([asked])
+            for at, fields in answer or ():
+                said = _mapping(fields)
+                if said[b"by"] != self._me:
+                    worths = dict(_WORTH.iter_unpack(said[b"worths"]))
+                    pages = int(said[b"pages"])
+                    self._importance.heard(worths, pages)
+                    self._told += pages
+                self._heard_to = bytes(at).decode()
+            if len(answer or ()) < _AT_ONCE:
+                return
+
+
+def _write(path: Path, kept: Sequence[bytes]) -> None:
+    unfinished = path.with_name(f"{path.name}.part")
+    with unfinished.open("wb") as file:
+        file.writelines(kept)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(path)
+
+
+def _mapping(fields: Any) -> dict[bytes, bytes]:
+    """The fields of an entry: pairs on some connections, a mapping on others."""
+    if isinstance(fields, Mapping):
+        return dict(fields)
+    return dict(zip(fields[::2], fields[1::2], strict=True))

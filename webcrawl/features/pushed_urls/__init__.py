@@ -1,0 +1,1 @@
+"""URLs that are pushed for a crawl while it runs."""

@@ -1,0 +1,188 @@
+"""Feeding a crawl that runs: from the list of pushed URLs to the frontier, with what is wrong set aside."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy import signals
+from scrapy.http import Request
+from scrapy_redis.spiders import RedisMixin
+
+from webcrawl import request_codec
+from webcrawl.frontier.records import UrlEntry
+from webcrawl.urls.lists import printable
+from webcrawl.urls.resolve import resolve
+from webcrawl.urls.seeds import Pushed, read_pushed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+
+    from webcrawl.config import Configuration
+    from webcrawl.crawl.context import CrawlContext
+    from webcrawl.scheduler import Scheduler
+    from webcrawl.storage.redis.seeds import StartList
+
+logger = logging.getLogger(__name__)
+
+WRONG_SHOWN = 20
+"""Wrong entries that are named in the log."""
+WRONG_CUT = 4000
+"""Characters of a wrong entry that are kept."""
+
+
+class Fed(NamedTuple):
+    """What one look into the list found."""
+
+    entries: int
+    """That were there."""
+    with_others: int
+    """That other processes have taken and not yet queued."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartUrlOptions:
+    """How a list is read."""
+
+    key: str
+    at_once: int
+    """Entries taken together."""
+    encoding: str
+    max_idle_seconds: float | None
+    """How long a crawl with nothing left waits for more; 0 for ever, None not at all."""
+    make: Callable[[bytes], Any] | None
+    """The spider's own way to make Requests of an entry, if it has one."""
+
+
+class Feeder:
+    """Brings what was pushed into the crawl. An entry leaves the list for good when its URL is durably queued."""
+
+    def __init__(
+        self,
+        urls: StartList,
+        context: CrawlContext,
+        scheduler: Scheduler,
+        spider: Spider,
+        habits: StartUrlOptions,
+    ) -> None:
+        self._list = urls
+        self._context = context
+        self._scheduler = scheduler
+        self._spider = spider
+        self._habits = habits
+        self.busy = False
+        """Whether something was taken that is not yet done."""
+        self.taken = 0
+        self.wrong = 0
+
+    async def feed(self) -> Fed:
+        """Take what is there, up to so many at once. :raises StorageLost: there is something else than a list."""
+        frontier = self._scheduler.frontier
+        taken = await frontier.with_retry(lambda: self._list.take(self._habits.at_once))
+        if taken.entries:
+            self.busy = True
+            try:
+                await self._enter(taken.entries)
+            finally:
+                self.busy = False
+        return Fed(len(taken.entries), taken.with_others)
+
+    async def _enter(self, given: dict[bytes, bytes]) -> None:
+        entries: list[UrlEntry] = []
+        wrong: list[str] = []
+        for data in given.values():
+            found = self._entries(data)
+            if isinstance(found, str):
+                wrong.append(self._aside(data, found))
+            else:
+                entries += found
+        frontier = self._scheduler.frontier
+        await frontier.with_retry(lambda: self._list.set_aside(wrong))
+        if not await self._scheduler.add_seeds(entries):
+            # The crawl ends for want of a storage. What was taken is given to somebody else.
+            return
+        await frontier.with_retry(lambda: self._list.done(list(given)))
+        self.taken += len(entries)
+
+    def _entries(self, data: bytes) -> list[UrlEntry] | str:
+        """The frontier's entries, or what is wrong with what was pushed."""
+        if self._habits.make is not None:
+            return self._made_by_spider(self._habits.make, data)
+        pushed = read_pushed(data, self._habits.encoding)
+        entry = pushed if isinstance(pushed, str) else self._entry(pushed)
+        return entry if isinstance(entry, str) else [entry]
+
+    def _made_by_spider(self, make: Callable[[bytes], Any], data: bytes) -> list[UrlEntry] | str:
+        try:
+            made = make(data)
+            requests = [made] if isinstance(made, Request) else list(made or ())
+        except Exception as error:
+            return f"make_request_from_data: {type(error).__name__}: {error}"
+        entries = []
+        for request in requests:
+            if not isinstance(request, Request):
+                return f"make_request_from_data gave a {type(request).__name__}"
+            if (named := resolve(request.url, request.url)) is not None:
+                self._context.seeded.allow(named)
+            entry = self._scheduler.requests.entry(request)
+            if isinstance(entry, str):
+                return f"it is out of scope: {entry}"
+            entries.append(entry)
+        return entries or "make_request_from_data made no request of it"
+
+    def _entry(self, pushed: Pushed) -> UrlEntry | str:
+        # Whoever may push names hosts as whoever gives seeds does.
+        self._context.seeded.allow(pushed.url)
+        entry = self._context.intake.seed(pushed.url)
+        if isinstance(entry, str):
+            return f"it is out of scope: {entry}"
+        entry.level, entry.depth, entry.repeat = pushed.level, pushed.depth, pushed.repeat
+        if pushed.meta:
+            encoded = request_codec.encode(Request(pushed.url, meta=pushed.meta), self._spider)
+            if encoded.lost:
+                return f"its meta cannot be kept: {encoded.lost[0]}"
+            entry.payload = encoded.payload
+        return entry
+
+    def _aside(self, data: bytes, reason: str) -> str:
+        """A wrong entry as it is kept, once it was named in the log."""
+        number = self.wrong + 1
+        text = data.decode(self._habits.encoding, "backslashreplace")
+        if number <= WRONG_SHOWN:
+            logger.warning("Wrong entry in %s (%s): %s", self._list.key, reason, printable(text))
+        if number == WRONG_SHOWN:
+            logger.warning("Further wrong entries are not logged; all are kept in %s", self._list.wrong_key)
+        self.wrong = number
+        kept: dict[str, object] = {"entry": text[:WRONG_CUT], "reason": reason}
+        if len(text) > WRONG_CUT:
+            kept["bytes"] = len(data)
+        return json.dumps(kept)
+
+
+def take_over(spider: Spider, crawler: Crawler, configuration: Configuration) -> StartUrlOptions:
+    """How the list of this spider is to be read: as the settings say, or the attributes that scrapy-redis knows.
+
+    A spider of scrapy-redis is kept from reading its list itself: it would lose what it took when it is killed, would
+    read only while nothing else is to be done, and would block the event loop meanwhile.
+    """
+    max_idle_seconds = configuration.max_idle_time_before_close
+    make = getattr(spider, "make_request_from_data", None)
+    if isinstance(spider, RedisMixin):
+        crawler.signals.disconnect(spider.spider_idle, signal=signals.spider_idle)
+        max_idle_seconds = float(spider.max_idle_time)
+        if type(spider).make_request_from_data is RedisMixin.make_request_from_data:
+            make = None
+    key = getattr(spider, "redis_key", None) or configuration.redis_start_urls_key
+    at_once = configuration.redis_start_urls_batch_size or configuration.concurrent_requests
+    return StartUrlOptions(
+        key.replace("%(name)s", spider.name),
+        int(getattr(type(spider), "redis_batch_size", None) or at_once),
+        getattr(spider, "redis_encoding", None) or configuration.redis_encoding,
+        max_idle_seconds,
+        make,
+    )

@@ -1,0 +1,110 @@
+"""Next to the network: pages that are visited again are judged here, and those that are the same go no further."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import NotConfigured
+
+from webcrawl.archive.capture import Revisit
+from webcrawl.crawl.context import context_of
+from webcrawl.crawl.page_processing import PageTexts
+from webcrawl.features.content_seen.content_seen import digest
+from webcrawl.features.revisits.feature import known_of
+from webcrawl.features.revisits.page import Came
+from webcrawl.frontier.records import Kind
+from webcrawl.meta import fetch_meta
+from webcrawl.refusal import Refused
+from webcrawl.scheduler import in_flight_request_of
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Request, Response
+
+    from webcrawl.scheduler import InFlightRequest
+
+NOT_MODIFIED = 304
+FIELD_MAX = 1024
+"""Bytes of a validator; a longer one is not remembered."""
+
+
+class VisitsMiddleware:
+    """Has what came digested, for the page's history, and stops a 304: no callback and no pipeline hears of it.
+
+    Judged are pages and sitemaps that came with a 2xx status, or did not come since we have them.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        context = context_of(crawler)
+        if context.visiting is None:
+            raise NotConfigured  # without a word: the crawl visits each page once
+        self._crawler = crawler
+        by_text = context.texts is not None and context.configuration.revisit_change == "text"
+        self._texts = PageTexts(crawler, context.texts) if by_text and context.texts is not None else None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> VisitsMiddleware:
+        return cls(crawler)
+
+    def process_response(
+        self, request: Request, response: Response
+    ) -> Response | Coroutine[None, None, Response]:
+        flight = in_flight_request_of(self._crawler, request)
+        if flight is None or flight.lease.entry.kind == Kind.ROBOTS:
+            return response
+        if response.status == NOT_MODIFIED:
+            return self._not_modified(flight, request, response)
+        if not 200 <= response.status < 300 or not _is_whole(flight):
+            return response
+        if self._texts is not None and flight.lease.entry.kind == Kind.PAGE:
+            return self._digest_text(self._texts, flight, request, response)
+        flight.came = _came(_digest(request, response), response)
+        return response
+
+    @staticmethod
+    async def _digest_text(
+        texts: PageTexts, flight: InFlightRequest, request: Request, response: Response
+    ) -> Response:
+        """What has no main text is judged by its bytes."""
+        content = await texts.digest(request, response) or digest(response.body)
+        flight.came = _came(content, response)
+        return response
+
+    @staticmethod
+    def _not_modified(flight: InFlightRequest, request: Request, response: Response) -> Response:
+        known, archived = known_of(flight.lease.entry), flight.outcome.entry
+        if known is None:
+            # Nobody asked on a condition of ours.
+            return response
+        if archived is not None:
+            archived.revisit = Revisit("server-not-modified", flight.lease.entry.url, known.came_at)
+        flight.came = _came(None, response)
+        # The spider would hear of the refusal by its errback.
+        request.errback = None
+        raise Refused("not-modified", f"{request.url} is the same as before")
+
+
+def _digest(request: Request, response: Response) -> bytes:
+    """Of the body, or as it was received where it lies in a file."""
+    capture = fetch_meta(request).capture
+    spooled = None if capture is None else capture.spooled
+    return digest(response.body) if spooled is None else spooled.digest
+
+
+def _is_whole(flight: InFlightRequest) -> bool:
+    """Whether all came that ever comes: what is cut at the limit of a body is cut there each time."""
+    archived = flight.outcome.entry
+    capture = None if archived is None else archived.capture
+    return capture is not None and capture.truncated in (None, "length")
+
+
+def _came(content: bytes | None, response: Response) -> Came:
+    return Came(content, *(_field(response, name) for name in ("ETag", "Last-Modified", "Date")))
+
+
+def _field(response: Response, name: str) -> str | None:
+    """A header field that can be sent back as it came; None where there is none, or too long a one."""
+    value = response.headers.get(name)
+    return None if not value or len(value) > FIELD_MAX else value.decode("latin-1")

@@ -1,0 +1,259 @@
+"""The visits of a crawl: told as they end, kept behind the archive, asked about by whoever wants to know.
+
+What a visit makes of what is remembered of its page. The time and the policy are passed in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol
+
+from webcrawl.features.revisits.estimate import History
+from webcrawl.features.revisits.page import Finding, Page, Visit
+from webcrawl.features.revisits.policies import LearningPolicy
+from webcrawl.features.revisits.store import Hint, RevisitStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from webcrawl.archive.capture import Entry
+    from webcrawl.features.revisits.estimate import Expectation
+    from webcrawl.features.revisits.page import PageId, Visit
+    from webcrawl.features.revisits.policies import RevisitPolicy
+    from webcrawl.features.revisits.store import VisitStore
+
+
+HOUR_SECONDS = 3600.0
+DAY_SECONDS = 86_400.0
+LONGEST_WAIT_SECONDS = 7 * DAY_SECONDS
+"""A page that is gone, fails or is refused is looked at again after waits that double, up to this."""
+FAILED_MAX = 12
+"""After so many failures in a row, some five weeks, a page is remembered no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """By what visits are judged."""
+
+    policy: RevisitPolicy
+    gone_max: int = 3
+    """Visits in a row that find a page gone, after which it is remembered no more."""
+    learner: LearningPolicy | None = field(init=False)
+    """The policy, if it learns from all pages."""
+
+    def __post_init__(self) -> None:
+        # To ask this of an object takes as long as half of what a policy does for a visit.
+        object.__setattr__(self, "learner", self.policy if isinstance(self.policy, LearningPolicy) else None)
+
+    def due_at(self, history: History, now: float) -> float:
+        """When a page is due whose visit has just ended. A policy that learns learns from it, once."""
+        if self.learner is not None:
+            self.learner.learn(history, now)
+        return self.policy.next_visit_at(history, now)
+
+
+def after(page: Page | None, visit: Visit, now: float, rules: Rules) -> Page | None:
+    """What is remembered of a page after a visit; None for nothing (any more).
+
+    A visit that is told twice, as after a crash, changes nothing the second time.
+    """
+    if page is None:
+        return _first(visit, now, rules)
+    if visit.finding is Finding.CAME:
+        return _again(page, visit, now, rules)
+    if visit.at <= page.history.last_at:
+        return page
+    gone = page.gone + (visit.finding is Finding.GONE)
+    failed = 0 if visit.finding is Finding.GONE else page.failed + 1
+    if gone >= rules.gone_max or failed >= FAILED_MAX:
+        return None
+    first = HOUR_SECONDS if visit.finding is Finding.FAILED else DAY_SECONDS
+    wait = min(first * 2.0 ** (max(gone, failed) - 1), LONGEST_WAIT_SECONDS)
+    return replace(page, gone=gone, failed=failed, next_visit_at=now + wait)
+
+
+def is_changed(known: bytes, digest: bytes | None) -> bool:
+    """Whether what came is something else than what is known; None came with 304."""
+    return digest is not None and digest != known
+
+
+def _first(visit: Visit, now: float, rules: Rules) -> Page | None:
+    if visit.finding is not Finding.CAME or visit.digest is None:
+        return None
+    history = History.first(visit.at, visit.modified_at)
+    return Page(
+        visit.key,
+        visit.fingerprint,
+        visit.url,
+        history,
+        rules.due_at(history, now),
+        visit.digest,
+        visit.stored_at or visit.at,
+        visit.etag,
+        visit.last_modified,
+        visit.kind,
+        visit.depth,
+        visit.via,
+        visit.payload,
+    )
+
+
+def _again(page: Page, visit: Visit, now: float, rules: Rules) -> Page:
+    history = page.history.visited(visit.at, is_changed(page.digest, visit.digest), visit.modified_at)
+    if history is page.history:
+        return page
+    kept = replace(page, history=history, next_visit_at=rules.due_at(history, now), gone=0, failed=0)
+    if visit.digest is None:
+        # A 304 need not repeat what is known (RFC 9110, section 15.4.5).
+        return replace(
+            kept, etag=visit.etag or page.etag, last_modified=visit.last_modified or page.last_modified
+        )
+    return replace(
+        kept,
+        digest=visit.digest,
+        came_at=visit.stored_at or visit.at,
+        etag=visit.etag,
+        last_modified=visit.last_modified,
+    )
+
+
+BREATH = 16
+"""Visits that are judged in one turn of the event loop: a policy that learns takes some 0.1 ms for each."""
+
+
+class Archive(Protocol):
+    """What keeps pages and the fetch log, see ``frontier.committer.Store``."""
+
+    async def append(self, entries: Sequence[Entry]) -> None: ...
+
+
+class Visits:
+    """Takes visits from the event loop and keeps what they make of their pages.
+
+    It stands where the frontier knows the archive: what a group of fetches left is archived first, then its visits
+    are kept, and only then the frontier calls the URLs done. So a page that is done has its next visit, whatever
+    is killed when.
+    """
+
+    def __init__(
+        self,
+        store: VisitStore,
+        rules: Rules,
+        clock: Callable[[], float],
+        archive: Archive | None,
+        identify: Callable[[str], PageId],
+    ) -> None:
+        """``clock``: epoch seconds. ``identify``: what stands for the page at a URL."""
+        self.store = store
+        self.rules = rules
+        self._clock = clock
+        self._archive = archive
+        self._identify = identify
+        self._told: dict[int, tuple[Entry, Visit]] = {}
+        """By the identity of the archive's entry that it belongs to, until that is archived."""
+        self._archived: Sequence[Entry] | None = None
+        self._loose: list[Visit] = []
+        """What left nothing for the archive."""
+        self.standing = RevisitStatus()
+        """As of the last look, and what was kept since."""
+        self.news = asyncio.Event()
+        """Set when there may be more to be had: a page was heard of that was out, or is due earlier than it was."""
+
+    # -- what is told ----------------------------------------------------------------------------------------
+
+    def tell(self, visit: Visit, entry: Entry | None) -> None:
+        """A visit has ended. ``entry``: what the archive is about to be given of it; None where nothing was sent."""
+        if entry is None:
+            self._loose.append(visit)
+        else:
+            self._told[id(entry)] = entry, visit
+
+    async def append(self, entries: Sequence[Entry]) -> None:
+        """Archive what was fetched, then keep its visits. :raises StorageFull: the same entries may be given again"""
+        if self._archive is not None and self._archived is not entries:
+            await self._archive.append(entries)
+            self._archived = entries
+        told = (self._told.get(id(entry)) for entry in entries)
+        await self._keep([one[1] for one in told if one is not None])
+        self._archived = None
+        for entry in entries:
+            self._told.pop(id(entry), None)
+
+    async def keep_loose(self) -> None:
+        """Keep what left nothing for the archive; what cannot be kept now is kept with the next call."""
+        visits = self._loose
+        if visits:
+            await self._keep(visits[:])
+            self._loose = self._loose[len(visits) :]
+
+    async def _keep(self, visits: Sequence[Visit]) -> None:
+        if not visits:
+            return
+        known: dict[PageId, Page | None] = {}
+        ids = list(dict.fromkeys(visit.id for visit in visits))
+        known.update(zip(ids, await self.store.find(ids), strict=True))
+        before, now = dict(known), self._clock()
+        for number, visit in enumerate(visits, start=1):
+            known[visit.id] = after(known[visit.id], visit, now, self.rules)
+            if number % BREATH == 0:
+                await asyncio.sleep(0)
+        kept = [page for page in known.values() if page is not None]
+        dropped = [one for one, page in known.items() if page is None and before[one] is not None]
+        if kept or dropped:
+            await self.store.keep(kept, dropped)
+            new = sum(before[page.id] is None for page in kept)
+            if new < len(kept) or self.standing.next_at is None:
+                self.news.set()
+            self._reckon(new - len(dropped), [page.next_visit_at for page in kept])
+
+    def _reckon(self, more: int, times: Sequence[float]) -> None:
+        """Until the next look: so many more pages are remembered, and some are due at ``times``."""
+        said = self.standing
+        known = times if said.next_at is None else [*times, said.next_at]
+        self.standing = replace(said, pages=said.pages + more, next_at=min(known, default=None))
+
+    # -- what is learnt --------------------------------------------------------------------------------------
+
+    async def recall(self, worker: str) -> None:
+        """Go on with what was learnt of this crawl, by this worker and by others; for a policy that learns."""
+        policy = self.rules.learner
+        if policy is not None:
+            lessons = await self.store.lessons()
+            policy.recall(lessons.pop(worker, None), lessons.values(), self.standing.pages)
+
+    async def share_lessons(self, worker: str) -> None:
+        """Keep what was learnt here, and take what others have learnt since."""
+        policy = self.rules.learner
+        if policy is not None:
+            await self.store.learnt(worker, policy.lessons())
+            lessons = await self.store.lessons()
+            lessons.pop(worker, None)
+            policy.recall(None, lessons.values(), self.standing.pages)
+
+    # -- what is asked ---------------------------------------------------------------------------------------
+
+    async def hint(self, url: str, at: float) -> bool:
+        """The page at ``url`` has perhaps changed: it is due at ``at`` (epoch seconds), unless it is due earlier or
+        on its way. False: no such page is remembered. May raise the errors of the storage.
+        """
+        [known] = await self.store.hint([Hint(*self._identify(url), at)])
+        if known:
+            self.news.set()
+        return known
+
+    def expected(self, page: Page) -> Expectation:
+        """What is to be expected of our copy of a page now, by what the policy learnt, or by what is usual."""
+        # Who visits each page once does not wait for what this takes to import.
+        from webcrawl.features.revisits.estimate import expected, posterior
+        from webcrawl.features.revisits.freshness import START
+
+        policy, history, now = self.rules.learner, page.history, self._clock()
+        if policy is not None:
+            return policy.expected(history, now)
+        return expected(posterior(history, START), max(now - history.last_at, 0.0))
+
+    async def look(self) -> RevisitStatus:
+        """How many pages there are, and are due; ``standing`` is what this said last."""
+        self.standing = await self.store.standing(self._clock())
+        return self.standing

@@ -1,0 +1,236 @@
+"""The files of segments: a line that says what they are, then a line for each URL, compressed.
+
+The same queue makes the same bytes. Keys are in the order of their names, the URLs of a key in that of its queue.
+
+A URL of a queue as a line of a segment: a JSON object, in which what has its usual value is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import fields
+from itertools import groupby
+from operator import attrgetter
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from isal import igzip, igzip_lib
+
+from webcrawl.errors import CrawlError
+from webcrawl.frontier.records import Kind, UrlEntry
+from webcrawl.reports.counting import Gathered
+from webcrawl.urls.resolve import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+
+Key = tuple[str, int]
+"""Politeness key and fingerprint of a URL."""
+
+_OWN = ("url", "key", "fingerprint", "position")
+"""What each URL has of its own. Its position is its place among the lines, or is given anew."""
+_USUAL = {item.name: item.default for item in fields(UrlEntry) if item.name not in _OWN}
+_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("fingerprint", "level", "depth", "redirects", "attempts"), (int,)),
+    **{name: (str, type(None)) for name in ("via", "payload", "listed", "traits")},
+    **dict.fromkeys(("url", "key", "kind"), (str,)),
+    "repeat": (bool,),
+}
+_NOT_NEGATIVE = ("depth", "redirects", "attempts")
+_LARGEST = 1 << 63
+Row = tuple[Any, ...]
+row_of: Callable[[UrlEntry], Row] = attrgetter(*(item.name for item in fields(UrlEntry)))
+"""What ``UrlEntry`` would be made of again: plain values, for another process."""
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+class LineError(ValueError):
+    """A line that is none of a segment; the message says why."""
+
+
+def line_of(entry: UrlEntry) -> str:
+    """The line of an entry, without its end. ASCII."""
+    told: dict[str, Any] = {"url": entry.url, "key": entry.key, "fingerprint": entry.fingerprint}
+    for name, usual in _USUAL.items():
+        value = getattr(entry, name)
+        if value != usual:
+            told[name] = str(value) if name == "kind" else value
+    return _encode(told)
+
+
+def entry_of(line: str | bytes, complete: Callable[[str], Key]) -> UrlEntry:
+    """The entry of a line. ``complete`` gives key and fingerprint of a URL, where a line has one of them not.
+
+    :raises LineError: it has none
+    """
+    try:
+        told = json.loads(line)
+    except ValueError as error:
+        raise LineError("is no JSON") from error
+    if not isinstance(told, dict) or not isinstance(told.get("url"), str):
+        raise LineError("is no object with a url")
+    for name, value in told.items():
+        if name not in _TYPES:
+            raise LineError(f"has a field {name!r}, which is none of a segment")
+        if not isinstance(value, _TYPES[name]) or (isinstance(value, bool) and name != "repeat"):
+            raise LineError(f"has a {name} of a wrong type")
+        if isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
+            raise LineError(f"has a {name} that is too large")
+        if isinstance(value, int) and name in _NOT_NEGATIVE and value < 0:
+            raise LineError(f"has a {name} less than 0")
+    if told.get("kind", Kind.PAGE) not in (Kind.PAGE, Kind.SITEMAP):
+        raise LineError(f"has a kind {told['kind']!r}; there are {Kind.PAGE} and {Kind.SITEMAP}")
+    told["url"] = _resolved(told["url"])
+    if "key" not in told or "fingerprint" not in told:
+        key, fingerprint = complete(told["url"])
+        told = {"key": key, "fingerprint": fingerprint, **told}
+    return UrlEntry(**told)
+
+
+def _resolved(url: str) -> str:
+    if not url[:8].lower().startswith(("http://", "https://")):
+        raise LineError("has a url that does not begin with http:// or https://")
+    found = resolve(url, url)
+    if found is None:
+        raise LineError("has a url that no browser takes for one")
+    return found
+
+
+VERSION = 1
+NAME = re.compile(r"segment-\d{5,}\.jsonl\.gz")
+COPY = "segment.jsonl.gz"
+"""The segment in the JOBDIR of its crawl, by which that is known as one."""
+LEVEL = 2
+"""isal's."""
+_BETWEEN = "\0"
+_LINE_BYTES = 1 << 22
+"""A longer line is none of a segment: a payload is a megabyte at most."""
+
+
+class SegmentError(CrawlError):
+    """A segment that cannot be read or written; the message names the file and says why."""
+
+
+class InOrder:
+    """The entries of a queue, sorted by key, and how many there are. Bounded memory: ``Gathered`` says how much."""
+
+    def __init__(self, entries: Iterable[UrlEntry]) -> None:
+        self._lines: Gathered[str] = Gathered(lambda one, _: one)
+        self.urls = 0
+        for entry in entries:
+            line = line_of(entry)
+            # By the number entries of a key stay in the order of their queue.
+            self._lines.add(f"{entry.key}{_BETWEEN}{self.urls:016d}", line, len(line))
+            self.urls += 1
+
+    def by_key(self) -> Iterator[tuple[str, Iterator[str]]]:
+        """Each key with its lines."""
+        for key, group in groupby(self._lines, key=lambda one: one[0].partition(_BETWEEN)[0]):
+            yield key, (line for _, line in group)
+
+
+def write(
+    folder: Path, queue: InOrder, identity: Mapping[str, str], urls_each: int
+) -> list[tuple[Path, int]]:
+    """Write ``queue`` into segments of ``folder``; each file with how many URLs it has.
+
+    A segment ends behind the first key with which it has ``urls_each`` URLs or more. ``identity``: settings that
+    whoever reads it must share.
+
+    :raises SegmentError: the folder has segments already, or cannot be written
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if there := sorted(path.name for path in folder.iterdir() if NAME.fullmatch(path.name)):
+            raise SegmentError(f"{folder} holds {there[0]} already; give a new folder")
+        return list(_written(folder, queue, identity, urls_each))
+    except OSError as error:
+        raise SegmentError(f"{folder} cannot be written: {error.strerror or error}") from error
+
+
+def _written(
+    folder: Path, queue: InOrder, identity: Mapping[str, str], urls_each: int
+) -> Iterator[tuple[Path, int]]:
+    keys = queue.by_key()
+    number, found = 1, next(keys, None)
+    while found is not None:
+        path, urls = folder / f"segment-{number:05d}.jsonl.gz", 0
+        with _compressed(path) as file:
+            file.write(_head(identity))
+            while found is not None and urls < urls_each:
+                for line in found[1]:
+                    file.write(line.encode("ascii") + b"\n")
+                    urls += 1
+                found = next(keys, None)
+        yield path, urls
+        number += 1
+
+
+@contextmanager
+def _compressed(path: Path) -> Iterator[IO[bytes]]:
+    """A file that has its name when it is whole, and nothing in it of when it was made."""
+    unfinished = path.with_name(path.name + ".part")
+    try:
+        with unfinished.open("wb") as plain:
+            packed = igzip.IGzipFile("", "wb", LEVEL, plain, 0)  # type: ignore[no-untyped-call]
+            with cast(IO[bytes], packed) as file:
+                yield file
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def _head(identity: Mapping[str, str]) -> bytes:
+    return json.dumps({"segment": VERSION, "identity": dict(sorted(identity.items()))}).encode() + b"\n"
+
+
+def read(path: Path, complete: Callable[[str], Key], identity: Mapping[str, str]) -> Iterator[UrlEntry]:
+    """The entries of a file, compressed or not. A file without a first line of ``write``'s is taken as it is.
+
+    ``complete``: as for ``entry_of``. :raises SegmentError: it cannot be read, is none, or was made under settings
+    other than ``identity``; at the line where that is noticed
+    """
+    try:
+        with _opened(path) as file:
+            for number, line in enumerate(iter(lambda: file.readline(_LINE_BYTES), b""), start=1):
+                if number == 1 and _is_head(path, line, identity):
+                    continue
+                if not line.strip():
+                    continue
+                try:
+                    yield entry_of(line, complete)
+                except LineError as error:
+                    raise SegmentError(f"{path}: line {number} {error}") from error
+    except (OSError, EOFError, igzip_lib.IsalError) as error:  # type: ignore[misc]  # the stub calls it an instance
+        raise SegmentError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _opened(path: Path) -> IO[bytes]:
+    plain = path.open("rb")
+    if plain.read(2) != b"\x1f\x8b":
+        plain.seek(0)
+        return plain
+    plain.close()
+    return cast(IO[bytes], igzip.IGzipFile(path, "rb"))  # type: ignore[no-untyped-call]
+
+
+def _is_head(path: Path, line: bytes, identity: Mapping[str, str]) -> bool:
+    """:raises SegmentError: it is the first line of what cannot be used"""
+    try:
+        told = json.loads(line)
+    except ValueError:
+        return False
+    if not isinstance(told, dict) or "segment" not in told:
+        return False
+    if told["segment"] != VERSION:
+        raise SegmentError(f"{path} has version {told['segment']}, this is {VERSION}")
+    made = told.get("identity")
+    for name, value in identity.items():
+        if isinstance(made, dict) and made.get(name, value) != value:
+            raise SegmentError(f"{path} was made with {name}={made[name]}, and this crawl has {name}={value}")
+    return True

@@ -1,0 +1,126 @@
+"""Bringing home what a crawl of a segment came to: what was fetched is settled, what was found is queued if new."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from webcrawl.errors import StorageFull
+from webcrawl.frontier.queue_head import place_of
+from webcrawl.frontier.records import State
+from webcrawl.storage.contract import Backend, Batch, Settled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from webcrawl.features.segments.results import Results, Told
+    from webcrawl.frontier.order import Order
+    from webcrawl.frontier.queue_head import Place
+    from webcrawl.frontier.records import UrlEntry
+    from webcrawl.storage.inspection import Known
+
+AT_ONCE = 500
+"""URLs of a commit."""
+
+
+@dataclass(slots=True)
+class Merged:
+    """What came of it. URLs."""
+
+    settled: Counter[State] = field(default_factory=Counter)
+    """Which were queued here, by the state that they are in now."""
+    known: int = 0
+    """Which were settled here before."""
+    left: int = 0
+    """Of segments, which were not fetched: they are in the queue, for the next."""
+    new: int = 0
+    """Queued now."""
+    met: int = 0
+    """Found, and known here already."""
+
+
+class Merging:
+    """Merges into an open backend that no crawl works on. Every step may be done again: it then changes nothing.
+
+    May raise what the backend raises, and StorageFull where it turns URLs away: unlike a link of a page, these are
+    not found again.
+    """
+
+    def __init__(self, backend: Backend, order: Order) -> None:
+        self._backend = backend
+        self._order = order
+        self.merged = Merged()
+
+    async def results(self, results: Results) -> None:
+        """Take what a crawl of a segment came to: before a URL is settled, what it brought is here."""
+        with results.opened() as told:
+            await self.found(results.found())
+            await self._told(told)
+
+    async def found(self, entries: Iterable[UrlEntry]) -> None:
+        """Queue those that were never seen, at the levels that the order of this crawl gives them."""
+        for batch in _batches(entries):
+            queued = await self._discover(self._order.place_all(batch))
+            self.merged.new += queued
+            self.merged.met += len(batch) - queued
+
+    async def queue(self, entries: Iterable[UrlEntry]) -> None:
+        """Queue those that were never seen, at the levels that they have."""
+        for batch in _batches(entries):
+            queued = await self._discover([self._order.place_again(entry) for entry in batch])
+            self.merged.new += queued
+            self.merged.met += len(batch) - queued
+
+    async def _told(self, batches: Iterator[Told]) -> None:
+        for told in batches:
+            await self._enter([entry for entry, _ in told])
+            done = {
+                entry.fingerprint: known
+                for entry, known in told
+                if known is not None and known.state != State.QUEUED
+            }
+            self.merged.left += len(told) - len(done)
+            if done:
+                await self._settle(told[0][0].key, done)
+
+    async def _enter(self, entries: list[UrlEntry]) -> None:
+        """A URL that this crawl never heard of is one of its own from now on; one that it has it keeps."""
+        for entry in entries:
+            entry.repeat = False
+        self.merged.new += await self._discover([self._order.place_again(entry) for entry in entries])
+
+    async def _settle(self, key: str, done: dict[int, Known]) -> None:
+        """Take what was done out of the queue of its key, wherever in it that is by now."""
+        after: Place | None = None
+        left = set(done)
+        while left:
+            loaded = await self._backend.load(key, after, AT_ONCE)
+            settled = [
+                Settled(entry, done[entry.fingerprint].state, done[entry.fingerprint].rule)
+                for entry in loaded.entries
+                if entry.fingerprint in left
+            ]
+            if settled:
+                await self._backend.commit(Batch(settled=settled))
+                self.merged.settled.update(one.state for one in settled)
+                left.difference_update([one.entry.fingerprint for one in settled])
+            if not loaded.more:
+                break
+            after = place_of(loaded.entries[-1])
+        self.merged.known += len(left)
+
+    async def _discover(self, entries: list[UrlEntry]) -> int:
+        committed = await self._backend.commit(Batch(discovered=entries))
+        if committed.turned_away:
+            raise StorageFull(
+                "the storage of the crawl has no room for what was found; import again when it has"
+            )
+        return len(committed.queued)
+
+
+def _batches(entries: Iterable[UrlEntry]) -> Iterator[list[UrlEntry]]:
+    left = iter(entries)
+    while batch := list(islice(left, AT_ONCE)):
+        yield batch

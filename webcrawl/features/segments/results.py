@@ -1,0 +1,78 @@
+"""What the crawl of a segment came to: the states of its URLs, and those that it found.
+
+The store of a crawl of a segment: a line for each URL that a page, a redirect or a sitemap brought.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from itertools import groupby, islice
+from typing import TYPE_CHECKING
+
+from webcrawl.archive.line_sink import LineFile
+from webcrawl.features.segments import files
+from webcrawl.features.segments.files import line_of
+from webcrawl.frontier.records import UrlEntry
+from webcrawl.storage.sqlite.inspection import books_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from webcrawl.archive.capture import Entry
+    from webcrawl.features.segments.files import Key
+    from webcrawl.storage.inspection import Known, UrlStateReader
+
+
+NAME = "found.jsonl"
+
+
+class FoundUrls(LineFile):
+    """``found.jsonl``: lines as those of a segment. Durable before the URL that brought them is done; what was in
+    flight at a crash may be there twice."""
+
+    name = NAME
+
+    def lines(self, entry: Entry) -> Iterable[bytes]:
+        return (line_of(UrlEntry(*row)).encode("ascii") for row in entry.found)
+
+
+FRONTIER = "frontier.db"
+AT_ONCE = 500
+"""URLs of which the books are asked in one turn."""
+
+Told = list[tuple["UrlEntry", "Known | None"]]
+"""URLs of one key, each with what its crawl knows of it: None for one that never entered its queue."""
+
+
+def is_one(folder: Path) -> bool:
+    """Whether a folder is the JOBDIR of a crawl of a segment."""
+    return (folder / files.COPY).is_file() and (folder / FRONTIER).is_file()
+
+
+class Results:
+    """Those in a JOBDIR, read also while its crawl runs: as of the moment when ``opened`` was called."""
+
+    def __init__(self, folder: Path, complete: Callable[[str], Key], identity: Mapping[str, str]) -> None:
+        """``complete`` and ``identity``: as for ``files.read``, and so are the errors."""
+        self._folder = folder
+        self._complete = complete
+        self._identity = identity
+
+    def found(self) -> Iterator[UrlEntry]:
+        """What its URLs brought."""
+        path = self._folder / NAME
+        return files.read(path, self._complete, self._identity) if path.exists() else iter(())
+
+    @contextmanager
+    def opened(self) -> Iterator[Iterator[Told]]:
+        """Its URLs, some of one key at a time. :raises webcrawl.errors.StartRefused: it has no readable books"""
+        with books_of(self._folder / FRONTIER) as books:
+            yield self._told(books)
+
+    def _told(self, books: UrlStateReader) -> Iterator[Told]:
+        entries = files.read(self._folder / files.COPY, self._complete, self._identity)
+        for key, group in groupby(entries, key=lambda entry: entry.key):
+            while batch := list(islice(group, AT_ONCE)):
+                known = books.known(key, [entry.fingerprint for entry in batch])
+                yield [(entry, known.get(entry.fingerprint)) for entry in batch]

@@ -1,0 +1,94 @@
+"""What is asked about every fetched page: whether its kind of pages is a trap."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from webcrawl.features.traps.judge import Judge, Visit
+from webcrawl.features.traps.novelty import ReadingBudget
+from webcrawl.features.traps.pattern import session_of_folder, shape_of
+from webcrawl.features.traps.quarantine import Quarantine, Withheld, how_to_release, in_words
+from webcrawl.features.traps.sessions import Sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webcrawl.features.traps.novelty import Shingles
+    from webcrawl.features.traps.parameters import Evidence
+    from webcrawl.frontier.records import UrlEntry
+
+logger = logging.getLogger(__name__)
+
+FOUND_MAX = 100
+"""New URLs of a page that are looked at."""
+
+
+class TrapDetector:
+    """Judges pages, and fills the quarantine with what is found guilty."""
+
+    def __init__(
+        self, clock: Callable[[], float], *, pages: int, new_share: float, withheld_max: int
+    ) -> None:
+        """``clock``: epoch seconds. ``pages`` and ``new_share`` as for ``Judge``, ``withheld_max`` for
+        ``Quarantine``.
+        """
+        self._clock = clock
+        self._judge = Judge(pages, new_share)
+        self._sessions = Sessions()
+        self._budget = ReadingBudget()
+        self.quarantine = Quarantine(withheld_max, self._sessions.has)
+
+    def page(
+        self,
+        url: str,
+        via: str | None,
+        wording: Callable[[], Shingles],
+        found: Sequence[UrlEntry],
+        size: int = 0,
+    ) -> None:
+        """A page of text was fetched. ``wording`` is called at most once; ``found``: its links that are new;
+        ``size``: its bytes.
+        """
+        shape = shape_of(url)
+        self._budget.earn(shape.place)
+        if not (shape.varies or shape.parameters or shape.sessions or len(shape.segments) > 3):
+            return
+        read: list[Shingles | None] = []
+
+        def once() -> Shingles | None:
+            if not read:
+                read.append(wording() if self._budget.pay(shape.place, size) else None)
+            return read[0]
+
+        def urls() -> Iterator[str]:
+            return (entry.url for entry in found[:FOUND_MAX])
+
+        evidence: list[Evidence] = []
+        visited = self.quarantine.with_session(shape)
+        if not (visited.sessions or visited.parameters):
+            visited = session_of_folder(visited)
+        if visited.sessions:
+            evidence += self._sessions.seen(visited, url, once, self.quarantine.is_settled(visited))
+        evidence += self._judge.seen(shape, Visit(url, via, once, urls))
+        for one in evidence:
+            self._budget.refill(shape.place)
+            self._commit(one)
+
+    def withheld(self, url: str, host: str, depth: int, via: str | None) -> None:
+        """The rule has refused a URL."""
+        trap = self.quarantine.trap_of(url, host)
+        if trap is not None:
+            self.quarantine.withhold(trap, Withheld(url, depth, via))
+
+    def _commit(self, evidence: Evidence) -> None:
+        trap = self.quarantine.add(evidence, self._clock())
+        if trap is not None:
+            logger.warning(
+                "Trap: %s is in quarantine: %s, such as %s. `%s` lets it go",
+                in_words(trap.pattern),
+                trap.why,
+                trap.samples[-1] if trap.samples else "none",
+                how_to_release(trap),
+            )

@@ -1,0 +1,306 @@
+"""The patterns that are in quarantine, which URLs they cover, and what is withheld.
+
+Is the URL of a pattern that brings nothing new?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from webcrawl.features.traps.pattern import (
+    DEEP,
+    PATH_SESSION,
+    REPEATED,
+    Shape,
+    is_session_name,
+    session_of_folder,
+    shape_of,
+)
+from webcrawl.urls.fingerprint import fingerprint
+
+if TYPE_CHECKING:
+    from webcrawl.features.traps.parameters import Evidence
+    from webcrawl.scope.scope import Candidate, Links
+
+
+SAMPLE_LENGTH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Trap:
+    """A pattern that is, or was, in quarantine."""
+
+    pattern: str
+    """As ``Shape`` makes them; see docs/operating.md."""
+    why: str
+    since: float
+    """Epoch seconds."""
+    looked: int
+    """Pages that were looked at."""
+    samples: tuple[str, ...]
+    """URLs of some of them."""
+    released_at: float | None = None
+    """Epoch seconds; a pattern that was released is never judged again."""
+    withheld: int = 0
+    """URLs that were not fetched because of it."""
+
+    @property
+    def id(self) -> str:
+        """Eight hexadecimal digits that stand for the pattern."""
+        return id_of(self.pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """A URL that was not fetched."""
+
+    url: str
+    depth: int
+    via: str | None
+
+
+@dataclass(slots=True)
+class Kept:
+    """What was withheld of one pattern and is to be stored: some of the URLs, and how many there were in all."""
+
+    urls: list[Withheld] = field(default_factory=list)
+    count: int = 0
+
+
+def id_of(pattern: str) -> str:
+    """See ``Trap.id``."""
+    return f"{fingerprint(pattern) & 0xFFFFFFFF:08x}"
+
+
+def how_to_release(trap: Trap) -> str:
+    """For people."""
+    return f"scrapy traps release {trap.id}"
+
+
+class Quarantine:
+    """Answers from memory which URLs are withheld; costs a look-up where nothing of the host is in quarantine."""
+
+    def __init__(self, withheld_max: int = 1000, fetched: Callable[[int], bool] = lambda base: True) -> None:
+        """``withheld_max``: URLs remembered of each pattern. ``fetched``: whether a page was fetched under any
+        session, by ``Shape.base``.
+        """
+        self._withheld_max = withheld_max
+        self._fetched = fetched
+        self._traps: dict[str, Trap] = {}
+        self._released: set[str] = set()
+        self._hosts: dict[str, tuple[bool, bool, int]] = {}
+        """Hosts with something in quarantine: whether sessions, whether deep paths are, and how many patterns."""
+        self._remembered: dict[str, set[int]] = {}
+        self._new: list[Trap] = []
+        self._kept: dict[str, Kept] = {}
+
+    def __len__(self) -> int:
+        return len(self._traps)
+
+    def traps(self) -> list[Trap]:
+        """Those in force."""
+        return list(self._traps.values())
+
+    # -- asking ----------------------------------------------------------------------------------------------
+
+    def holds(self, host: str) -> bool:
+        """Whether anything of a host, without its port, is in quarantine."""
+        return host in self._hosts
+
+    def trap_of(self, url: str, host: str) -> Trap | None:
+        """The pattern that a URL is withheld by."""
+        known = self._hosts.get(host)
+        if known is None:
+            return None
+        shape = shape_of(url)
+        traps = self._traps
+        if (trap := traps.get(shape.pattern)) is not None:
+            return trap
+        if shape.path.endswith(REPEATED) and (trap := self._by_repetition(shape.pattern)) is not None:
+            return trap
+        for name in shape.parameters:
+            if (trap := traps.get(shape.of_parameter(name))) is not None:
+                return trap
+        has_sessions, has_deep, _ = known
+        if has_sessions and (trap := self._by_session(self.with_session(shape))) is not None:
+            return trap
+        return self._by_depth(shape) if has_deep else None
+
+    def with_session(self, shape: Shape) -> Shape:
+        """The same URL, with what is a session by its folder alone, as quarantine knows it."""
+        if shape.sessions or shape.parameters or not self._has_sessions(shape.place):
+            return shape
+        return session_of_folder(shape, self._traps.__contains__)
+
+    def is_settled(self, shape: Shape) -> bool:
+        """Whether each session of a URL is known to change nothing."""
+        return all(self._session(shape.of_session(name)) is not None for name in shape.sessions)
+
+    def is_judged(self, pattern: str) -> bool:
+        """Whether there is nothing more to be found out about a pattern."""
+        every = _of_every_folder(pattern)
+        return pattern in self._traps or not self._released.isdisjoint((pattern, every))
+
+    def _by_repetition(self, pattern: str) -> Trap | None:
+        """A path that repeats itself is covered by such a pattern above it too, but not by one of the whole host."""
+        above = pattern.rpartition("/")[0].rpartition("/")[0]
+        while above.count("/") > 0:
+            trap = self._traps.get(f"{above}/{REPEATED}")
+            if trap is not None:
+                return trap
+            above = above.rpartition("/")[0]
+        return None
+
+    def _by_session(self, shape: Shape) -> Trap | None:
+        for name in shape.sessions:
+            trap = self._session(shape.of_session(name))
+            if trap is not None:
+                return trap if self._fetched(shape.base()) else None
+        return None
+
+    def _session(self, pattern: str) -> Trap | None:
+        return self._traps.get(pattern) or self._traps.get(_of_every_folder(pattern))
+
+    def _by_depth(self, shape: Shape) -> Trap | None:
+        if len(shape.segments) <= DEEP_AT_LEAST:
+            return None
+        return self._traps.get(shape.below(1))
+
+    # -- changing --------------------------------------------------------------------------------------------
+
+    def add(self, evidence: Evidence, now: float) -> Trap | None:
+        """Put a pattern into quarantine; None when it is there already, or was released."""
+        if self.is_judged(evidence.pattern):
+            return None
+        samples = tuple(url[:SAMPLE_LENGTH] for url in evidence.samples)
+        trap = Trap(evidence.pattern, evidence.why, now, evidence.looked, samples)
+        self._enter(trap)
+        self._new.append(trap)
+        return trap
+
+    def learn(self, known: Iterable[Trap]) -> tuple[list[Trap], list[Trap]]:
+        """Take over what is stored: those that are new here, and those that were released meanwhile.
+
+        What is in quarantine here and not stored is to be stored again.
+        """
+        entered: list[Trap] = []
+        left: list[Trap] = []
+        stored = {trap.pattern: trap for trap in known}
+        for trap in stored.values():
+            if trap.released_at is not None:
+                if trap.pattern in self._traps:
+                    left.append(trap)
+                self._leave(trap.pattern)
+            elif trap.pattern not in self._traps:
+                self._enter(trap)
+                entered.append(trap)
+        waiting = {trap.pattern for trap in self._new}
+        self._new += [
+            trap for pattern, trap in self._traps.items() if pattern not in stored and pattern not in waiting
+        ]
+        return entered, left
+
+    def withhold(self, trap: Trap, withheld: Withheld) -> None:
+        """A URL was withheld."""
+        remembered = self._remembered.setdefault(trap.pattern, set())
+        mark = fingerprint(withheld.url)
+        if mark in remembered:
+            return
+        kept = self._kept.setdefault(trap.pattern, Kept())
+        kept.count += 1
+        if len(remembered) < self._withheld_max:
+            remembered.add(mark)
+            kept.urls.append(withheld)
+
+    def take_news(self) -> tuple[list[Trap], dict[str, Kept]]:
+        """What is to be stored since the last call: patterns, and what was withheld, by pattern."""
+        new, self._new = self._new, []
+        kept, self._kept = self._kept, {}
+        return new, kept
+
+    def give_back(self, new: list[Trap], kept: dict[str, Kept]) -> None:
+        """What was taken could not be stored."""
+        self._new = [*(trap for trap in new if trap.pattern in self._traps), *self._new]
+        for pattern, one in kept.items():
+            later = self._kept.setdefault(pattern, Kept())
+            later.urls, later.count = [*one.urls, *later.urls], one.count + later.count
+
+    def _enter(self, trap: Trap) -> None:
+        self._traps[trap.pattern] = replace(trap, withheld=0)
+        self._count(trap.pattern)
+
+    def _leave(self, pattern: str) -> None:
+        self._released.add(pattern)
+        self._remembered.pop(pattern, None)
+        if self._traps.pop(pattern, None) is not None:
+            self._hosts.clear()
+            for other in self._traps:
+                self._count(other)
+
+    def _has_sessions(self, place: str) -> bool:
+        return self._hosts.get(_host_of(place), (False, False, 0))[0]
+
+    def _count(self, pattern: str) -> None:
+        host = _host_of(pattern.partition("/")[0].partition("?")[0])
+        sessions, deep, count = self._hosts.get(host, (False, False, 0))
+        is_session = "/" not in pattern.partition("?")[0]
+        self._hosts[host] = (
+            sessions or is_session,
+            deep or pattern.endswith(f"/{DEEP}"),
+            count + 1,
+        )
+
+
+DEEP_AT_LEAST = 3
+"""Paths with more segments than this are covered by a pattern of all that lies below the first."""
+
+
+def _host_of(place: str) -> str:
+    return place.rpartition(":")[0] if ":" in place.rpartition("]")[2] else place
+
+
+def _of_every_folder(pattern: str) -> str:
+    """How earlier versions wrote the pattern of a session in the path; of any other pattern the same."""
+    place, _, name = pattern.partition("?")
+    return f"{place}?{PATH_SESSION}" if "/" not in place and name.endswith(PATH_SESSION) else pattern
+
+
+def in_words(pattern: str) -> str:
+    """What a pattern covers, for people."""
+    before, has_name, name = pattern.partition("?")
+    if has_name and "/" not in before:
+        folder = name.removesuffix(PATH_SESSION).removeprefix("/")
+        in_path = f"long number in the path below /{folder}" if folder else "long number in the path"
+        where = f"a {in_path}" if name.endswith(PATH_SESSION) else name.lstrip(";")
+        known = "" if not is_session_name(name) else "the session "
+        return f"pages of {before} that were fetched already under another {known}{where}"
+    if has_name:
+        return f"{before} with the parameter {name}"
+    if before.endswith(f"/{DEEP}"):
+        return f"what lies deep below {before.removesuffix(DEEP)}"
+    return before
+
+
+TRAP = "trap"
+
+
+class TrapRule:
+    """Refuses URLs of patterns that are in quarantine."""
+
+    name = TRAP
+
+    def __init__(self, quarantine: Quarantine) -> None:
+        self._quarantine = quarantine
+
+    def refuses(self, candidate: Candidate) -> str | None:
+        if not self._quarantine.holds(candidate.host):
+            return None
+        trap = self._quarantine.trap_of(candidate.url, candidate.host)
+        if trap is None:
+            return None
+        return f"{trap.pattern}: {trap.why}; {how_to_release(trap)} lets it go"
+
+    def refuses_none(self, links: Links) -> bool:
+        return not any(map(self._quarantine.holds, links.different_hosts))

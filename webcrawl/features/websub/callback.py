@@ -1,0 +1,203 @@
+"""What is answered to hubs at the callback URLs: intents (sections 5.2 and 5.3) and pushes (section 7).
+
+The signature of what a hub pushes (section 7.1): an HMAC of the body by a secret that only the hub was given.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+from dataclasses import dataclass
+from urllib.parse import parse_qsl
+
+from webcrawl.features.websub import subscription as become
+from webcrawl.features.websub.subscriber import Subscriber
+from webcrawl.features.websub.subscription import OVER, PUSHING, Mode, State, Subscription
+
+METHODS = frozenset({"sha1", "sha256", "sha384", "sha512"})
+
+
+class Signature:
+    """One that was claimed, checked while the body comes, so that nothing is held of it."""
+
+    def __init__(self, header: str | None, secret: str) -> None:
+        """``header``: the value of X-Hub-Signature, if there is one."""
+        method, _, self._claimed = (header or "").strip().partition("=")
+        method = method.strip().lower()
+        self._mac = hmac.new(secret.encode("ascii"), digestmod=method) if method in METHODS else None
+
+    @property
+    def can_hold(self) -> bool:
+        """Whether it is worth reading the body: there is one, made in a way that is known."""
+        return self._mac is not None
+
+    def feed(self, part: bytes) -> None:
+        """The next part of the body."""
+        if self._mac is not None:
+            self._mac.update(part)
+
+    def holds(self) -> bool:
+        """Whether the body as it came was signed with the secret. Takes as long whatever the answer is."""
+        if self._mac is None:
+            return False
+        claimed = self._claimed.strip().lower().encode("utf-8", "replace")
+        return hmac.compare_digest(self._mac.hexdigest().encode("ascii"), claimed)
+
+
+CHALLENGE_MAX = 1_024
+"""Characters of a challenge. A longer one is not echoed, nor one that is no plain text (section 8.2)."""
+LEASE_MAX = 366 * 86_400
+"""Seconds of a lease that are believed; a perpetual one is not allowed (section 5.3)."""
+FIELDS_MAX = 50
+"""Parameters of a question."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A status and, to a question that was confirmed, the challenge."""
+
+    status: int
+    body: bytes = b""
+
+
+OK = Answer(200)
+NOT_FOUND = Answer(404)
+GONE = Answer(410)
+ACCEPTED = Answer(202)
+"""To every push that reached a subscription of ours, whether it counts or not: nobody learns more by trying."""
+
+
+@dataclass(slots=True)
+class Push:
+    """A push whose body is on its way. ``signature`` is None where it needs none."""
+
+    token: str
+    signature: Signature | None
+    too_long: bool = False
+
+    @property
+    def wants_body(self) -> bool:
+        return self.signature is not None and self.signature.can_hold
+
+
+class Callback:
+    """Confirms what we asked for and nothing else; takes pushes.
+
+    Its methods may raise the errors of the store, a CrawlError: then the hub is to try again.
+    """
+
+    def __init__(self, subscriber: Subscriber) -> None:
+        self._subscriber = subscriber
+        self._counts = subscriber.counts
+
+    # -- intents ---------------------------------------------------------------------------------------------
+
+    async def intent(self, token: str, query: str, now: float) -> Answer:
+        """The answer to a GET with this query string."""
+        said = _said(query)
+        one = await self._subscriber.store.get(token)
+        if one is None or said is None or said.get("hub.topic") != one.topic:
+            return self._refused()
+        if said.get("hub.mode") == "denied":
+            return await self._denied(one, said.get("hub.reason", ""), now)
+        challenge = said.get("hub.challenge", "")
+        if not challenge or len(challenge) > CHALLENGE_MAX or not challenge.isprintable():
+            return self._refused()
+        match said.get("hub.mode"):
+            case Mode.SUBSCRIBE:
+                is_meant = await self._subscribed(token, said.get("hub.lease_seconds"), now)
+            case Mode.UNSUBSCRIBE:
+                is_meant = one.state is State.LEAVING and await self._subscriber.store.change(one, None)
+            case _:
+                is_meant = False
+        return Answer(200, challenge.encode("utf-8", "replace")) if is_meant else self._refused()
+
+    def _refused(self) -> Answer:
+        self._counts.refused += 1
+        return NOT_FOUND
+
+    async def _denied(self, one: Subscription, reason: str, now: float) -> Answer:
+        why = " ".join(reason.split())[:200] or "the hub denied it"
+        if one.state is State.LEAVING:
+            await self._subscriber.store.change(one, None)
+        else:
+            await self._subscriber.change(one.token, lambda one: become.denied(one, why, now))
+            self._counts.denied += 1
+            logger.info("No subscription to %s at %s: %s", one.topic, one.hub, ascii(why))
+        return OK
+
+    async def _subscribed(self, token: str, lease: str | None, now: float) -> bool:
+        """Whether we asked for it. A hub may ask again later whether we still mean it."""
+        seconds = self._subscriber.terms.lease_seconds if lease is None else _lease(lease)
+        if seconds is None:
+            return False
+        asked = (State.ASKED, State.ACTIVE, State.ENDING)
+        before = await self._subscriber.change(
+            token, lambda one: become.verified(one, seconds, now) if one.state in asked else one
+        )
+        if before is None or before.state not in asked:
+            return False
+        self._counts.verified += 1
+        if before.state is State.ASKED:
+            logger.info("Subscribed to %s at %s for %d s", before.topic, before.hub, seconds)
+            for older in await self._subscriber.store.of_topics([before.topic]):
+                if older.hub == before.hub and older.generation < before.generation:
+                    await self._subscriber.change(older.token, _replaced)
+        return True
+
+    # -- pushes ----------------------------------------------------------------------------------------------
+
+    async def begin(self, token: str, signature: str | None) -> Push | Answer:
+        """A POST has come, with this value of X-Hub-Signature: what is to be done with it, or the answer.
+
+        What it says of hub and topic in its own headers does not count (section 7).
+        """
+        one = await self._subscriber.store.get(token)
+        if one is None:
+            return NOT_FOUND
+        if one.state not in PUSHING:
+            return GONE if one.state in OVER else NOT_FOUND
+        if not one.signed:
+            return Push(token, None)
+        return Push(token, Signature(signature, self._subscriber.secret(one)))
+
+    async def end(self, push: Push, now: float) -> Answer:
+        """All of its body has come, or was not wanted. When this returns the push outlives the process."""
+        counts = not push.too_long and (push.signature is None or push.signature.holds())
+        pause = self._subscriber.terms.pause_seconds
+        before = await self._subscriber.change(
+            push.token, lambda one: become.pushed(one, pause, now) if counts else become.ignored(one)
+        )
+        if before is None:
+            return NOT_FOUND
+        if counts:
+            self._counts.pushes += 1
+            return ACCEPTED
+        self._counts.ignored += 1
+        if not before.ignored:
+            fault = "is too long" if push.too_long else "has no signature of ours"
+            logger.warning("A push for %s %s and is ignored, as all like it will be", before.topic, fault)
+        return ACCEPTED
+
+
+def _replaced(one: Subscription) -> Subscription:
+    return become.replaced(one) if one.state in (State.ACTIVE, State.ENDING) else one
+
+
+def _said(query: str) -> dict[str, str] | None:
+    """The parameters; None where one is there twice, so that it is not clear what is asked."""
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=FIELDS_MAX)
+    except ValueError:
+        return None
+    said = dict(pairs)
+    return said if len(said) == len(pairs) else None
+
+
+def _lease(text: str) -> int | None:
+    """Seconds; None where it is no positive number."""
+    if not text.isascii() or not text.isdecimal() or len(text) > 15:
+        return None
+    return min(int(text), LEASE_MAX) or None

@@ -1,0 +1,178 @@
+"""Which hub tells of a page or feed: Link headers first, then elements of the document (section 4, RFC 8288)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+from lxml import etree
+from selectolax.lexbor import LexborHTMLParser
+
+from webcrawl.parsing.charset import encoding_of
+from webcrawl.parsing.tree import is_harmless
+from webcrawl.urls.resolve import resolve
+
+URL_MAX = 2_048
+"""Characters of a hub's URL or a topic's."""
+HEAD_MAX = 1 << 16
+"""Bytes of an HTML page in which its head is looked for."""
+HUBS_MAX = 4
+"""Hubs that are taken of one document."""
+_PIECE = 1 << 14
+
+# A quoted string that does not end has the rest in it: looked for again behind each quotation mark, an end would cost
+# the square of the header's length.
+_QUOTED = r'"((?:[^"\\]|\\.?)*+)(?:"|\Z)'
+_LINK = re.compile(rf'<([^<>]*+)>((?:[^,"<]|{_QUOTED})*+)', re.DOTALL)
+_PARAMETER = re.compile(rf';\s*+([\w!#$%&*+.^`|~-]++)\s*+=\s*+(?:{_QUOTED}|([^\s;,"]*+))', re.DOTALL)
+_HUB = re.compile(rb"\bhub\b")
+_IN_REL = re.compile(rb"""rel\s*=\s*["']?[^"'<>]*\Z""")
+REL_MAX = 100
+"""Bytes before the word ``hub`` in which its ``rel`` stands."""
+LOOKED_AT_MAX = 1_000
+"""Words ``hub`` of a document that are looked at."""
+_XML = re.compile(rb"\s*<(?:\?xml|(?:[\w.-]+:)?(?:rss|feed|rdf)\b)", re.IGNORECASE)
+_ENTITIES = tuple("<!ENTITY".encode(encoding) for encoding in ("utf-8", "utf-16-le", "utf-16-be"))
+_CHANNELS = frozenset({"feed", "channel"})
+
+
+class Advertised(NamedTuple):
+    """What a document says of itself: URLs, resolved."""
+
+    topic: str
+    """Under which name it is subscribed to (``rel=self``)."""
+    hubs: tuple[str, ...]
+    """Those that tell of it; at least one."""
+
+
+class Related(NamedTuple):
+    """The links of a document that matter here, as they stand there."""
+
+    hubs: list[str]
+    selves: list[str]
+
+    @classmethod
+    def of(cls, links: Iterable[tuple[str, str]]) -> Related:
+        """``links``: pairs of ``rel`` and URL."""
+        found = cls([], [])
+        for rel, url in links:
+            words = rel.lower().split()
+            if "hub" in words:
+                found.hubs.append(url.strip())
+            if "self" in words:
+                found.selves.append(url.strip())
+        return found
+
+
+def advertised(headers: Iterable[str], body: bytes, content_type: str | None, url: str) -> Advertised | None:
+    """What the document at ``url`` says; None when it names no hub, or no name of its own. Never raises.
+
+    ``headers``: the values of its Link headers; ``content_type``: that of the header's whole. ``body`` is looked at
+    for what the Link headers do not say.
+    """
+    hubs, selves = Related.of(_in_headers(headers))
+    if not hubs or not selves:
+        inside = _inside(body, content_type)
+        hubs, selves = hubs or inside.hubs, selves or inside.selves
+    topics, found = list(_resolved(selves, url)), list(_resolved(hubs, url))
+    return Advertised(topics[0], tuple(found[:HUBS_MAX])) if topics and found else None
+
+
+def _resolved(urls: Iterable[str], base: str) -> Iterator[str]:
+    for url in dict.fromkeys(urls):
+        found = resolve(url, base) if url and len(url) <= URL_MAX else None
+        if found is not None and len(found) <= URL_MAX:
+            yield found
+
+
+def _in_headers(values: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for value in values:
+        for link in _LINK.finditer(value):
+            said: dict[str, str] = {}
+            for name, quoted, plain in _PARAMETER.findall(link[2]):
+                # The first of a name counts (RFC 8288, section 3).
+                said.setdefault(name.lower(), quoted or plain)
+            if "anchor" not in said:  # else it is a link of another document
+                yield said.get("rel", ""), link[1]
+
+
+def _inside(body: bytes, content_type: str | None) -> Related:
+    if _is_xml(body):
+        return Related.of(_in_feed(body) if is_feed_with_hub(body) else ())
+    # In another spelling the head is longer than it need be, and the parser sees where it ends.
+    ends = body.find(b"<body", 0, HEAD_MAX)
+    ends = HEAD_MAX if ends < 0 else ends
+    lowered = body[:ends].lower()
+    # Nearly all pages end here, and it costs microseconds.
+    if b"hub" not in lowered or not _names_hub(lowered):
+        return Related.of(())
+    return Related.of(_in_head(body[:ends].decode(encoding_of(body[:ends], content_type), "replace")))
+
+
+def _is_xml(body: bytes) -> bool:
+    return _XML.match(body[:_PIECE].removeprefix(b"\xef\xbb\xbf")) is not None
+
+
+def is_feed_with_hub(body: bytes) -> bool:
+    """Whether a document has to be read as a whole, which takes some 7 ms for 100 KB."""
+    return may_be_feed_with_hub(body) and _names_hub(body.lower())
+
+
+def may_be_feed_with_hub(body: bytes) -> bool:
+    """The same, told in a millisecond for megabytes, and not so sure."""
+    return b"hub" in body and _is_xml(body)
+
+
+def _names_hub(lowered: bytes) -> bool:
+    """Whether a document in lower case names a hub. From the word backwards: most pages have none, or few."""
+    found = islice(_HUB.finditer(lowered), LOOKED_AT_MAX)
+    return any(_IN_REL.search(lowered[max(0, hub.start() - REL_MAX) : hub.start()]) for hub in found)
+
+
+def _in_head(text: str) -> Iterator[tuple[str, str]]:
+    """Of the head alone: in its body a page may show what others wrote (section 8.1)."""
+    if is_harmless(text):
+        for node in LexborHTMLParser(text).css("head > link[rel][href]"):
+            yield node.attributes.get("rel") or "", node.attributes.get("href") or ""
+
+
+class _Links:
+    """What lxml calls: keeps the links of a feed itself, not those of its entries."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[str, str]] = []
+        self._open: list[str] = []
+
+    def start(self, tag: str, values: dict[str, str]) -> None:
+        name = tag.rpartition("}")[2].lower()
+        if name == "link" and self._open and self._open[-1] in _CHANNELS:
+            self.found.append((values.get("rel", ""), values.get("href", "")))
+        self._open.append(name)
+
+    def end(self, tag: str) -> None:
+        if self._open:
+            self._open.pop()
+
+    def close(self) -> None:
+        pass
+
+
+def _in_feed(body: bytes) -> Iterator[tuple[str, str]]:
+    if any(word in body for word in _ENTITIES):
+        return
+    target = _Links()
+    parser: Any = etree.XMLParser(
+        target=target,  # type: ignore[arg-type]
+        recover=True,
+        no_network=True,
+        load_dtd=False,
+    )
+    try:
+        for start in range(0, len(body), _PIECE):
+            parser.feed(body[start : start + _PIECE])
+        parser.close()
+    except (etree.LxmlError, LookupError, ValueError):
+        pass  # what was read until then counts
+    yield from target.found

@@ -1,0 +1,113 @@
+"""WebSub in responses: what pages and feeds say of their hubs, and what hubs answer to us."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, NoReturn
+
+from scrapy.exceptions import NotConfigured
+
+from webcrawl.crawl.context import context_of
+from webcrawl.errors import CrawlError
+from webcrawl.features.websub.discovery import advertised, may_be_feed_with_hub
+from webcrawl.fetching.failures import LocalShortageError
+from webcrawl.frontier.records import Kind
+from webcrawl.refusal import Refused
+from webcrawl.scheduler import in_flight_request_of
+from webcrawl.urls.resolve import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from typing import Any
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Request, Response
+
+    from webcrawl.features.websub.feature import Subscribing
+    from webcrawl.scheduler import InFlightRequest
+
+DOCUMENTS = frozenset({Kind.PAGE.value, Kind.SITEMAP.value})
+MOVED = frozenset({307, 308})
+"""By which a hub may send us to another (section 5.1.2)."""
+GONE = frozenset({301, 302, 303, 307, 308, 404, 410})
+"""By which a page says that it is not there, or not any more."""
+LARGE_BYTES = 16_384
+"""A larger feed is read on a thread."""
+
+
+class WebsubMiddleware:
+    """Stands where redirects are still to be seen. Answers of hubs end here, and are in the log and not in the
+    archive: their requests hold what only the hub may know.
+    """
+
+    def __init__(self, crawler: Crawler, subscribing: Subscribing) -> None:
+        self._crawler = crawler
+        self._subscribing = subscribing
+        self._clock = context_of(crawler).clock
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> WebsubMiddleware:
+        subscribing = context_of(crawler).subscribing
+        if subscribing is None:
+            raise NotConfigured  # without a word: it was switched off
+        return cls(crawler, subscribing)
+
+    def process_response(
+        self, request: Request, response: Response
+    ) -> Response | Coroutine[Any, Any, Response]:
+        flight = in_flight_request_of(self._crawler, request)
+        if flight is None:
+            return response
+        entry = flight.lease.entry
+        if entry.kind == Kind.WEBSUB:
+            return self._answered(flight, request, response)
+        if entry.kind not in DOCUMENTS:
+            return response
+        if not 200 <= response.status < 300:
+            if response.status in GONE:
+                self._subscribing.noted(entry, None)
+            return response
+        if len(response.body) > LARGE_BYTES and may_be_feed_with_hub(response.body):
+            return self._read(flight, response)
+        self._subscribing.noted(entry, advertised(*_parts(response)))
+        return response
+
+    async def _read(self, flight: InFlightRequest, response: Response) -> Response:
+        said = await asyncio.to_thread(advertised, *_parts(response))
+        self._subscribing.noted(flight.lease.entry, said)
+        return response
+
+    async def _answered(self, flight: InFlightRequest, request: Request, response: Response) -> NoReturn:
+        _keep_out_of_archive(flight)
+        location = response.headers.get("Location") if response.status in MOVED else None
+        target = None if location is None else resolve(location.decode("utf-8", "replace"), request.url)
+        await self._tell(request, response.status, target)
+        raise Refused("websub", "an answer for the subscriber, not for the spider")
+
+    def process_exception(self, request: Request, exception: Exception) -> Coroutine[Any, Any, None] | None:
+        flight = in_flight_request_of(self._crawler, request)
+        if (
+            flight is None
+            or flight.lease.entry.kind != Kind.WEBSUB
+            or isinstance(exception, Refused | LocalShortageError)
+        ):
+            return None
+        _keep_out_of_archive(flight)
+        return self._tell(request, None, None)
+
+    async def _tell(self, request: Request, status: int | None, target: str | None) -> None:
+        try:
+            await self._subscribing.answered(request.body, status, target, self._clock())
+        except CrawlError:
+            return  # the hub is asked again, since it does not ask back
+
+
+def _keep_out_of_archive(flight: InFlightRequest) -> None:
+    if flight.outcome.entry is not None:
+        flight.outcome.entry.capture = None
+
+
+def _parts(response: Response) -> tuple[list[str], bytes, str | None, str]:
+    links = [link.decode("latin-1") for link in response.headers.getlist("Link")]
+    declared = response.headers.get("Content-Type")
+    return links, response.body, None if declared is None else declared.decode("latin-1"), response.url

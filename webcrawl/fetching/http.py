@@ -1,0 +1,390 @@
+"""The download handler for http and https: one request, exactly as made, and everything that came back.
+
+It stands between Scrapy's downloader and the network. A page is never lost for being too long, too slow or
+cut off: what came is kept and marked. What went over the wire is left in ``FetchMeta.capture``, also where a
+fetch failed. Redirects, cookies, retries and content codings are the business of others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from dataclasses import dataclass
+from math import inf
+from time import monotonic, time
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from scrapy import signals
+from scrapy.exceptions import DownloadCancelledError, ResponseDataLossError, UnsupportedURLSchemeError
+
+from webcrawl.archive.capture import Capture, LostSending
+from webcrawl.engine import header_fields
+from webcrawl.engine.signals import has_listeners
+from webcrawl.fetching.body_memory import body_memory_of
+from webcrawl.fetching.connection import LONGEST_SECONDS
+from webcrawl.fetching.exchange import Exchange
+from webcrawl.fetching.failures import LocalShortageError, failure_word, translate
+from webcrawl.fetching.network import Attempt, Proxy, close_network, network_of, seed_addresses
+from webcrawl.fetching.reading import ANNOUNCED_OVERSIZE, STOPPED, Gate, Reading, may_have_links
+from webcrawl.fetching.request_head import Target, request_head, split_url
+from webcrawl.fetching.scrapy_response import scrapy_headers, scrapy_response
+from webcrawl.frontier.records import Kind
+from webcrawl.meta import FetchMeta, begin_fetch
+from webcrawl.refusal import Refused
+from webcrawl.scope.exclusion import ExclusionRule
+from webcrawl.storage.contract import LeaseValidity, uptime
+from webcrawl.urls.politeness_key import host_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Self
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from webcrawl.fetching.connection import PageConnection
+    from webcrawl.fetching.network import Network
+    from webcrawl.fetching.response_head import ResponseHead
+
+SHORTAGE_PATIENCE_SECONDS = 20.0
+"""How long a request waits for a file or a port to be had; then its URL goes back to its queue."""
+ANNOUNCED_FACTOR = 10
+"""Without ``DOWNLOAD_ANNOUNCED_MAXSIZE``: bodies announced this many times DOWNLOAD_MAXSIZE are not read."""
+
+
+@dataclass(slots=True)
+class _FetchTask:
+    """A request on its way: what is to be sent where, and what is known so far."""
+
+    request: Request
+    fetch: FetchMeta
+    capture: Capture
+    gate: Gate
+    target: Target
+    head: bytes
+    proxy: Proxy | None
+    limit: int
+    """Bytes of a payload that the archive is given, 0 for all."""
+    text_limit: int
+    """Bytes that are read of one that may have links, 0 for all."""
+    deadline: float
+    """Monotonic seconds."""
+    sent_at: float = 0.0
+    """Monotonic seconds when it was sent last; 0 before."""
+
+    def limit_of(self, head: ResponseHead) -> int:
+        """Bytes that are read of the payload behind ``head``, 0 for all."""
+        return self.text_limit if may_have_links(head) else self.limit
+
+
+class HttpDownloadHandler:
+    """Scrapy's DownloadHandlerProtocol. Both schemes of a crawl share one ``Network``.
+
+    Settings: DOWNLOAD_TIMEOUT (seconds for all of it), DOWNLOAD_CONNECT_TIMEOUT (seconds, part of it),
+    DOWNLOAD_MAXSIZE (bytes; what is longer is cut), DOWNLOAD_TEXT_MAXSIZE (bytes; so far HTML is read for the
+    links in it, of which the archive has no more than of the others), DOWNLOAD_ANNOUNCED_MAXSIZE (bytes; what is
+    announced longer is not read; 0 for no such limit), DOWNLOAD_IDLE_CONNECTIONS, and Scrapy's for TLS, DNS and
+    the bind address. DOWNLOAD_FAIL_ON_DATALOSS counts only where a project or the command line sets it: bodies
+    that end early are kept.
+    """
+
+    lazy = True
+
+    def __init__(self, crawler: Crawler) -> None:
+        settings = crawler.settings
+        self._crawler = crawler
+        self._bodies = body_memory_of(crawler)
+        self._timeout = settings.getfloat("DOWNLOAD_TIMEOUT")
+        self._maxsize = settings.getint("DOWNLOAD_MAXSIZE")
+        self._text_maxsize = max(self._maxsize, settings.getint("DOWNLOAD_TEXT_MAXSIZE"))
+        announced = settings.get("DOWNLOAD_ANNOUNCED_MAXSIZE")
+        self._announced_limit = self._maxsize * ANNOUNCED_FACTOR if announced is None else int(announced)
+        self._fail_on_dataloss = bool(
+            settings.getpriority("DOWNLOAD_FAIL_ON_DATALOSS")
+            and settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
+        )
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Scrapy's way to make a component."""
+        return cls(crawler)
+
+    def allow_host(self, host: str) -> None:
+        """Let a host that the operator seeds have the private addresses that it resolves to at first."""
+        seed_addresses(self._crawler).rule.allow_seed(host)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await close_network(self._crawler)
+
+    async def download_request(self, request: Request) -> Response:
+        """Fetch. Raises Scrapy's exceptions; ``failures.failure_word`` has the word for each."""
+        fetch = begin_fetch(request)
+        now, since = time(), monotonic()
+        capture = Capture(request.url, request.method, now, now, None, b"", request.body, b"", b"")
+        fetch.capture = capture
+        account = fetch.account = self._bodies.account()
+        errand: _FetchTask | None = None
+        try:
+            errand = self._errand(request, fetch, capture)
+            exchange = await self._fetch(errand)
+        except Exception as error:
+            account.release()
+            # The wall clock may be set while a request is open.
+            sent_at = since if errand is None else errand.sent_at or since
+            capture.ended_at = capture.started_at + monotonic() - sent_at
+            failure = translate(error, request.url)
+            if failure is error:
+                raise
+            raise failure from error
+        response = self._response(errand, exchange)
+        if fetch.lease_id is None:
+            # Nobody says when such a request is done with.
+            weakref.finalize(response, account.release)
+        return response
+
+    def _errand(self, request: Request, fetch: FetchMeta, capture: Capture) -> _FetchTask:
+        meta = request.meta
+        given = meta.get("download_maxsize")
+        if given is None:
+            given = fetch.maxsize
+        limit = self._maxsize if given is None else int(given)
+        text_limit = self._text_maxsize if given is None and limit else limit
+        # A robots.txt is read up to its limit, however long it claims to be.
+        announced_limit = self._announced_limit if fetch.kind == Kind.PAGE else 0
+        try:
+            target = split_url(request.url)
+            proxy = _proxy(request)
+            head = _head(request, target, proxy)
+        except ValueError as error:
+            raise UnsupportedURLSchemeError(str(error)) from error
+        return _FetchTask(
+            request,
+            fetch,
+            capture,
+            Gate(self._crawler, request, fetch.wanted, announced_limit),
+            target,
+            head,
+            proxy,
+            limit,
+            text_limit,
+            monotonic() + (meta.get("download_timeout") or self._timeout),
+        )
+
+    async def _fetch(self, errand: _FetchTask) -> Exchange:
+        """Send and receive; on another connection where an idle one turned out to be closed before anything was sent.
+
+        What was sent is sent again only if it went out on a kept connection that then ended without a byte of an
+        answer: a server that closes an idle connection never saw the request (RFC 9112, section 9.3.1). That is done
+        once, after the key's pause, on a new connection, and for GET and HEAD alone.
+        """
+        attempt = Attempt(errand.target.host, place=errand.fetch.place)
+        network = network_of(self._crawler)
+        while True:
+            try:
+                connection = await self._connect(errand, network, attempt)
+            except Exception:
+                errand.capture.ip = attempt.ip
+                raise
+            exchange = await self._exchange(errand, network, connection)
+            if exchange.error is None:
+                return exchange
+            if connection.sent or isinstance(exchange.error, TimeoutError):
+                if attempt.fresh or network.is_closed or not _met_a_closing(errand, connection, exchange):
+                    _fill(errand, exchange)
+                    raise exchange.error
+                attempt.fresh = True
+                capture = errand.capture
+                lost_at = capture.started_at + monotonic() - errand.sent_at
+                word = failure_word(exchange.error)
+                capture.lost = LostSending(capture.started_at, lost_at, connection.ip, word)
+                network.mistrust(errand.target)
+                # Perhaps the server did see it.
+                await asyncio.sleep(errand.fetch.pause_seconds)
+                errand.deadline += errand.fetch.pause_seconds
+
+    async def _connect(self, errand: _FetchTask, network: Network, attempt: Attempt) -> PageConnection:
+        """Connect. While this machine has nothing left for a connection it is waited for, beside the time that the
+        request may take; raises LocalShortageError when that is long.
+        """
+        began = monotonic()
+        while True:
+            if network.shortage.left:
+                await network.shortage.wait()
+            waited = monotonic() - began
+            try:
+                seconds = max(0.001, errand.deadline + waited - monotonic())
+                connection = await network.connect(errand.target, errand.proxy, attempt, seconds)
+            except LocalShortageError:
+                if monotonic() - began > SHORTAGE_PATIENCE_SECONDS:
+                    raise
+            else:
+                errand.deadline += waited
+                return connection
+
+    async def _exchange(self, errand: _FetchTask, network: Network, connection: PageConnection) -> Exchange:
+        """Send on this connection and wait until the response has ended, one way or the other."""
+        request, capture, gate = errand.request, errand.capture, errand.gate
+        loop = asyncio.get_running_loop()
+        listens = has_listeners(self._crawler.signals, signals.bytes_received)
+        reading = Reading(errand.fetch, errand.limit_of, errand.deadline, connection)
+        exchange = Exchange(
+            loop.create_future(),
+            request.method,
+            errand.limit_of,
+            gate.on_head,
+            gate.on_payload if listens else None,
+            reading.grown,
+            None if reading.spool is None else reading.spool.feed,
+        )
+        reading.begin(exchange)
+        watch = _Watch(errand.fetch.hold, exchange)
+        capture.request_head = errand.head
+        capture.ip = connection.ip
+        sent_at = monotonic()
+        if capture.lost is None:
+            capture.started_at = time()
+        else:
+            # The wall clock may have been set meanwhile.
+            capture.started_at += sent_at - errand.sent_at
+        errand.sent_at = sent_at
+        try:
+            if errand.fetch.hold.is_over():
+                raise DownloadCancelledError(f"{request.url}: the lease of its key has ended")
+            _look_at_exclusions(errand)
+            connection.send(exchange, capture.request_head, request.body)
+            watch.begin()
+            await exchange.done
+        finally:
+            reading.end()
+            watch.end()
+            keep = not _asks_to_close(request) and network.trusts(errand.target)
+            connection.release(exchange, keep=keep)
+        if exchange.head is not None:
+            await reading.keep(exchange, capture)
+            request.meta["download_latency"] = exchange.head_at - sent_at
+        return exchange
+
+    def _response(self, errand: _FetchTask, exchange: Exchange) -> Response:
+        """Complete the capture and build Scrapy's Response."""
+        head, capture = exchange.head, errand.capture
+        assert head is not None
+        payload = _fill(errand, exchange)
+        if exchange.refusal is not None:
+            capture.truncated = "length" if exchange.refusal == ANNOUNCED_OVERSIZE else "unspecified"
+        response = scrapy_response(
+            head, errand.request.url, scrapy_headers(head), payload, _flags(exchange), capture.ip
+        )
+        self._raise_for(errand, exchange, response)
+        return response
+
+    def _raise_for(self, errand: _FetchTask, exchange: Exchange, response: Response) -> None:
+        """The two cases in which Scrapy wants an exception for a response."""
+        stop = errand.gate.stop
+        if stop is not None and stop.fail:
+            stop.response = response
+            raise stop
+        if exchange.truncated == "disconnect" and errand.request.meta.get(
+            "download_fail_on_dataloss", self._fail_on_dataloss
+        ):
+            raise ResponseDataLossError(f"{errand.request.url}: the connection was lost within the body")
+
+
+def _look_at_exclusions(errand: _FetchTask) -> None:
+    """The last moment to obey a site owner: a name, a connection and its TLS may have taken half a minute."""
+    exclusions, url = errand.fetch.exclusions, errand.request.url
+    if exclusions is not None:
+        detail, errand.fetch.sent_under = exclusions.look(url, host_of(url))
+        if detail is not None:
+            raise Refused(ExclusionRule.name, f"{url} is covered by {detail} since a moment ago")
+
+
+class _Watch:
+    """Ends an exchange when the hold on its key does: from then on another process may be contacting the host."""
+
+    def __init__(self, hold: LeaseValidity, exchange: Exchange) -> None:
+        self._hold = hold
+        self._exchange = exchange
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self) -> None:
+        if self._hold.ends_at != inf:
+            self._look()
+
+    def _look(self) -> None:
+        left = self._hold.ends_at - uptime()
+        if left <= 0:
+            self._exchange.expire()
+        else:
+            # It may have been renewed by then.
+            self._timer = asyncio.get_running_loop().call_later(left, self._look)
+
+    def end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+def _met_a_closing(errand: _FetchTask, connection: PageConnection, exchange: Exchange) -> bool:
+    """Whether the server had closed a kept connection when the request came, and nothing can have come of that."""
+    request = errand.request
+    is_harmless = request.method in ("GET", "HEAD") and not request.body
+    is_silent = exchange.silent and not isinstance(exchange.error, TimeoutError)
+    return (
+        connection.is_reused and is_harmless and is_silent and errand.fetch.pause_seconds <= LONGEST_SECONDS
+    )
+
+
+def _fill(errand: _FetchTask, exchange: Exchange) -> bytes:
+    """Take down for the archive what came, if a whole head did; all that was read of the body."""
+    capture, payload = errand.capture, errand.capture.payload
+    if exchange.head is not None:
+        capture.ended_at = capture.started_at + exchange.ended_at - errand.sent_at
+        capture.response_head = exchange.head.raw
+        capture.truncated = exchange.truncated
+        if 0 < errand.limit < len(payload):
+            capture.payload, capture.truncated = payload[: errand.limit], "length"
+            if (account := errand.fetch.account) is not None:
+                account.resize(account.size + errand.limit)
+    return payload
+
+
+def _flags(exchange: Exchange) -> list[str]:
+    """What ``Response.flags`` tells of a body that is not whole."""
+    if exchange.refusal == STOPPED:
+        return ["download_stopped"]
+    if exchange.refusal is not None:
+        return [f"cancelled:{exchange.refusal}"]
+    if exchange.truncated == "disconnect":
+        return ["truncated", "dataloss"]
+    return ["truncated"] if exchange.truncated is not None else []
+
+
+def _head(request: Request, target: Target, proxy: Proxy | None) -> bytes:
+    """The request's head. A proxy is sent the whole URL of an http request; https goes through a tunnel."""
+    headers: Iterable[tuple[bytes, list[bytes]]] = dict.items(request.headers)
+    if proxy is not None and target.scheme == "http":
+        path = f"http://{target.authority}{target.path}"
+    else:
+        path = target.path
+        headers = [field for field in headers if field[0] != b"Proxy-Authorization"]
+    return request_head(request.method, path, target.authority, headers, len(request.body))
+
+
+def _proxy(request: Request) -> Proxy | None:
+    """``Request.meta["proxy"]`` as Scrapy reads it: without a scheme it is an http proxy."""
+    url = request.meta.get("proxy")
+    if not url:
+        return None
+    if "://" not in url:
+        url = f"http://{url.removeprefix('//')}"
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise ValueError(f"not an http or https proxy: {url!r}")
+    names = ("User-Agent", "Proxy-Authorization")
+    headers = {name: (request.headers.get(name) or b"").decode("latin-1") for name in names}
+    return Proxy(url, {name: value for name, value in headers.items() if value or name == "User-Agent"})
+
+
+def _asks_to_close(request: Request) -> bool:
+    return b"close" in (header_fields.last(request.headers, b"Connection") or b"").lower()

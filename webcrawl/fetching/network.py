@@ -1,0 +1,333 @@
+"""Connections: opened, kept for the next request to the same host, and closed, by aiohttp's connector.
+
+The connector brings the pool, TLS, proxies and happy eyeballs (RFC 8305). What is said on a connection is
+ours: ``PageProtocol`` hands the bytes to an ``Exchange``. aiohttp's own ClientSession is left out because it
+rewrites URLs (an empty query is lost), repeats requests without telling, and gives up pages that browsers
+show; see docs/decisions/0002-http-client.md.
+
+One ``Network`` serves both schemes of a crawl, so that a redirect from http to https resolves the host once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import resource
+import socket
+from collections import OrderedDict
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from math import inf
+from time import monotonic
+from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakKeyDictionary
+
+import aiohttp
+import yarl
+from scrapy.exceptions import CannotResolveHostError
+from scrapy.utils.ssl import _make_ssl_context
+
+from webcrawl.fetching.addresses import (
+    SETTING,
+    PinnedAddresses,
+    PinnedResolver,
+    SeedAddresses,
+    SeedResolver,
+    address_rule,
+    literal_address,
+    pinned,
+)
+from webcrawl.fetching.connection import LONGEST_SECONDS, PageConnection, PageProtocol, SlowLane
+from webcrawl.fetching.failures import LocalShortageError, PrivateAddressError
+from webcrawl.fetching.resolver import Resolver
+from webcrawl.fetching.shortage import Shortage, scarce
+from webcrawl.politeness.shared_clocks import plain_address
+
+if TYPE_CHECKING:
+    import ssl
+
+    from aiohappyeyeballs import AddrInfoType
+    from aiohttp.client_proto import ResponseHandler
+    from aiohttp.connector import Connection
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+    from webcrawl.fetching.request_head import Target
+
+MISTRUST_SECONDS = 600.0
+"""How long an origin's connections are not kept after one of them was closed on a request."""
+IDLE_CONNECTIONS = 1024
+"""Default of ``DOWNLOAD_IDLE_CONNECTIONS``: kept at most, if that is less than half of the limit of open files."""
+CONNECT_TIMEOUT_SECONDS = 30.0
+"""Default of ``DOWNLOAD_CONNECT_TIMEOUT``: for name, connection and TLS together."""
+
+_LEGACY_SERVER_CONNECT = 0x4
+"""OpenSSL's SSL_OP_LEGACY_SERVER_CONNECT; the ssl module names it from Python 3.12 on."""
+
+
+@dataclass(slots=True, frozen=True)
+class Proxy:
+    """A proxy and what it is told when it is asked for a tunnel."""
+
+    url: str
+    headers: dict[str, str]
+
+
+ORIGINS_REMEMBERED = 4_096
+"""Origins of which is remembered what aiohttp is told to connect to them, in some 5 MB; and, of as many, that their
+connections are not kept."""
+
+
+@dataclass(slots=True)
+class Attempt:
+    """What became of opening a connection, also where it failed."""
+
+    host: str
+    checked: bool = True
+    """Private addresses matter (they do not for a proxy, which the operator chose)."""
+    place: str | None = None
+    """The address at which alone the host may be contacted; empty for none, None for any."""
+    ip: str | None = None
+    """The last address tried."""
+    objection: str | None = None
+    """Why an address was not tried."""
+    tried: list[AddrInfoType] = field(default_factory=list)
+    """The addresses tried."""
+    fresh: bool = False
+    """No connection out of the pool will do."""
+    opened_at: float = 0.0
+    """Monotonic seconds when the first socket was made; 0 where none was."""
+
+
+Origin = tuple[str, str, int]
+
+_attempt: ContextVar[Attempt] = ContextVar("webcrawl_attempt")
+"""Carries the host's name to where its sockets are made; tasks started on the way inherit it."""
+
+
+class Network:
+    """The connections of one crawl. Must be made while the event loop runs, and closed."""
+
+    def __init__(self, settings: BaseSettings, seeds: SeedAddresses) -> None:
+        self._rule = rule = seeds.rule
+        self.shortage = Shortage()
+        self._idle: set[PageProtocol] = set()
+        self._mistrusted: OrderedDict[Origin, float] = OrderedDict()
+        self._max_idle = min(
+            settings.getint("DOWNLOAD_IDLE_CONNECTIONS", IDLE_CONNECTIONS), _half_of_open_files()
+        )
+        self._connect_timeout = settings.getfloat("DOWNLOAD_CONNECT_TIMEOUT", CONNECT_TIMEOUT_SECONDS)
+        self._loop = asyncio.get_running_loop()
+        self._tls = _tls_context(settings)
+        resolver = Resolver(
+            settings.getlist("DNS_NAMESERVERS"),
+            timeout_seconds=settings.getfloat("DNS_TIMEOUT", 60.0),
+            cache_size=settings.getint("DNSCACHE_SIZE", 10_000),
+        )
+        self._resolver = SeedResolver(resolver, seeds)
+        self.places = PinnedAddresses(self._resolver, rule, self.shortage)
+        self._connector = aiohttp.TCPConnector(
+            resolver=PinnedResolver(self._resolver),
+            use_dns_cache=False,
+            limit=0,
+            # Each connection has its own time and closes itself: see ``keep``.
+            keepalive_timeout=2 * LONGEST_SECONDS,
+            local_addr=_bind_address(settings.get("DOWNLOAD_BIND_ADDRESS")),
+            socket_factory=self._open_socket,
+        )
+        self._asked = functools.lru_cache(ORIGINS_REMEMBERED)(self._connection_request)
+        # The one private name of aiohttp that is used; tests/unit/fetching/test_canary.py watches it.
+        self._connector._factory = cast(
+            "functools.partial[ResponseHandler]",
+            functools.partial(PageProtocol, self._loop, self._idle, SlowLane(self._loop)),
+        )
+
+    async def connect(
+        self, target: Target, proxy: Proxy | None, attempt: Attempt, seconds: float
+    ) -> PageConnection:
+        """A connection to the target's host, from the pool or new, within that many seconds.
+
+        ``attempt`` is filled in on the way. Raises PrivateAddressError, LocalShortageError, or what aiohttp raises.
+        """
+        attempt.checked = proxy is None
+        if proxy is not None:
+            self._check_literal(target.host)
+        _attempt.set(attempt)
+        if self._connect_timeout:
+            seconds = min(seconds, self._connect_timeout)
+        request = (
+            self._asked(target.scheme, target.host, target.port)
+            if proxy is None
+            else self._connection_request(target.scheme, target.host, target.port, proxy)
+        )
+        place = attempt.place if proxy is None else None
+        pinned.set(place or None)
+        attempt.tried.clear()
+        try:
+            return await self._connect(request, place, aiohttp.ClientTimeout(connect=seconds))
+        except (aiohttp.ClientConnectorError, TimeoutError) as error:
+            if isinstance(error, aiohttp.ClientConnectorError):
+                self._look_for_shortage(error, attempt)
+            if attempt.objection and not attempt.tried:
+                raise PrivateAddressError(f"{target.host}: {attempt.objection} ({SETTING})") from error
+            if place:
+                self.places.unreachable(target.host, place)
+            raise
+
+    async def _connect(
+        self, request: aiohttp.ClientRequest, place: str | None, within: aiohttp.ClientTimeout
+    ) -> PageConnection:
+        attempt = _attempt.get()
+        while True:
+            attempt.opened_at = 0.0
+            connection = PageConnection(self, await self._connector.connect(request, [], within))
+            if attempt.opened_at:
+                self.shortage.opened()
+                connection.opened_in(monotonic() - attempt.opened_at)
+            if connection.is_reused and (attempt.fresh or not connection.is_usable):
+                connection.abandon()
+                continue
+            if place is None or plain_address(connection.ip or "") == place:
+                return connection
+            # From the pool, opened when the host was contacted at another address: that one's clock is not ours now.
+            connection.abandon()
+            if not place:
+                raise CannotResolveHostError(f"{request.url.host} had no address a moment ago")
+
+    def keep(self, connection: Connection, protocol: PageProtocol, seconds: float) -> None:
+        """Take a connection back into the pool for so many seconds while that has room, else close it."""
+        if seconds <= 0 or len(self._idle) >= self._max_idle:
+            connection.close()
+            return
+        connection.release()
+        if protocol.is_connected():
+            protocol.rest(seconds)
+
+    def _look_for_shortage(self, error: aiohttp.ClientConnectorError, attempt: Attempt) -> None:
+        """Raise LocalShortageError where it is this machine that had nothing left for a connection."""
+        number = scarce(error.os_error, attempt.tried)
+        if number is None:
+            return
+        self.shortage.met(number)
+        for protocol in list(self._idle):
+            protocol.close()
+        raise LocalShortageError(f"{attempt.host}: {error.os_error}") from error
+
+    def mistrust(self, target: Target) -> None:
+        """A kept connection to this origin was closed when a request was under way: keep none for a while."""
+        origin = _origin(target)
+        self._mistrusted[origin] = monotonic() + MISTRUST_SECONDS
+        self._mistrusted.move_to_end(origin)
+        if len(self._mistrusted) > ORIGINS_REMEMBERED:
+            self._mistrusted.popitem(last=False)
+
+    def trusts(self, target: Target) -> bool:
+        """Whether connections to this origin may be kept."""
+        if not self._mistrusted:
+            return True
+        until = self._mistrusted.get(_origin(target))
+        return until is None or monotonic() >= until
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the crawl has ended, and with it all connections."""
+        return self._connector.closed
+
+    @property
+    def idle_connections(self) -> int:
+        """Connections that wait for another request to their host."""
+        return len(self._idle)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._connector.close()
+        await self._resolver.close()
+
+    def _connection_request(
+        self, scheme: str, host: str, port: int, proxy: Proxy | None = None
+    ) -> aiohttp.ClientRequest:
+        """What tells aiohttp's connector where to connect; never sent, but for the CONNECT to a proxy."""
+        extra: dict[str, Any] = {}
+        if proxy is not None:
+            extra = {"proxy": yarl.URL(proxy.url), "proxy_headers": proxy.headers}
+        url = yarl.URL(f"{scheme}://{host}:{port}/", encoded=True)
+        return aiohttp.ClientRequest("GET", url, loop=self._loop, ssl=self._tls, **extra)
+
+    def _check_literal(self, host: str) -> None:
+        """With a proxy only an address in the URL itself can be judged; names are resolved by the proxy."""
+        address = literal_address(host)
+        objection = self._rule.refuses_address(host, address) if address else None
+        if objection is not None:
+            raise PrivateAddressError(f"{host}: {objection} ({SETTING})")
+
+    def _open_socket(self, info: AddrInfoType) -> socket.socket:
+        family, kind, protocol, _, address = info
+        attempt = _attempt.get()
+        attempt.ip = str(address[0])
+        if attempt.checked:
+            objection = self._rule.refuses_address(attempt.host, attempt.ip.partition("%")[0])
+            if objection is not None:
+                attempt.objection = objection
+                raise PermissionError(objection)
+        attempt.tried.append(info)
+        if not attempt.opened_at:
+            attempt.opened_at = monotonic()
+        return socket.socket(family, kind, protocol)
+
+
+_seeds: WeakKeyDictionary[Crawler, SeedAddresses] = WeakKeyDictionary()
+_networks: WeakKeyDictionary[Crawler, Network] = WeakKeyDictionary()
+
+
+def seed_addresses(crawler: Crawler) -> SeedAddresses:
+    """What seeds are allowed, with the crawl's rule for private addresses; there before the first request.
+
+    Raises ValueError for a wrong FETCH_PRIVATE_ADDRESSES.
+    """
+    seeds = _seeds.get(crawler)
+    if seeds is None:
+        seeds = _seeds[crawler] = SeedAddresses(address_rule(crawler.settings.get(SETTING)))
+    return seeds
+
+
+def network_of(crawler: Crawler) -> Network:
+    """The crawl's connections, made at the first call."""
+    network = _networks.get(crawler)
+    if network is None:
+        network = _networks[crawler] = Network(crawler.settings, seed_addresses(crawler))
+    return network
+
+
+async def close_network(crawler: Crawler) -> None:
+    """Close the crawl's connections; does nothing the second time."""
+    network = _networks.pop(crawler, None)
+    if network is not None:
+        await network.close()
+
+
+def _origin(target: Target) -> Origin:
+    return target.scheme, target.host.lower(), target.port
+
+
+def _tls_context(settings: BaseSettings) -> ssl.SSLContext:
+    """Scrapy's TLS settings, and as browsers: HTTP/1.1 in ALPN, servers with the old renegotiation."""
+    context = _make_ssl_context(settings)
+    context.set_alpn_protocols(["http/1.1"])
+    context.options |= _LEGACY_SERVER_CONNECT
+    return context
+
+
+def _half_of_open_files() -> float:
+    """How many connections may lie idle for the crawl to have files and sockets enough for all else."""
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return inf if most == resource.RLIM_INFINITY else most // 2
+
+
+def _bind_address(value: object) -> tuple[str, int] | None:
+    if not value:
+        return None
+    if isinstance(value, str):
+        return value, 0
+    if isinstance(value, (tuple, list)) and len(value) == 2:
+        return str(value[0]), int(value[1])
+    raise ValueError(f"DOWNLOAD_BIND_ADDRESS: {value!r} is neither an address nor a pair of address and port")

@@ -1,0 +1,334 @@
+"""A response on its way into memory: how long it may take, and what it may take of the memory for bodies.
+
+Long payloads on their way to a file: no more of them is in memory than what is being written.
+
+Whether a body is worth reading, decided on the headers; and Scrapy's signals that may stop a download.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.utils._download_handlers import check_stop_download
+from xxhash import xxh3_128
+
+from webcrawl.archive.capture import Spooled
+from webcrawl.archive.disk import translated
+from webcrawl.engine.signals import has_listeners
+from webcrawl.fetching.body import announced_lengths
+from webcrawl.fetching.response_head import MAX_TYPE_BYTES
+from webcrawl.fetching.scrapy_response import scrapy_headers
+from webcrawl.parsing.mime import HTML_TYPES, mime_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.exceptions import StopDownload
+
+    from webcrawl.archive.capture import Capture
+    from webcrawl.fetching.connection import PageConnection
+    from webcrawl.fetching.exchange import Exchange
+    from webcrawl.fetching.response_head import ResponseHead
+    from webcrawl.meta import FetchMeta
+
+
+BUFFER_BYTES = 1 << 18
+"""What is written at a time; a payload that is not longer stays in memory."""
+
+
+class Spool:
+    """Takes one payload. Files are written on a thread, and while a second buffer is full nothing is read."""
+
+    def __init__(self, folder: str, pause: Callable[[], None], resume: Callable[[], None]) -> None:
+        """``folder`` is made when there is something to put there. ``pause`` and ``resume``: for who feeds it."""
+        self.folder = folder
+        self._pause = pause
+        self._resume = resume
+        self._paused = False
+        self._buffer = bytearray()
+        self._length = 0
+        self._written_now = 0
+        self._hash = xxh3_128()
+        self._handle: int | None = None
+        self._path: str | None = None
+        self._writing: asyncio.Future[None] | None = None
+        self._error: OSError | None = None
+
+    @property
+    def held(self) -> bytes:
+        """What is in memory and in no file."""
+        return bytes(self._buffer)
+
+    @property
+    def size(self) -> int:
+        """Bytes that are in memory, those that are being written too."""
+        return len(self._buffer) + self._written_now
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes."""
+        self._length += len(data)
+        if self._error is not None:
+            return
+        self._buffer += data
+        if len(self._buffer) <= BUFFER_BYTES:
+            return
+        if self._writing is None:
+            self._begin()
+        elif not self._paused:
+            self._paused = True
+            self._pause()
+
+    def go_on(self) -> None:
+        """Have whoever feeds it go on. At the latest when the payload has ended: a connection is kept for others."""
+        if self._paused:
+            self._paused = False
+            self._resume()
+
+    async def finish(self) -> Spooled | None:
+        """The payload has ended; None if it is short, and all of it ``held``. Raises OSError: it cannot be kept."""
+        try:
+            while self._writing is not None:
+                await asyncio.wait([self._writing])
+                # What is to be done then is done by a callback.
+                await asyncio.sleep(0)
+            if self._path is None and self._error is None:
+                return None
+            if self._buffer and self._error is None:
+                self._begin()
+                return await self.finish()
+            if self._error is not None:
+                raise self._error
+        except BaseException:
+            self.discard()
+            raise
+        self._close()
+        assert self._path is not None
+        return Spooled(self._path, self._length, self._hash.digest())
+
+    def discard(self) -> None:
+        """Remove what was written."""
+        self._buffer.clear()
+        if self._writing is not None:
+            self._writing.add_done_callback(lambda _: self.discard())
+            return
+        self._close()
+        if self._path is not None:
+            Path(self._path).unlink(missing_ok=True)
+            self._path = None
+
+    def _begin(self) -> None:
+        data, self._buffer = self._buffer, bytearray()
+        self._written_now = len(data)
+        self._writing = asyncio.get_running_loop().run_in_executor(None, self._write, data)
+        self._writing.add_done_callback(self._written)
+
+    def _write(self, data: bytearray) -> None:
+        if self._handle is None:
+            Path(self.folder).mkdir(parents=True, exist_ok=True)
+            self._handle, self._path = tempfile.mkstemp(prefix="payload-", dir=self.folder)
+        self._hash.update(data)
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(self._handle, rest) :]
+
+    def _written(self, done: asyncio.Future[None]) -> None:
+        self._writing = None
+        self._written_now = 0
+        error = done.exception()
+        if isinstance(error, OSError):
+            self._error = error
+            self._buffer.clear()
+        elif len(self._buffer) > BUFFER_BYTES:
+            self._begin()
+        self.go_on()
+
+    def _close(self) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+
+HELD_SECONDS = 0.1
+"""How soon the deadline of a response is looked at again that is not being read, at the earliest."""
+
+
+class Reading:
+    """One response. While there is no memory for more of it nothing is read, and its time stands still."""
+
+    def __init__(
+        self,
+        fetch: FetchMeta,
+        limit: Callable[[ResponseHead], int],
+        deadline: float,
+        connection: PageConnection,
+    ) -> None:
+        """``limit``: bytes of the payload behind a head, 0 for none; ``deadline``: monotonic seconds. ``fetch``
+        has an account."""
+        assert fetch.account is not None
+        self._account = fetch.account
+        self._fetch = fetch
+        self._limit = limit
+        self._deadline = deadline
+        self._connection = connection
+        self.spool: Spool | None = None
+        """Takes the payload of a response that may be longer than what is held in memory."""
+        if fetch.spool is not None:
+            self.spool = Spool(fetch.spool, connection.pause, connection.resume)
+        self._held_at: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self, exchange: Exchange) -> None:
+        """The request is about to be sent."""
+        self._exchange = exchange
+        self._look_at_deadline()
+
+    def grown(self, head: ResponseHead, size: int) -> None:
+        """There are so many bytes of payload now, and more will come."""
+        account = self._account
+        if self.spool is not None:
+            account.resize(self.spool.size)
+            return
+        account.resize(size)
+        if account.room or account.asked:
+            return
+        self._held_at = monotonic()
+        if account.ask(self._most(head), self._go_on):
+            self._held_at = None
+        else:
+            self._connection.pause()
+
+    def end(self) -> None:
+        """The exchange is over. It knows its reading: if that went on knowing it, both would be garbage in a circle,
+        with the body and all else, until the collector comes by."""
+        exchange = self._exchange
+        del self._exchange
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._held_at is not None:
+            self._go_on()
+        account = self._account
+        account.resize(len(exchange.payload) if self.spool is None else self.spool.size)
+        account.trim(0 if exchange.head is None else self._unfolded(exchange.head))
+        if self.spool is not None:
+            self.spool.go_on()
+            if exchange.head is None:
+                self.spool.discard()
+
+    async def keep(self, exchange: Exchange, capture: Capture) -> None:
+        """Leave the payload of an exchange that is over in the capture.
+
+        Raises:
+            StorageFull, StorageLost: it could not be written to its file.
+        """
+        if self.spool is None:
+            capture.payload = exchange.payload
+            return
+        with translated(Path(self.spool.folder)):
+            capture.spooled = await self.spool.finish()
+        capture.payload = self.spool.held
+        self._account.resize(len(capture.payload))
+
+    def _most(self, head: ResponseHead) -> int | None:
+        """What the body may come to, together with what it unfolds to; None where there is no limit."""
+        limit = self._limit(head)
+        if not limit:
+            return None
+        announced = max(announced_lengths(head), default=0) or limit
+        return min(limit, announced) + self._unfolded(head)
+
+    def _unfolded(self, head: ResponseHead) -> int:
+        return self._limit(head) if head.value(b"content-encoding") else 0
+
+    def _go_on(self) -> None:
+        assert self._held_at is not None
+        self._fetch.held_seconds += monotonic() - self._held_at
+        self._held_at = None
+        self._connection.resume()
+
+    def _look_at_deadline(self) -> None:
+        now = monotonic()
+        left = self._deadline + self._fetch.held_seconds - now
+        if self._held_at is not None:
+            left = max(left + now - self._held_at, HELD_SECONDS)
+        if left > 0:
+            self._timer = asyncio.get_running_loop().call_later(left, self._look_at_deadline)
+        else:
+            self._exchange.expire()
+
+
+UNWANTED_TYPE = "mime"
+ANNOUNCED_OVERSIZE = "length"
+STOPPED = "stopped"
+
+
+@lru_cache(maxsize=4096)
+def is_wanted(content_type: bytes, wanted: tuple[str, ...]) -> bool:
+    """Whether a Content-Type fits a pattern (``text/html``, ``text/*``, ``*/*``); an empty one is wanted."""
+    mime = content_type.partition(b";")[0].partition(b",")[0].strip().lower().decode("latin-1")
+    if not mime:
+        return True
+    major = mime.partition("/")[0]
+    return mime in wanted or f"{major}/*" in wanted or "*/*" in wanted
+
+
+def may_have_links(head: ResponseHead) -> bool:
+    """Whether a body is HTML by its Content-Type, or may be for want of one."""
+    content_type = head.value(b"content-type")
+    return 200 <= head.status < 300 and (content_type is None or _is_html(content_type[:MAX_TYPE_BYTES]))
+
+
+@lru_cache(maxsize=1024)
+def _is_html(content_type: bytes) -> bool:
+    mime = mime_type(content_type.decode("latin-1"))
+    return mime is None or mime in HTML_TYPES
+
+
+class Gate:
+    """Decides for one request. ``announced_limit`` is in bytes, 0 for none; ``wanted`` is None for all."""
+
+    def __init__(
+        self, crawler: Crawler, request: Request, wanted: tuple[str, ...] | None, announced_limit: int
+    ) -> None:
+        self._crawler = crawler
+        self._request = request
+        self._wanted = wanted
+        self._announced_limit = announced_limit
+        self.stop: StopDownload | None = None
+        """What a signal's receiver raised."""
+
+    def on_head(self, head: ResponseHead) -> str | None:
+        """None, or why the body is not to be read."""
+        if has_listeners(self._crawler.signals, signals.headers_received) and self._tell_headers(head):
+            return STOPPED
+        if self._wanted is not None and 200 <= head.status < 300:
+            content_type = head.value(b"content-type")
+            if content_type is not None and not is_wanted(content_type[:MAX_TYPE_BYTES], self._wanted):
+                return UNWANTED_TYPE
+        if self._announced_limit and max(announced_lengths(head), default=0) > self._announced_limit:
+            return ANNOUNCED_OVERSIZE
+        return None
+
+    def on_payload(self, data: bytes) -> bool:
+        """Pass a piece on to the receivers of ``bytes_received``; False to stop."""
+        return not self._tell(signals.bytes_received, data=data)
+
+    def _tell_headers(self, head: ResponseHead) -> bool:
+        lengths = announced_lengths(head)
+        return self._tell(
+            signals.headers_received,
+            headers=scrapy_headers(head),
+            body_length=max(lengths) if lengths else None,
+        )
+
+    def _tell(self, signal: object, **facts: Any) -> bool:
+        self.stop = check_stop_download(signal, self._crawler, self._request, **facts)
+        return self.stop is not None

@@ -1,0 +1,90 @@
+"""Scrapy's Response for a finished exchange. Made for every page, so what repeats is remembered."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+
+from scrapy.http import Headers, Response
+from scrapy.responsetypes import responsetypes
+
+from webcrawl.engine import header_fields
+from webcrawl.fetching.response_head import MAX_TYPE_BYTES
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv6Address
+
+    from webcrawl.fetching.response_head import ResponseHead
+
+MAX_NAME_BYTES = 64
+"""What is longer is not remembered: a server could fill memory with names."""
+
+CODINGS = frozenset((b"gzip", b"x-gzip", b"deflate", b"br", b"zstd"))
+"""Content codings; a body in one of them says nothing about its class before it is decoded."""
+
+
+@lru_cache(maxsize=1024)
+def _short_name(name: bytes) -> bytes:
+    return name.title()
+
+
+def _header_name(name: bytes) -> bytes:
+    """As Scrapy's Headers writes names."""
+    return _short_name(name) if len(name) <= MAX_NAME_BYTES else name.title()
+
+
+def scrapy_headers(head: ResponseHead) -> Headers:
+    """The headers for Scrapy: case folded, repetitions kept in order."""
+    headers = Headers()
+    for name, value in head.headers:
+        dict.setdefault(headers, _header_name(name), []).append(value)
+    return headers
+
+
+@lru_cache(maxsize=1024)
+def _class_of_type(content_type: bytes) -> type[Response]:
+    return responsetypes.from_content_type(content_type)
+
+
+def response_class(headers: Headers, url: str, body: bytes) -> type[Response]:
+    """The class Scrapy would choose, but a plain Response for a body that is still coded.
+
+    Whoever decodes the body chooses the class from what comes out.
+    """
+    codings = header_fields.last(headers, b"Content-Encoding")
+    if codings and not CODINGS.isdisjoint(part.strip().lower() for part in codings.split(b",")):
+        return Response
+    content_type = header_fields.last(headers, b"Content-Type")
+    if content_type:
+        found = _class_of_type(content_type[:MAX_TYPE_BYTES])
+        if found is not Response:
+            return found
+    return responsetypes.from_args(headers=headers, url=url, body=body)
+
+
+@lru_cache(maxsize=1024)
+def _address(ip: str) -> IPv4Address | IPv6Address:
+    """Without the scope of an IPv6 address."""
+    return ip_address(ip.partition("%")[0])
+
+
+def scrapy_response(
+    head: ResponseHead,
+    url: str,
+    headers: Headers,
+    body: bytes,
+    flags: list[str],
+    ip: str | None,
+) -> Response:
+    """Build the Response."""
+    made = response_class(headers, url, body)(
+        url,
+        status=head.status,
+        body=body,
+        flags=flags,
+        ip_address=_address(ip) if ip else None,
+        protocol=f"HTTP/{head.version[0]}.{head.version[1]}",
+    )
+    made.headers = headers
+    return made

@@ -1,1 +1,0 @@
-"""The ways to say what is relevant, one a file."""

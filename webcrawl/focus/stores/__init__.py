@@ -1,1 +1,0 @@
-"""Where what is learned is kept."""

@@ -1,1 +1,0 @@
-"""Where a crawl's state can live. Each backend keeps the contract of ``webcrawl.frontier.backend``."""

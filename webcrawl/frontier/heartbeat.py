@@ -1,0 +1,87 @@
+"""Signs of life: what keeps the leases of a process on a shared backend, and brings it the news."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Callable, Mapping
+
+from webcrawl.frontier.storage_retry import StorageRetry
+from webcrawl.storage.contract import HeartbeatAnswer, OperatorCommand, SharedBackend, uptime
+
+logger = logging.getLogger(__name__)
+
+CANCELLED_AGAIN_SECONDS = 0.1
+
+_TOLD = {
+    OperatorCommand.PAUSE: "The crawl was paused by its operator: nothing new is fetched until "
+    "`scrapy frontier resume`",
+    OperatorCommand.RUN: "The crawl was resumed by its operator",
+    OperatorCommand.STOP: "The crawl was stopped by its operator: what is open is finished",
+}
+
+
+class WorkerHeartbeat:
+    """Calls ``pulse`` again and again while the crawl runs. A backend that is away is waited for."""
+
+    def __init__(
+        self,
+        backend: SharedBackend,
+        patience: StorageRetry,
+        figures: Callable[[], Mapping[str, float]],
+        heard: Callable[[HeartbeatAnswer], None],
+        broken: Callable[[BaseException], None],
+    ) -> None:
+        self._backend = backend
+        self._retry = patience
+        self._figures = figures
+        self._heard = heard
+        self._broken = broken
+        self._task: asyncio.Task[None] | None = None
+        self._command = OperatorCommand.RUN
+        self._sign_at = -math.inf
+        """When the last sign of life that was answered was given, as told by ``uptime``."""
+
+    @property
+    def is_late(self) -> bool:
+        """Whether so much time has passed without news that nothing new should be begun."""
+        return uptime() - self._sign_at > self._backend.silence_seconds
+
+    @property
+    def workers(self) -> int:
+        """How many processes are at work, this one among them."""
+        return self._backend.workers
+
+    def begin(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def end(self) -> None:
+        if self._task is not None:
+            while not self._task.done():
+                # Again and again: Python 3.11 loses a cancellation that meets the end of what redis-py waits for.
+                self._task.cancel()
+                await asyncio.wait([self._task], timeout=CANCELLED_AGAIN_SECONDS)
+            self._task = None
+
+    async def _run(self) -> None:
+        try:
+            while True:
+                heartbeat = await self._retry.with_retry(self._sign)
+                self._tell(heartbeat.command)
+                self._heard(heartbeat)
+                await asyncio.sleep(self._backend.pulse_seconds)
+        except Exception as error:
+            self._broken(error)
+
+    async def _sign(self) -> HeartbeatAnswer:
+        at = uptime()
+        heartbeat = await self._backend.heartbeat(self._figures())
+        self._sign_at = at
+        return heartbeat
+
+    def _tell(self, command: OperatorCommand) -> None:
+        """Say once what the operator wants, at a level that is shown where silence would be a riddle."""
+        if command is not self._command:
+            self._command = command
+            logger.warning(_TOLD[command])

@@ -1,0 +1,304 @@
+"""Turns on shared clocks: keys whose own time has come wait here for the clocks that they share with others.
+
+A key is in one of four places: its host's address is being looked up, its question is under way to the clocks, it
+waits in the line of the clock that was not free, or its claim was granted and it is fetched from next. Of a line only
+the first asks, when the clock may be free, so that thousands of hosts at one address cost one question a fetch.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from webcrawl.frontier.active_key import ActiveKey
+from webcrawl.frontier.policies import Policies
+from webcrawl.frontier.records import UrlEntry, web_origin
+from webcrawl.frontier.storage_retry import StorageRetry, Tasks
+from webcrawl.politeness.host_record import Pauses
+from webcrawl.storage.contract import (
+    FOREVER,
+    NO_CLAIM,
+    ClockStore,
+    Counts,
+    LeaseValidity,
+    RateLimitDenial,
+    RateLimitLease,
+    RateLimitRequest,
+    RateLimitReturn,
+)
+from webcrawl.urls.politeness_key import host_of
+
+LINE_MAX = 500
+"""Keys in the line of one clock; further ones wait in the backend until it may be their turn."""
+
+
+@dataclass(slots=True, eq=False)
+class _Waiter:
+    active: ActiveKey
+    ticket: int
+    host: str
+    address: str | None = None
+    pauses: Pauses = field(default_factory=dict)
+    in_line: bool = False
+    asked_from: str | None = None
+    """The clock in whose line it stood when it asked."""
+
+
+@dataclass(slots=True)
+class _Line:
+    waiting: deque[_Waiter] = field(default_factory=deque)
+    at: float | None = None
+    """When its first asks; None while that is not known."""
+
+
+class SharedRateLimiter:
+    """Grants claims to keys, one URL at a time. Everything here runs on the event loop."""
+
+    def __init__(
+        self,
+        policies: Policies,
+        store: ClockStore,
+        clock: Callable[[], float],
+        patience: StorageRetry,
+        changed: Callable[[], None],
+        broken: Callable[[BaseException], None],
+    ) -> None:
+        """``changed``: a claim was granted. The rest is as for the frontier."""
+        self._policy = policies.shared_clocks
+        self._shares = bool(self._policy)
+        self._locate = policies.locate
+        self._store = store
+        self._clock = clock
+        self._retry = patience
+        self._changed = changed
+        self._tickets = itertools.count(1)
+        self._waiters: dict[str, _Waiter] = {}
+        """Of each key that is here, in whichever place, until its claim is granted."""
+        self._granted: deque[ActiveKey] = deque()
+        self._lines: dict[str, _Line] = {}
+        self._in_lines = 0
+        self._due: list[tuple[float, str]] = []
+        """When the first of which line asks; also husks, of lines that changed since."""
+        self._wanted: list[_Waiter] = []
+        self._returned: list[RateLimitReturn] = []
+        self._tasks = Tasks(broken)
+        self._exchanging = False
+        self.turned_away: Callable[[ActiveKey], None] = lambda active: None
+        """Called with a key that finds too long a line before it; its record says when to come again."""
+
+    def __len__(self) -> int:
+        """Keys that are here."""
+        return len(self._waiters) + len(self._granted)
+
+    @property
+    def pending(self) -> int:
+        """Of these, the ones that have a claim or may have one in a moment."""
+        return len(self) - self._in_lines
+
+    @property
+    def in_line(self) -> int:
+        """Of these, the ones that wait for a clock."""
+        return self._in_lines
+
+    def begin(self, counts: Counts) -> None:
+        """The crawl is opened, with so much done and left."""
+        if counts.done or counts.queued:
+            self._store.rest(self._clock())
+
+    # -- what the frontier asks ------------------------------------------------------------------------------
+
+    def claim(self, active: ActiveKey, entry: UrlEntry) -> RateLimitLease | None:
+        """The claim under which ``entry`` may be fetched now. None: it is asked for; the key waits here, and
+        ``entry`` is back in its queue."""
+        if not self._shares:
+            return NO_CLAIM
+        claim = self._claim(active, entry)
+        if claim is None:
+            active.put_back(entry)
+        return claim
+
+    def _claim(self, active: ActiveKey, entry: UrlEntry) -> RateLimitLease | None:
+        claim, active.claim = active.claim, None
+        host = host_of(entry.url) if web_origin(entry.url) is not None else ""
+        if claim is not None:
+            if claim.host == host and not claim.hold.is_over():
+                return claim
+            # Meanwhile another URL came to the head of the queue.
+            self.give_back(claim, None)
+        if not host:
+            return NO_CLAIM
+        waiter = _Waiter(active, next(self._tickets), host)
+        if not self._policy.needs_address:
+            waiter.pauses = self._policy.of(host, None)
+            if not waiter.pauses:
+                return _granted(waiter, FOREVER)
+        self._waiters[active.key] = waiter
+        active.claiming = True
+        if self._policy.needs_address:
+            self._tasks.start(self._find_address(waiter))
+        else:
+            self._line_up(waiter)
+        return None
+
+    def give_back(self, claim: RateLimitLease, ended_at: float | None) -> None:
+        """The fetch has ended then; None: there was none."""
+        if not claim.pauses:
+            return
+        self._returned.append(RateLimitReturn(claim.ticket, claim.pauses, ended_at))
+        self._exchange()
+        now = self._clock()
+        for name, pause in claim.pauses.items():
+            if (line := self._lines.get(name)) is not None:
+                self._ring(name, line, now if ended_at is None else max(ended_at + pause, now))
+
+    def drop(self, active: ActiveKey) -> None:
+        """The key is not ours any more, or not active."""
+        waiter = self._waiters.pop(active.key, None)
+        self._in_lines -= waiter is not None and waiter.in_line
+        active.claiming = False
+        claim, active.claim = active.claim, None
+        if claim is not None:
+            self.give_back(claim, None)
+
+    def advance(self, now: float) -> None:
+        """Let the first of each line ask whose clock may be free by now."""
+        while self._due and self._due[0][0] <= now:
+            at, name = heapq.heappop(self._due)
+            line = self._lines.get(name)
+            if line is not None and line.at == at:
+                self._let_ask(name, line)
+
+    def next_at(self) -> float | None:
+        """When the first of a line asks next."""
+        while self._due:
+            at, name = self._due[0]
+            if (line := self._lines.get(name)) is not None and line.at == at:
+                return at
+            heapq.heappop(self._due)
+        return None
+
+    def pop_granted(self) -> ActiveKey | None:
+        """A key that has its claim; it is here no more."""
+        while self._granted:
+            active = self._granted.popleft()
+            if active.claim is not None and active.claiming:
+                active.claiming = False
+                return active
+        return None
+
+    async def close(self) -> None:
+        """Give back what was not used."""
+        for active in [waiter.active for waiter in self._waiters.values()] + list(self._granted):
+            self.drop(active)
+        await self._tasks.all_ended()
+
+    # -- lines -----------------------------------------------------------------------------------------------
+
+    async def _find_address(self, waiter: _Waiter) -> None:
+        waiter.address = await self._locate(waiter.host) or ""
+        waiter.pauses = self._policy.of(waiter.host, waiter.address)
+        if not self._is_here(waiter):
+            return
+        if waiter.pauses:
+            self._line_up(waiter)
+        else:
+            self._grant(waiter, FOREVER)
+
+    def _line_up(self, waiter: _Waiter) -> None:
+        """Behind those who wait for one of its clocks; where nobody does, it asks."""
+        for name, pause in waiter.pauses.items():
+            line = self._lines.get(name)
+            if line is None:
+                continue
+            if len(line.waiting) >= LINE_MAX:
+                self._turn_away(waiter.active, len(line.waiting) * pause)
+            else:
+                line.waiting.append(waiter)
+                self._stands_in_line(waiter)
+            return
+        self._ask(waiter)
+
+    def _stands_in_line(self, waiter: _Waiter) -> None:
+        waiter.in_line = True
+        self._in_lines += 1
+
+    def _turn_away(self, active: ActiveKey, seconds: float) -> None:
+        self.drop(active)
+        active.record.next_fetch_at = max(active.record.next_fetch_at, self._clock() + seconds)
+        self.turned_away(active)
+
+    def _ring(self, name: str, line: _Line, at: float) -> None:
+        line.at = at
+        heapq.heappush(self._due, (at, name))
+        self._changed()
+
+    def _let_ask(self, name: str, line: _Line) -> None:
+        """The first of a line that is still wanted asks; a line without anybody is no more."""
+        line.at = None
+        while line.waiting:
+            waiter = line.waiting.popleft()
+            if self._is_here(waiter):
+                self._in_lines -= 1
+                waiter.in_line, waiter.asked_from = False, name
+                self._ask(waiter)
+                return
+        del self._lines[name]
+
+    def _is_here(self, waiter: _Waiter) -> bool:
+        return self._waiters.get(waiter.active.key) is waiter
+
+    # -- questions -------------------------------------------------------------------------------------------
+
+    def _ask(self, waiter: _Waiter) -> None:
+        self._wanted.append(waiter)
+        self._exchange()
+
+    def _exchange(self) -> None:
+        if not self._exchanging:
+            self._exchanging = True
+            self._tasks.start(self._exchange_all())
+
+    async def _exchange_all(self) -> None:
+        """One question at a time, with all that has come together meanwhile."""
+        try:
+            while self._returned or self._wanted:
+                returned, self._returned = self._returned, []
+                wanted, self._wanted = self._wanted, []
+                asked = [RateLimitRequest(waiter.ticket, waiter.pauses) for waiter in wanted]
+                answers = await self._retry.with_retry(partial(self._store.exchange, returned, asked))
+                for waiter, answer in zip(wanted, answers, strict=True):
+                    self._answered(waiter, answer)
+        finally:
+            self._exchanging = False
+
+    def _answered(self, waiter: _Waiter, answer: LeaseValidity | RateLimitDenial) -> None:
+        line, waiter.asked_from = waiter.asked_from, None
+        if isinstance(answer, LeaseValidity):
+            self._grant(waiter, answer)
+            return
+        if self._is_here(waiter):
+            denying = self._lines.setdefault(answer.clock, _Line())
+            denying.waiting.appendleft(waiter)
+            self._stands_in_line(waiter)
+            self._ring(answer.clock, denying, self._clock() + answer.wait_seconds)
+        if line is not None and line in self._lines and not (waiter.in_line and line == answer.clock):
+            # That clock was not the one in the way: let the next try.
+            self._ring(line, self._lines[line], self._clock())
+
+    def _grant(self, waiter: _Waiter, hold: LeaseValidity) -> None:
+        claim = _granted(waiter, hold)
+        if not self._is_here(waiter):
+            self.give_back(claim, None)
+            return
+        del self._waiters[waiter.active.key]
+        waiter.active.claim = claim
+        self._granted.append(waiter.active)
+        self._changed()
+
+
+def _granted(waiter: _Waiter, hold: LeaseValidity) -> RateLimitLease:
+    return RateLimitLease(waiter.ticket, waiter.host, waiter.address, waiter.pauses, hold)

@@ -1,0 +1,206 @@
+"""Whether link logs are whole: every member and line, their indexes, and a line for each page of the fetch log.
+
+Canonical forms are not made again, since that takes the settings of the crawl.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import groupby
+from json.encoder import encode_basestring_ascii
+from typing import TYPE_CHECKING, NamedTuple
+
+from webcrawl.archive import fetchlog
+from webcrawl.archive.disk import translated
+from webcrawl.archive.record_check import Fault, Leftovers
+from webcrawl.archive.sortedlines import CHUNK_BYTES, Sorter
+from webcrawl.links import segments
+from webcrawl.links import segments as index
+from webcrawl.links.line import PAGE, lines_of, parse
+from webcrawl.links.log import NOT_MODIFIED, ROBOTS, SITEMAP
+from webcrawl.urls.fingerprint import digest_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from types import TracebackType
+    from typing import Any
+
+    from webcrawl.archive.record_check import Totals
+    from webcrawl.links.line import Linking
+    from webcrawl.links.segments import Block, Member
+
+_LOGGED, _LINKED = "FL"
+"""A line of a fetch log, and one of a link log."""
+_MAY_HAVE = "may"
+"""For the number of links in a fetch log: it does not say whether there is a line in the link log."""
+
+
+class _Seen(NamedTuple):
+    """A line about a page: when its fetch ended, which line of which file it is, how many links it tells of, and as
+    which part of a list (empty for none).
+    """
+
+    at: str
+    where: str
+    number: str
+    links: str
+    part: str = ""
+
+
+class LinkLogCheck:
+    """One look at the link logs of a crawl, held against its fetch logs: ``archive.faults.Beside``. A context."""
+
+    def __init__(self, folders: Sequence[Path], chunk_bytes: int = CHUNK_BYTES) -> None:
+        self._times = {folder: found for folder in folders if (found := segments.times(folder))}
+        self._numbers = dict.fromkeys(self._times, 0)
+        self._met = Sorter(chunk_bytes)
+        self._unlinked = Leftovers()
+        self._unlogged = Leftovers()
+        self._first: dict[str, int] = {}  # by fetch log: the first of its lines that has one here
+
+    def __enter__(self) -> LinkLogCheck:
+        self._met.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._met.__exit__(kind, error, trace)
+
+    def logged(self, folder: Path, line: Mapping[str, Any]) -> None:
+        """See ``Beside``. A crawl without a link log lacks none."""
+        if folder not in self._times or (kind := line.get("kind")) not in (PAGE, SITEMAP, ROBOTS):
+            return
+        if line.get("status") in (None, NOT_MODIFIED) or not isinstance(end := line.get("end"), float):
+            return
+        # A redirect has one link of which the fetch log says nothing, and a list has no line where it says nothing.
+        links = "" if kind == PAGE else _MAY_HAVE
+        numbers = line.get("links"), line.get("other_links", 0)
+        if all(isinstance(number, int) for number in numbers):
+            links = str(sum(numbers))
+        self._numbers[folder] += 1
+        seen = _Seen(repr(end), str(folder / fetchlog.NAME), str(self._numbers[folder]), links)
+        self._add(str(line["url"]), _LOGGED, seen)
+
+    def faults(self, totals: Totals) -> Iterator[Fault]:
+        """See ``Beside``."""
+        for folder, times in self._times.items():
+            for time in times:
+                path = segments.path_of(folder, time)
+                with translated(path):
+                    yield from self._segment(path, totals)
+        for _, group in groupby(self._met.sorted(), key=lambda line: line.split(b"\t", 1)[0]):
+            yield from self._page(group)
+        yield from self._without_counterpart(totals)
+
+    def _add(self, url: str, kind: str, seen: _Seen) -> None:
+        self._met.add("\t".join((encode_basestring_ascii(url)[1:-1], kind, *seen)).encode() + b"\n")
+
+    def _segment(self, path: Path, totals: Totals) -> Iterator[Fault]:
+        is_open, beside = segments.open_name(path).exists(), segments.index_of(path)
+        said = beside.read_bytes() if beside.exists() else b""
+        reached, before = 0, totals.links
+        with segments.opened(path) as stream:
+            size = stream.seek(0, os.SEEK_END)
+            blocks = index.blocks(said, size)
+            trusted = index.whole(said, size)
+            for member in segments.members(stream, 0, size):
+                reached = member.end
+                linkings, faults = _parsed(path, member)
+                yield from faults
+                for linking in linkings:
+                    totals.links += 1
+                    seen = _Seen(
+                        repr(linking.at),
+                        str(path),
+                        str(totals.links - before),
+                        str(len(linking.links)),
+                        "" if linking.part is None else str(linking.part),
+                    )
+                    self._add(linking.page, _LINKED, seen)
+                block = next(blocks, None)
+                if block is not None and (
+                    block.behind > trusted or (not faults and not _agrees(block, said, member, linkings))
+                ):
+                    yield Fault(str(beside), f"does not say what the member at byte {member.start} has")
+        if reached < size and not is_open:
+            yield Fault(
+                f"{path} byte {reached}", "what is there is no gzip member; the rest was not looked at"
+            )
+
+    def _page(self, group: Iterable[bytes]) -> Iterator[Fault]:
+        """All lines about one URL."""
+        logged, linked = list[_Seen](), dict[str, _Seen]()
+        parts: dict[str, dict[str, int]] = {}
+        url = ""
+        for line in group:
+            url, kind, *about = line.decode().rstrip("\n").split("\t")
+            seen = _Seen(*about)
+            if kind == _LOGGED:
+                logged.append(seen)
+            else:
+                linked[seen.at] = seen
+                # A line may be there twice.
+                parts.setdefault(seen.at, {})[seen.part] = int(seen.links)
+        last = max((float(at) for at in linked), default=0.0)
+        for each in logged:
+            number = int(each.number)
+            if (other := linked.get(each.at)) is not None:
+                self._unlinked.has(each.where, number)
+                self._unlogged.has(other.where, int(other.number))
+                self._first[each.where] = min(self._first.get(each.where, number), number)
+                told = str(sum(parts[each.at].values()))
+                if each.links not in ("", _MAY_HAVE, told):
+                    yield Fault(other.where, f"tells of {told} links of {url}, the fetch log of {each.links}")
+            elif (
+                each.links != _MAY_HAVE and float(each.at) > last
+            ):  # one that a crash has lost was fetched again
+                self._unlinked.lacks(each.where, number, url)
+        for at in linked.keys() - {each.at for each in logged}:
+            self._unlogged.lacks(linked[at].where, int(linked[at].number), url)
+
+    def _without_counterpart(self, totals: Totals) -> Iterator[Fault]:
+        early = 0
+        for where, number, url in self._unlinked.lacking():
+            if number < self._first.get(where, 0):
+                early += 1
+            else:
+                yield Fault(where, f"the page {url} has no line in the link log")
+        for where, _, url in self._unlogged.lacking():
+            yield Fault(where, f"the line of {url} has none in the fetch log")
+        if early:
+            totals.remarks.append(f"pages that were fetched before the link log begins: {early}")
+        if left := self._unlinked.at_ends + self._unlogged.at_ends:
+            totals.remarks.append(
+                f"lines at the ends of fetch logs and link logs without their counterpart: {left}, "
+                "as a crash leaves them"
+            )
+        if more := self._unlinked.more + self._unlogged.more:
+            yield Fault("link log", f"lacks the counterpart of {more} further lines")
+
+
+def _parsed(path: Path, member: Member) -> tuple[list[Linking], list[Fault]]:
+    """The lines of a member, and what is wrong with it."""
+    linkings, faults = [], []
+    where = f"{path} byte {member.start}"
+    for line in lines_of(member.data):
+        try:
+            linkings.append(parse(line))
+        except ValueError as error:
+            faults.append(Fault(where, f"in the member there: {error}"))
+    if not member.data.endswith(b"\n"):
+        faults.append(Fault(where, "the member ends within a line"))
+    return linkings, faults
+
+
+def _agrees(block: Block, said: bytes, member: Member, linkings: list[Linking]) -> bool:
+    """Whether an index has the pages and the targets of a member, where it is."""
+    forms = {link.canonical for linking in linkings for link in linking.links}
+    targets = digest_all([form.encode("utf-8", "surrogatepass") for form in forms])
+    return (
+        (block.start, block.end) == (member.start, member.end)
+        and list(block.marks(said)) == [linking.mark for linking in linkings]
+        and list(block.times(said)) == [linking.at for linking in linkings]
+        and set(block.target_marks(said)) == {mark & index.LOWER for mark in targets}
+    )

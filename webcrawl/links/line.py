@@ -1,0 +1,224 @@
+"""A line of the link log: a page with all its links, as JSON in ASCII.
+
+::
+
+    {"page": URL, "at": epoch seconds, "status": 200, "to": [URL, ...], "type": ["a", ...], "text": ["", ...],
+     "rel": ["", ...]}
+
+The four lists belong together, a place in each for a link. Further names are there only where they say something:
+``canonical`` is the page's comparable form if it is another one, ``canonicals`` that of links by their place;
+``kind`` is that of what is no page but a list of URLs, and ``part`` counts the lines of a list of several, from 1;
+``noindex``, ``nofollow``, ``duplicate_of`` are as in the fetch log.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from json.encoder import encode_basestring_ascii
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from webcrawl.parsing.links import BETWEEN, LinkColumns
+from webcrawl.urls.canonical import CanonicalRules, are_canonical, canonical_all
+from webcrawl.urls.fingerprint import digest_all, fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webcrawl.archive.capture import FetchRecord, LinkRow
+    from webcrawl.parsing.links import Column
+
+NAMES = ("to", "type", "text", "rel")
+"""The lists of a line: the columns of ``LinkRow``."""
+PAGE = "page"
+FACTS = ("noindex", "nofollow", "duplicate_of")
+"""What a line of the fetch log may say that is said here too."""
+_BETWEEN_BYTES = BETWEEN.encode()
+_STEERING = bytes((*range(0x20), 0x7F))
+"""Control characters, which a line never has but for its end."""
+_SAYS = re.compile(
+    rb'\{"page":"((?:[^"\\]|\\.)*+)","at":([-+0-9.eE]+),"status":\d+(?:,"canonical":"((?:[^"\\]|\\.)*+)")?'
+)
+
+
+class Written(NamedTuple):
+    """A line with what its index has to know."""
+
+    line: bytes
+    mark: int
+    """The fingerprint of the page's comparable form."""
+    at: float
+    targets: list[int]
+    """The fingerprints of the comparable forms of its links, unsigned."""
+
+
+class Head(NamedTuple):
+    """What is read of a line that need not be read whole."""
+
+    mark: int
+    at: float
+
+
+class Link(NamedTuple):
+    """A link of a page. ``to`` is as linked, ``canonical`` the form in which it is compared."""
+
+    to: str
+    canonical: str
+    type: str
+    text: str
+    rel: str
+
+
+class Linking(NamedTuple):
+    """A page with its links, a list of URLs, or a part of one. ``at`` is when its fetch ended, in epoch seconds."""
+
+    page: str
+    canonical: str
+    at: float
+    status: int
+    noindex: bool
+    nofollow: bool
+    duplicate_of: str | None
+    links: list[Link]
+    kind: str = PAGE
+    """``sitemap`` or ``robots`` for a list of URLs."""
+    part: int | None = None
+    """Which line of the list it is, from 1; None where there is but one."""
+
+    @property
+    def mark(self) -> int:
+        return fingerprint(self.canonical)
+
+
+def written(
+    record: FetchRecord,
+    links: Sequence[LinkRow],
+    rules: CanonicalRules,
+    others: Sequence[LinkRow] = (),
+    part: int | None = None,
+) -> Written:
+    """The line of a fetched page; its ``status`` is set. ``others``: links of other schemes, of which each URL is its
+    own comparable form.
+    """
+    [known_as] = canonical_all([record.url], rules)
+    # The index has the same number to the last digit: by it the last line of a page is told.
+    at = round(record.end, 6)
+    said = [f'{{"page":{_text(record.url)},"at":{at!r},"status":{record.status}']
+    if known_as != record.url:
+        said.append(f'"canonical":{_text(known_as)}')
+    if record.kind != PAGE:
+        said.append(f'"kind":{_text(record.kind)}')
+    if part is not None:
+        said.append(f'"part":{part}')
+    facts = ((name, record.extra.get(name)) for name in FACTS)
+    said += [f'"{name}":{json.dumps(fact)}' for name, fact in facts if fact is not None]
+    packed = LinkColumns.of(links)
+    different, targets = _targets(packed, rules)
+    if others:
+        beside = LinkColumns.of(others)
+        packed = _joined(packed, beside)
+        targets += digest_all([url.encode("utf-8", "surrogatepass") for url in beside.values(0)])
+    line = _line(said, packed, different, _as_they_are)
+    if line.translate(None, _STEERING) != line:
+        line = _line(said, packed, different, _each)
+    return Written(line + b"\n", fingerprint(known_as), at, targets)
+
+
+def _line(
+    said: list[str], links: LinkColumns, different: dict[int, str], form: Callable[[Column], str]
+) -> bytes:
+    columns = links.columns or ((),) * len(NAMES)
+    lists = [f'"{name}":{form(column)}' for name, column in zip(NAMES, columns, strict=True)]
+    if different:
+        pairs = ",".join(f'"{place}":{_text(url)}' for place, url in different.items())
+        lists.append(f'"canonicals":{{{pairs}}}')
+    return (",".join([*said, *lists]) + "}").encode("ascii")
+
+
+def _joined(links: LinkColumns, others: LinkColumns) -> LinkColumns:
+    """Both, one behind the other."""
+    if not links:
+        return others
+    columns: list[Column] = []
+    for place, (one, other) in enumerate(zip(links.columns, others.columns, strict=True)):
+        if isinstance(one, str) and isinstance(other, str):
+            columns.append(one + BETWEEN + other)
+        else:
+            columns.append((*links.values(place), *others.values(place)))
+    return LinkColumns(len(links) + len(others), tuple(columns))
+
+
+def _targets(links: LinkColumns, rules: CanonicalRules) -> tuple[dict[int, str], list[int]]:
+    """The comparable forms of links where they differ, by their places; the fingerprints of all, unsigned."""
+    column = links.columns[0] if links else ()
+    if isinstance(column, str) and are_canonical(column, rules):
+        return {}, digest_all(column.encode("utf-8", "surrogatepass").split(_BETWEEN_BYTES))
+    urls = list(links.values(0))
+    forms = canonical_all(urls, rules)
+    different = {place: form for place, form in enumerate(forms) if form != urls[place]}
+    return different, digest_all([form.encode("utf-8", "surrogatepass") for form in forms])
+
+
+def parse(line: bytes) -> Linking:
+    """What a line says. :raises ValueError: it is none"""
+    try:
+        value: dict[str, Any] = json.loads(line)
+        urls = value["to"]
+        forms = list(urls)
+        for place, form in value.get("canonicals", {}).items():
+            forms[int(place)] = form
+        rows = zip(urls, forms, value["type"], value["text"], value["rel"], strict=True)
+        return Linking(
+            value["page"],
+            value.get("canonical", value["page"]),
+            value["at"],
+            value["status"],
+            value.get("noindex", False),
+            value.get("nofollow", False),
+            value.get("duplicate_of"),
+            [Link(*row) for row in rows],
+            value.get("kind", PAGE),
+            value.get("part"),
+        )
+    except (KeyError, TypeError, IndexError) as error:
+        raise ValueError(f"it is no line of a link log: {error!r}") from error
+
+
+def head(line: bytes) -> Head:
+    """Which page a line is of, and when. :raises ValueError: it is none"""
+    found = _SAYS.match(line)
+    if found is None:
+        raise ValueError("it is no line of a link log")
+    page, at, known_as = found.groups()
+    return Head(fingerprint(json.loads(b'"%b"' % (known_as or page))), float(at))
+
+
+def needle(canonical_url: str) -> bytes:
+    """What stands in every line that has this comparable form as its page's or as a link's."""
+    return _text(canonical_url).encode("ascii")
+
+
+def lines_of(data: bytes) -> Iterator[bytes]:
+    """The lines of some of them."""
+    start = 0
+    while (end := data.find(b"\n", start)) >= 0:
+        yield data[start:end]
+        start = end + 1
+
+
+def _text(value: str) -> str:
+    """A string in JSON's form; no character of it can end a line or steer a terminal."""
+    return encode_basestring_ascii(value).replace("\x7f", "\\u007f")
+
+
+def _as_they_are(column: Column) -> str:
+    """Strings in JSON's form, if there is no control character among them."""
+    if isinstance(column, str) and column.isascii() and "\\" not in column:
+        return f'["{column}"]'
+    return _each(column)
+
+
+def _each(column: Column) -> str:
+    """Strings in JSON's form."""
+    return f"[{','.join(map(_text, column.split(BETWEEN) if isinstance(column, str) else column))}]"

@@ -1,0 +1,191 @@
+"""The store that writes the link log as the crawl goes."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isal import isal_zlib
+
+from webcrawl.archive.disk import AppendFile, Disk, OneFile, translated
+from webcrawl.archive.listed_links import rows_of
+from webcrawl.archive.reading import GZIP_MEMBER
+from webcrawl.archive.sinks import Part
+from webcrawl.archive.warc import stamp
+from webcrawl.links import segments
+from webcrawl.links import segments as index
+from webcrawl.links.line import PAGE, Written, written
+from webcrawl.urls.canonical import SWITCHES, CanonicalRules
+from webcrawl.urls.host_rules import load_host_rules
+from webcrawl.urls.resolve import resolve, resolve_other_scheme
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from webcrawl.archive.capture import Entry, LinkRow
+
+LEVEL = 2
+"""isal's; level 1 is no quicker."""
+MEMBER_BYTES = 1 << 20
+"""Lines are compressed together up to about this size, so that a look into a member stays cheap."""
+NOT_MODIFIED = 304
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+REDIRECT = "redirect"
+"""The type of the one link that a redirect is."""
+SITEMAP, ROBOTS = "sitemap", "robots"
+"""The kinds of lists of URLs. A robots.txt has a line only if it names a sitemap."""
+
+
+class LinkLog(OneFile, Part):
+    """Writes a line for each page and each list of URLs that was answered, for a long list several, in members of
+    whole groups, into segments that roll by size.
+
+    A group is in the segment whole or not at all. The index grows behind it, when the group is kept.
+    """
+
+    wants_links = True
+    settings = ("CANONICAL_RULES", "HOST_RULES_FILE", "LINK_LOG_ROLL_BYTES")
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        worker: str,
+        settings: Mapping[str, Any],
+        clock: Callable[[], float] = time.time,
+        disk: Disk | None = None,
+    ) -> None:
+        self._directory = directory
+        self._roll_bytes = settings["LINK_LOG_ROLL_BYTES"]
+        self._rules = rules_of(settings)
+        self._clock = clock
+        self._disk = disk or Disk()
+        self._path = directory
+        self._file: AppendFile | None = None
+        self._index: int | None = None
+        self._blocks: list[bytes] = []
+
+    def open(self) -> list[str]:
+        folder = self._directory / segments.FOLDER
+        with translated(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            return segments.repair(self._directory, self._disk)
+
+    def roll_if_full(self) -> None:
+        if self.size >= self._roll_bytes:
+            self._close_segment()
+
+    def write(self, entries: Sequence[Entry]) -> None:
+        lines: list[Written] = []
+        length = 0
+        for entry in entries:
+            for line in self._lines(entry):
+                lines.append(line)
+                length += len(line.line)
+                if length >= MEMBER_BYTES:
+                    self._add(lines)
+                    lines, length = [], 0
+        if lines:
+            self._add(lines)
+
+    def keep(self) -> None:
+        super().keep()
+        blocks, self._blocks = self._blocks, []
+        if self._index is None or not blocks:
+            return
+        try:
+            self._disk.write_whole(self._index, b"".join(blocks))
+        except OSError:
+            # Readers do without: behind a block that is not whole they take none.
+            self._leave_index()
+
+    def rollback(self) -> None:
+        self._blocks = []
+        super().rollback()
+
+    def close(self) -> None:
+        self._close_segment()
+
+    def _lines(self, entry: Entry) -> Iterator[Written]:
+        if (told := links_of(entry)) is None:
+            return
+        if entry.listed is None:
+            links, others = told
+            yield written(entry.record, links, self._rules, others)
+            return
+        with translated(Path(entry.listed.path)):
+            for part, urls in enumerate(entry.listed, start=1):
+                links, others = rows_of(urls)
+                yield written(entry.record, links, self._rules, others, part)
+
+    def _add(self, lines: Sequence[Written]) -> None:
+        """One more member to the open group."""
+        file = self._file or self._new_segment()
+        start = file.size
+        data = isal_zlib.compress(b"".join([each.line for each in lines]), LEVEL, GZIP_MEMBER)
+        file.write(data)
+        self._blocks.append(index.block(start, start + len(data), lines))
+
+    def _new_segment(self) -> AppendFile:
+        at, earlier = stamp(self._clock()), segments.times(self._directory)
+        if earlier and int(at) <= int(earlier[-1]):
+            at = str(int(earlier[-1]) + 1)
+        self._path = segments.path_of(self._directory, at)
+        self._file = AppendFile(segments.open_name(self._path), self._disk, new=True)
+        with suppress(OSError):
+            self._index = self._disk.open(segments.index_of(self._path), new=True)
+        return self._file
+
+    def _close_segment(self) -> None:
+        """Give it its final name. Raises ArchiveError; nothing is lost, and the next call tries again."""
+        file = self._file
+        if file is None:
+            return
+        file.settle()
+        with translated(file.path):
+            if file.kept:
+                self._disk.rename(file.path, self._path)
+                self._disk.sync_folder(self._path.parent)
+            else:
+                self._disk.remove(file.path)
+                segments.index_of(self._path).unlink(missing_ok=True)
+        self._file = None
+        self._leave_index()
+        file.release()
+
+    def _leave_index(self) -> None:
+        handle, self._index = self._index, None
+        if handle is not None:
+            with suppress(OSError):
+                os.close(handle)
+
+
+def links_of(entry: Entry) -> tuple[Sequence[LinkRow], Sequence[LinkRow]] | None:
+    """The links that a line has, over HTTP and of other schemes; None where a fetch has none: what is neither page
+    nor list, failed, or was not modified since.
+    """
+    record = entry.record
+    if record.kind not in (PAGE, SITEMAP) and (
+        record.kind != ROBOTS or not (entry.links or entry.other_links)
+    ):
+        return None
+    if record.status is None or record.status == NOT_MODIFIED:
+        return None
+    if record.status in REDIRECTS and record.location and not entry.links:
+        if (target := resolve(record.location, record.url)) is not None:
+            return ((target, REDIRECT, "", ""),), ()
+        other = resolve_other_scheme(record.location, record.url)
+        return (), (() if other is None else ((other, REDIRECT, "", ""),))
+    return entry.links, entry.other_links
+
+
+def rules_of(settings: Mapping[str, Any]) -> CanonicalRules:
+    """What URLs are compared by, as the settings of a crawl say."""
+    path, chosen = settings["HOST_RULES_FILE"], settings["CANONICAL_RULES"]
+    return CanonicalRules(
+        **{name: name in chosen for name in SWITCHES},
+        hosts=None if path is None else load_host_rules(Path(path)),
+    )

@@ -1,0 +1,246 @@
+"""Reading the link logs of all workers of a crawl, also while they are written.
+
+Memory is that of a member, and of eight bytes a page to know which pages were fetched again.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from webcrawl.archive.disk import ArchiveError, translated
+from webcrawl.links import line, segments
+from webcrawl.links import segments as index
+from webcrawl.links.line import lines_of, needle, parse
+from webcrawl.links.segments import Member
+from webcrawl.urls.fingerprint import fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+    from typing import BinaryIO
+
+    from webcrawl.links.line import Link, Linking
+    from webcrawl.links.segments import Block
+
+AT_A_TIME = 1_000_000
+"""Pages among which those that occur twice are looked for at once: some 100 MB."""
+
+
+class Place(NamedTuple):
+    """Where a line is: its segment's number and its member's start. Later lines have greater ones."""
+
+    segment: int
+    start: int
+
+
+class Segment(NamedTuple):
+    """One that is read as far as it was written when it was found, so that all looks at it see the same."""
+
+    number: int
+    path: Path
+    size: int
+
+
+class LinkLogs:
+    """The link logs below some JOBDIRs as they were when this was made.
+
+    All methods raise ArchiveError for a file that cannot be read. A page that was fetched more than once has a line
+    for each time; only the last one counts, and the others are passed over. A long list of URLs has several lines
+    for a time, its parts, which ``of`` alone puts together.
+    """
+
+    def __init__(self, directories: Sequence[Path]) -> None:
+        found = [(int(time), time, path) for path in directories for time in segments.times(path)]
+        paths = [segments.path_of(path, time) for _, time, path in sorted(found, key=lambda one: one[0])]
+        self._segments = [Segment(number, path, _size(path)) for number, path in enumerate(paths)]
+        self._superseded: dict[int, tuple[float, Place]] | None = None
+
+    @property
+    def segments(self) -> int:
+        """How many there are."""
+        return len(self._segments)
+
+    def pages(self) -> Iterator[Linking]:
+        """Every page with its links, and every list, a part at a time."""
+        told: set[tuple[int, int]] = set()
+        for segment in self._segments:
+            for member in _every_member(segment):
+                place = Place(segment.number, member.start)
+                for each in self._parsed(segment.path, member, lines_of(member.data)):
+                    if self._is_last(each, place, told):
+                        yield each
+
+    def lines(self) -> Iterator[Linking]:
+        """Every line, those of pages that were fetched again since too."""
+        for segment in self._segments:
+            for member in _every_member(segment):
+                yield from self._parsed(segment.path, member, lines_of(member.data))
+
+    def of(self, canonical_url: str) -> Linking | None:
+        """The page with this comparable form, as it was when it was fetched last; None if it never was."""
+        sought = index.page_bytes(fingerprint(canonical_url))
+        found: Linking | None = None
+        parts: dict[int | None, Linking] = {}
+        for _, each in self._holding(canonical_url, sought, lambda block, data: block.has_page(data, sought)):
+            if each.canonical == canonical_url and (found is None or each.at >= found.at):
+                if found is not None and (each.at > found.at or each.part is None):
+                    parts.clear()
+                found = parts[each.part] = each
+        if found is None or found.part is None:
+            return found
+        together = [link for _, part in sorted(_numbered(parts)) for link in part.links]
+        return found._replace(links=together, part=None)
+
+    def into(self, canonical_url: str) -> Iterator[tuple[Linking, Link]]:
+        """Every link to this comparable form, with the page that it is on."""
+        sought = index.target_bytes(fingerprint(canonical_url))
+        found = self._holding(canonical_url, sought, lambda block, data: block.has_target(data, sought))
+        told: set[tuple[int, int]] = set()
+        for place, each in found:
+            links = [link for link in each.links if link.canonical == canonical_url]
+            if links and self._is_last(each, place, told):
+                yield from ((each, link) for link in links)
+
+    def naming(self, canonical_url: str, goes_on: Callable[[], bool]) -> Iterator[tuple[Linking, Link]]:
+        """Every link to this comparable form in any line, those of pages that were fetched again since too.
+
+        ``goes_on`` is asked at each member, and ends it with False.
+        """
+        sought = index.target_bytes(fingerprint(canonical_url))
+
+        def has(block: Block, data: bytes) -> bool:
+            return block.has_target(data, sought)
+
+        for _, each in self._holding(canonical_url, sought, has, goes_on):
+            yield from ((each, link) for link in each.links if link.canonical == canonical_url)
+
+    def _holding(
+        self,
+        canonical_url: str,
+        sought: bytes,
+        has: Callable[[Block, bytes], bool],
+        goes_on: Callable[[], bool] = lambda: True,
+    ) -> Iterator[tuple[Place, Linking]]:
+        """The lines that name this comparable form, out of the members that an index tells, or has not heard of."""
+        text = needle(canonical_url)
+        for segment in self._segments:
+            for member in _likely_members(segment, sought, has, goes_on):
+                if text in member.data:
+                    lines = (one for one in lines_of(member.data) if text in one)
+                    for each in self._parsed(segment.path, member, lines):
+                        yield Place(segment.number, member.start), each
+
+    def _parsed(self, path: Path, member: Member, lines: Iterator[bytes]) -> Iterator[Linking]:
+        for one in lines:
+            try:
+                yield parse(one)
+            except ValueError as error:
+                raise ArchiveError(path, f"the member at byte {member.start}: {error}") from error
+
+    def _is_last(self, linking: Linking, place: Place, told: set[tuple[int, int]]) -> bool:
+        """``told``: the parts that were told before, since a part may be there twice like any line."""
+        if self._superseded is None:
+            self._superseded = _latest(self._heads)
+        last = self._superseded.get(linking.mark)
+        if last is None or linking.part is None:
+            return last is None or last == (linking.at, place)
+        which = linking.mark, linking.part
+        if last[0] != linking.at or which in told:
+            return False
+        told.add(which)
+        return True
+
+    def _heads(self) -> Iterator[tuple[Place, array[int], array[float]]]:
+        """The fingerprints of the pages of each member, and when they were fetched."""
+        for segment in self._segments:
+            yield from _heads_of(segment)
+
+
+def _numbered(parts: dict[int | None, Linking]) -> Iterator[tuple[int, Linking]]:
+    return ((number, part) for number, part in parts.items() if number is not None)
+
+
+def _latest(
+    heads: Callable[[], Iterator[tuple[Place, array[int], array[float]]]],
+) -> dict[int, tuple[float, Place]]:
+    """The last line of each page that has more than one."""
+    marks = array("q")
+    for _, some, _ in heads():
+        marks.extend(some)
+    parts = 1 + len(marks) // AT_A_TIME
+    latest: dict[int, tuple[float, Place]] = {}
+    for part in range(parts):
+        counted = Counter(marks if parts == 1 else (mark for mark in marks if mark % parts == part))
+        latest |= {mark: (float("-inf"), Place(0, 0)) for mark, times in counted.items() if times > 1}
+    if latest:
+        for place, some, times in heads():
+            for mark, at in zip(some, times, strict=True):
+                if mark in latest:
+                    latest[mark] = max(latest[mark], (at, place))
+    return latest
+
+
+def _size(path: Path) -> int:
+    with translated(path), segments.opened(path) as stream:
+        return stream.seek(0, os.SEEK_END)
+
+
+def _index(path: Path) -> bytes:
+    """What there is of the index of a segment."""
+    try:
+        return segments.index_of(path).read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def _every_member(segment: Segment) -> Iterator[Member]:
+    with translated(segment.path), segments.opened(segment.path) as stream:
+        covered = 0
+        for block in index.blocks(_index(segment.path), segment.size):
+            yield _at(segment, stream, block)
+            covered = block.end
+        yield from segments.members(stream, covered, segment.size)
+
+
+def _likely_members(
+    segment: Segment, sought: bytes, has: Callable[[Block, bytes], bool], goes_on: Callable[[], bool]
+) -> Iterator[Member]:
+    if not goes_on():
+        return
+    with translated(segment.path), segments.opened(segment.path) as stream:
+        data, covered = _index(segment.path), 0
+        for block in index.blocks(data, segment.size):
+            if not goes_on():
+                return
+            covered = block.end
+            if has(block, data):
+                yield _at(segment, stream, block)
+        for member in segments.members(stream, covered, segment.size):
+            yield member
+            if not goes_on():
+                return
+
+
+def _heads_of(segment: Segment) -> Iterator[tuple[Place, array[int], array[float]]]:
+    with translated(segment.path), segments.opened(segment.path) as stream:
+        data, covered = _index(segment.path), 0
+        for block in index.blocks(data, segment.size):
+            yield Place(segment.number, block.start), block.marks(data), block.times(data)
+            covered = block.end
+        for member in segments.members(stream, covered, segment.size):
+            place = Place(segment.number, member.start)
+            try:
+                read = [line.head(one) for one in lines_of(member.data)]
+            except ValueError as error:
+                raise ArchiveError(segment.path, f"the member at byte {member.start}: {error}") from error
+            yield place, array("q", [one.mark for one in read]), array("d", [one.at for one in read])
+
+
+def _at(segment: Segment, stream: BinaryIO, block: Block) -> Member:
+    try:
+        return segments.member(stream, block.start, block.end)
+    except ValueError as error:
+        raise ArchiveError(segment.path, f"the member at byte {block.start} is damaged: {error}") from error

@@ -1,0 +1,277 @@
+"""The files of the link log: their names, the members they are made of, and what a crash leaves.
+
+A segment is ``JOBDIR/links/links-<time>.jsonl.gz``, with ``.open`` behind it while it is written; its index ends in
+``.idx`` instead. It is a row of gzip members, each of whole lines, which every reader of gzip takes for one file.
+
+The index of a segment, grown with it: which pages and which targets are in which member.
+
+It is a file of blocks, one for each member, in their order (numbers little-endian)::
+
+    "LIX1"  CRC-32 of all that follows   pages   targets   start, end of the member in the segment
+    fingerprints of the pages            8 bytes each
+    when each was fetched                8 bytes each, epoch seconds as a double
+    marks of the targets, each once      4 bytes each, the lower half of their fingerprints
+
+It can be made anew from the segment, so it is never waited for: what it does not cover is read in the segment itself.
+Four bytes lead to a member in vain once in some hundred questions to a million pages; the member tells.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import sys
+import zlib
+from array import array
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeVar
+
+from isal import igzip_lib, isal_zlib
+
+from webcrawl.archive.disk import translated
+from webcrawl.archive.reading import GZIP_MEMBER
+from webcrawl.archive.warc import OPEN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from webcrawl.archive.disk import Disk
+    from webcrawl.links.line import Written
+
+
+_MAGIC = b"LIX1"
+_HEAD = struct.Struct("<4sI")
+_COUNTS = struct.Struct("<IIQQ")
+_HEAD_BYTES = _HEAD.size + _COUNTS.size
+_PAGE, _TIME, _TARGET = 8, 8, 4
+_Number = TypeVar("_Number", int, float)
+LOWER = 0xFFFFFFFF
+"""The half of a fingerprint by which a target is known."""
+_LOWER_HALF = 0 if sys.byteorder == "little" else 1
+
+
+class Block(NamedTuple):
+    """What is known of one member. Positions are those of the parts in the index."""
+
+    start: int
+    end: int
+    pages_at: int
+    pages: int
+    targets_at: int
+    targets: int
+
+    def marks(self, data: bytes) -> array[int]:
+        """The fingerprints of its pages."""
+        return _filled(array("q"), data, self.pages_at, self.pages * _PAGE)
+
+    def times(self, data: bytes) -> array[float]:
+        return _filled(array("d"), data, self.pages_at + self.pages * _PAGE, self.pages * _TIME)
+
+    def target_marks(self, data: bytes) -> array[int]:
+        """The lower halves of the fingerprints of its targets."""
+        return _filled(array("I"), data, self.targets_at, self.targets * _TARGET)
+
+    @property
+    def behind(self) -> int:
+        """Where the next block begins."""
+        return self.targets_at + self.targets * _TARGET
+
+    def has_page(self, data: bytes, sought: bytes) -> bool:
+        return _has(data, sought, self.pages_at, self.pages * _PAGE)
+
+    def has_target(self, data: bytes, sought: bytes) -> bool:
+        return _has(data, sought, self.targets_at, self.targets * _TARGET)
+
+
+def page_bytes(mark: int) -> bytes:
+    """A page as it stands in an index."""
+    return struct.pack("<q", mark)
+
+
+def target_bytes(mark: int) -> bytes:
+    """A target likewise."""
+    return struct.pack("<I", mark & LOWER)
+
+
+def block(start: int, end: int, lines: Sequence[Written]) -> bytes:
+    """The block of the member from ``start`` to ``end`` of the segment."""
+    distinct = set().union(*[each.targets for each in lines])
+    # By way of a list: an array that knows its length is made in half the time.
+    targets = array("I", array("Q", list(distinct)).tobytes())[_LOWER_HALF::2]
+    said = b"".join(
+        (
+            _COUNTS.pack(len(lines), len(targets), start, end),
+            _bytes(array("q", [each.mark for each in lines])),
+            _bytes(array("d", [each.at for each in lines])),
+            _bytes(targets),
+        )
+    )
+    return _HEAD.pack(_MAGIC, zlib.crc32(said)) + said
+
+
+def blocks(data: bytes, size: int, *, check: bool = False) -> Iterator[Block]:
+    """The blocks of an index from its beginning, as far as they are whole, follow one another, and lie within the
+    ``size`` bytes of the segment; with ``check`` as far as nothing in them has changed.
+    """
+    at, reached = 0, 0
+    while at + _HEAD_BYTES <= len(data):
+        magic, checksum = _HEAD.unpack_from(data, at)
+        pages, targets, start, end = _COUNTS.unpack_from(data, at + _HEAD.size)
+        pages_at = at + _HEAD_BYTES
+        targets_at = pages_at + pages * (_PAGE + _TIME)
+        behind = targets_at + targets * _TARGET
+        if magic != _MAGIC or start != reached or not start < end <= size or behind > len(data):
+            return
+        if check and zlib.crc32(data[at + _HEAD.size : behind]) != checksum:
+            return
+        yield Block(start, end, pages_at, pages, targets_at, targets)
+        at, reached = behind, end
+
+
+def whole(data: bytes, size: int) -> int:
+    """How many bytes of an index are to be trusted, after a crash."""
+    behind = 0
+    for each in blocks(data, size, check=True):
+        behind = each.behind
+    return behind
+
+
+def _filled(made: array[_Number], data: bytes, at: int, length: int) -> array[_Number]:
+    made.frombytes(data[at : at + length])
+    if sys.byteorder == "big":
+        made.byteswap()
+    return made
+
+
+def _bytes(values: array[int] | array[float]) -> bytes:
+    if sys.byteorder == "big":
+        values.byteswap()
+    return values.tobytes()
+
+
+def _has(data: bytes, sought: bytes, at: int, length: int) -> bool:
+    found = data.find(sought, at, at + length)
+    while found >= 0:
+        if (found - at) % len(sought) == 0:
+            return True
+        found = data.find(sought, found + 1, at + length)
+    return False
+
+
+FOLDER = "links"
+ENDING = ".jsonl.gz"
+INDEX_ENDING = ".idx"
+CHUNK_BYTES = 1 << 16
+"""What is read at once. Small, since the rest of a chunk is copied for every member that ends in it."""
+
+_SEGMENT = re.compile(r"links-(\d{17,})\.jsonl\.gz(\.open)?")
+
+
+class Member(NamedTuple):
+    """Some whole lines, and where they are in the segment."""
+
+    start: int
+    end: int
+    data: bytes
+
+
+def times(directory: Path) -> list[str]:
+    """The times in the names of the segments of a crawl, in the order of writing."""
+    folder = directory / FOLDER
+    if not folder.is_dir():
+        return []
+    with translated(folder):
+        found = {match[1] for path in folder.iterdir() if (match := _SEGMENT.fullmatch(path.name))}
+    return sorted(found, key=int)
+
+
+def path_of(directory: Path, time: str) -> Path:
+    """The name of a segment that is closed."""
+    return directory / FOLDER / f"links-{time}{ENDING}"
+
+
+def open_name(path: Path) -> Path:
+    """Its name while it is written."""
+    return path.with_name(path.name + OPEN)
+
+
+def index_of(path: Path) -> Path:
+    return path.with_name(path.name.removesuffix(ENDING) + INDEX_ENDING)
+
+
+def opened(path: Path) -> BinaryIO:
+    """A segment, whether it is still written or not. :raises FileNotFoundError:"""
+    try:
+        return open_name(path).open("rb")
+    except FileNotFoundError:
+        return path.open("rb")  # closed between the two looks, or long ago
+
+
+def members(stream: BinaryIO, start: int, size: int) -> Iterator[Member]:
+    """The members from ``start`` up to the first that is not whole within ``size`` bytes."""
+    stream.seek(start)
+    data = b""
+    while True:
+        unpacker = isal_zlib.decompressobj(GZIP_MEMBER)
+        parts, end = [], start
+        while not unpacker.eof:
+            data = data or stream.read(CHUNK_BYTES)
+            if not data:
+                return
+            before = len(data)
+            try:
+                parts.append(unpacker.decompress(data))
+            except igzip_lib.IsalError:  # type: ignore[misc]  # the stub calls it an instance
+                return
+            data = unpacker.unused_data
+            end += before - len(data)
+        if end > size:
+            return
+        yield Member(start, end, b"".join(parts))
+        start = end
+
+
+def member(stream: BinaryIO, start: int, end: int) -> Member:
+    """The one that lies there. :raises ValueError: it does not"""
+    stream.seek(start)
+    try:
+        return Member(start, end, isal_zlib.decompress(stream.read(end - start), GZIP_MEMBER))
+    except igzip_lib.IsalError as error:  # type: ignore[misc]
+        raise ValueError(str(error)) from error
+
+
+def repair(directory: Path, disk: Disk) -> list[str]:
+    """Close what a crash left open, cut behind its last whole member; a sentence about each. Raises ArchiveError."""
+    done = []
+    for time in times(directory):
+        path = path_of(directory, time)
+        torn = open_name(path)
+        if not torn.exists():
+            continue
+        with translated(torn):
+            done.append(_close(torn, path, disk))
+    return done
+
+
+def _close(torn: Path, path: Path, disk: Disk) -> str:
+    with torn.open("r+b") as file:
+        end, size = 0, file.seek(0, os.SEEK_END)
+        for each in members(file, 0, size):
+            end = each.end
+        cut = size - end
+        if cut:
+            disk.truncate(file.fileno(), end)
+        disk.sync(file.fileno())
+    notes = f", {cut} bytes of unfinished lines cut off" if cut else ""
+    beside = index_of(path)
+    if end == 0:
+        beside.unlink(missing_ok=True)
+        disk.remove(torn)
+        return f"{torn.name}: removed, it held no line{notes}."
+    if beside.exists():
+        with beside.open("r+b") as file:
+            disk.truncate(file.fileno(), whole(file.read(), end))
+    disk.rename(torn, path)
+    disk.sync_folder(path.parent)
+    return f"{path.name}: closed{notes}."

@@ -1,0 +1,147 @@
+"""What a parser tells of a page, element by element, gathered into title, base and links."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from webcrawl.parsing.links import (
+    ATTRIBUTES,
+    SELF_LINKS,
+    elements_with,
+    refresh_target,
+    srcset_urls,
+    type_of_link_element,
+)
+
+HREF_MAX = 8_192
+"""Characters of a link; a longer one is dropped, but for those of which only the beginning is kept anyway."""
+
+_HOLDS_CONTENT = re.compile(r"[\0- ]*(?:data|javascript):", re.IGNORECASE).match
+
+METAS_MAX = 200
+"""Meta elements, and translations, that are kept of a page."""
+
+ALWAYS = frozenset({"title", "base", "meta", "html"})
+
+_IN_OTHER_LANGUAGES = frozenset({"alternate", "hreflang"})
+
+
+Found = tuple[str, str, str, str]
+"""A link before it is resolved: href, type, text as it stands there (or an ``alt``), rel."""
+
+
+@lru_cache(maxsize=64)
+def elements_of_interest(types: frozenset[str]) -> frozenset[str]:
+    """The names of the elements that a parser has to tell of, for links of these types."""
+    return elements_with(types) | ALWAYS
+
+
+@dataclass(slots=True)
+class Findings:
+    """What one page has given. ``found`` holds at most ``links_max`` links in the order of the page."""
+
+    types: frozenset[str]
+    links_max: int
+    agent: str = ""
+    """The product token, in lower case, by which a meta element may speak to us alone."""
+    found: list[Found] = field(default_factory=list)
+    dropped: int = 0
+    base: str | None = None
+    base_is_too_long: bool = False
+    """Nothing is resolved against such a base: a hundred links would take as many copies of it."""
+    title: str | None = None
+    robots: list[str] = field(default_factory=list)
+    """The contents of meta elements that speak to all robots or to us, as they stand there."""
+    metas: list[tuple[str, str]] = field(default_factory=list)
+    """Name (or ``property``) in lower case and content of each meta element that has both, in the page's order."""
+    language: str | None = None
+    """``lang`` of the page."""
+    canonical: str | None = None
+    """``href`` of the first ``<link rel=canonical>``."""
+    beside: dict[str, str] | None = None
+    """``href`` of links to the words that stand before and behind them; None where nobody asks for that."""
+    translations: list[tuple[str, str]] = field(default_factory=list)
+    """``hreflang`` and ``href`` of each ``<link rel=alternate>`` that has both."""
+
+    def element(self, name: str, values: Mapping[str, str | None], text: Callable[[], str]) -> None:
+        """Take in an element; ``text`` gives what is written inside it."""
+        if name == "title":
+            if self.title is None:
+                self.title = text()
+        elif name == "base":
+            # The first that has the attribute, also an empty one, which means the page's own URL (HTML, 2.4.1).
+            if self.base is None and "href" in values:
+                self.base = values["href"] or ""
+                self.base_is_too_long = len(self.base) > HREF_MAX
+        elif name == "link":
+            self._link_element(values)
+        elif name == "meta":
+            self._meta(values)
+        elif name == "html":
+            self.language = self.language or values.get("lang") or values.get("xml:lang")
+        else:
+            self._bearer(name, values, text)
+
+    def add(self, href: str | None, kind: str, text: str = "", rel: str = "") -> None:
+        """Take in one link; an empty one is to the base of the page."""
+        if href is None:
+            return
+        if len(href) > HREF_MAX and _HOLDS_CONTENT(href):
+            href = href[:HREF_MAX]
+        if len(self.found) < self.links_max and len(href) <= HREF_MAX:
+            self.found.append((href, kind, text, rel))
+        else:
+            self.dropped += 1
+
+    def _meta(self, values: Mapping[str, str | None]) -> None:
+        content = values.get("content")
+        if not content:
+            return
+        if (values.get("http-equiv") or "").lower() == "refresh" and "refresh" in self.types:
+            self.add(refresh_target(content) or None, "refresh")
+        name = values.get("name")
+        if name and (name := name.strip().lower()) and name in ("robots", self.agent):
+            self.robots.append(content)
+        elif (name := name or values.get("property")) and len(self.metas) < METAS_MAX:
+            self.metas.append((name.strip().lower(), content))
+
+    def _link_element(self, values: Mapping[str, str | None]) -> None:
+        rel = " ".join((values.get("rel") or "").lower().split())
+        kind = type_of_link_element(rel, (values.get("type") or "").lower(), values.get("hreflang") or "")
+        if kind == "hreflang" and kind not in self.types:
+            kind = "alternate"
+        href = values.get("href")
+        if not href:
+            return
+        if kind in self.types:
+            self.add(href, kind, rel=rel)
+        if len(href) > HREF_MAX:
+            return
+        if kind == "canonical":
+            self.canonical = self.canonical or href
+        elif values.get("hreflang") and kind in _IN_OTHER_LANGUAGES and len(self.translations) < METAS_MAX:
+            self.translations.append((values["hreflang"] or "", href))
+
+    def _bearer(self, name: str, values: Mapping[str, str | None], text: Callable[[], str]) -> None:
+        rel = (values.get("rel") or "").lower()
+        for attribute, kind in ATTRIBUTES.get(name, ()):
+            value = values.get(attribute)
+            if not value and attribute == "href" and attribute in values and name in SELF_LINKS:
+                value = ""
+            elif not value:
+                continue
+            if kind not in self.types:
+                continue
+            told = text() if name == "a" else values.get("alt") or ""
+            for url in _urls(attribute, value):
+                self.add(url, kind, told, rel)
+
+
+def _urls(attribute: str, value: str) -> Iterator[str]:
+    if attribute == "srcset":
+        yield from srcset_urls(value)
+    else:
+        yield value

@@ -1,0 +1,196 @@
+"""HTML pages: bytes in, title and links out. Why two parsers: docs/decisions/0003-html-parser.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, MutableSequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from webcrawl.parsing import stream, tree
+from webcrawl.parsing.charset import encoding_of
+from webcrawl.parsing.findings import Findings, Found
+from webcrawl.parsing.links import FOLLOWED, TEXT_MAX, Link, is_vouched_for
+from webcrawl.parsing.mime import mime_type
+from webcrawl.parsing.text import line
+from webcrawl.urls.resolve import resolve, resolve_all, resolve_other_scheme
+
+TITLE_MAX = 500
+"""Characters of a title that are kept."""
+
+# In XHTML an element may close itself whose content HTML takes for text up to an end tag: the rest of the page.
+_CLOSES_ITSELF = re.compile(r"<(title|script|style|textarea|iframe)([\s/][^<>]*+)(?<=/)>")
+
+_ABSOLUTE = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]*:")
+
+# Links resolved between two pauses.
+_BATCH = 100
+
+
+@lru_cache(maxsize=8192)
+def _known_line(text: str) -> str:
+    """A text of at most ``TEXT_MAX`` characters in one line. Most links of a page say what those of others said."""
+    return line(text, TEXT_MAX)
+
+
+@dataclass(slots=True)
+class Document:
+    """What was found in one page.
+
+    ``title`` is one line of at most ``TITLE_MAX`` characters. ``base`` is the URL that the links were resolved
+    against. ``encoding`` is the Python codec that the bytes were decoded with. ``links`` are in the order of the
+    page, each pair of URL and type once: with the first text that is not empty, and with a word of ``links.NOFOLLOW``
+    in ``rel`` only when all links of the pair have one. ``other_links`` are those of other schemes than http and
+    https (``mailto:``, ``javascript:``), plain tuples like a ``Link``. ``links_dropped`` counts links that were too
+    long or over the limit. ``robots`` is what meta elements say to all robots or to us, for ``robots_tags.of_meta``.
+    ``metas``, ``language``, ``canonical`` and ``translations`` are as ``findings.Findings`` has them: as they stand
+    there, not resolved, not cleaned. ``beside`` has words that stand right before or behind links, by URL, where they
+    were asked for and the page is one for ``tree``. ``error`` says why the page was not read to its end.
+    """
+
+    title: str
+    base: str
+    encoding: str
+    links_dropped: int = 0
+    robots: list[str] = field(default_factory=list)
+    metas: list[tuple[str, str]] = field(default_factory=list)
+    language: str | None = None
+    canonical: str | None = None
+    translations: list[tuple[str, str]] = field(default_factory=list)
+    beside: dict[str, str] = field(default_factory=dict)
+    error: str | None = None
+    other_links: list[tuple[str, str, str, str]] = field(default_factory=list)
+    links: MutableSequence[Link] = field(default_factory=list)
+
+
+def extract(
+    body: bytes,
+    url: str,
+    content_type: str | None,
+    *,
+    links_max: int,
+    types: frozenset[str] = FOLLOWED,
+    agent: str = "",
+    surroundings: bool = False,
+) -> Document:
+    """Return the title and the links of the page at ``url``; ``content_type`` is the header's whole value.
+
+    At most ``links_max`` links are looked at. Links of types beyond ``FOLLOWED`` (names of ``links.TYPES``) are found
+    on demand only, because every further element costs; so are the ``surroundings`` of links. ``agent`` is the
+    product token by which a meta element may speak to us alone. No body makes it raise. On an event loop use an
+    ``Extractor``, which interrupts itself and ends a page that takes too long.
+    """
+    extraction = Extraction(
+        body, url, content_type, links_max=links_max, types=types, agent=agent, surroundings=surroundings
+    )
+    for _ in extraction.steps():
+        pass
+    return extraction.document
+
+
+class Extraction:
+    """One ``extract`` in steps of a few milliseconds: run ``steps()`` to its end, then take ``document``."""
+
+    def __init__(
+        self,
+        body: bytes,
+        url: str,
+        content_type: str | None,
+        *,
+        links_max: int,
+        types: frozenset[str] = FOLLOWED,
+        agent: str = "",
+        surroundings: bool = False,
+    ) -> None:
+        self._body = body
+        self._mime = mime_type(content_type)
+        self._links_max = links_max
+        self._types = types
+        self._agent = agent.lower()
+        self._beside: dict[str, str] | None = {} if surroundings else None
+        self._links: dict[tuple[str, str], Link] = {}
+        self._other_links: dict[tuple[str, str], Link] = {}
+        self.document = Document(title="", base=url, encoding=encoding_of(body, content_type))
+
+    def steps(self) -> Iterator[None]:
+        """Do the work."""
+        document = self.document
+        url = document.base
+        text = _decoded(self._body, document.encoding)
+        text = readable_as_html(text, self._mime)
+        findings = Findings(self._types, self._links_max, self._agent, beside=self._beside)
+        if tree.is_harmless(text):
+            tree.read(text, findings)
+        else:
+            for _ in stream.steps(text, findings):
+                yield
+                if document.error is not None:
+                    break
+        document.title = line(findings.title or "", TITLE_MAX)
+        if findings.base_is_too_long:
+            # What is relative to it would be too long itself, and is no link of the page without it.
+            findings.dropped += len(findings.found)
+            findings.found = [found for found in findings.found if _ABSOLUTE.match(found[0])]
+            findings.dropped -= len(findings.found)
+        else:
+            document.base = resolve(findings.base or "", url) or url
+        document.links_dropped = findings.dropped
+        document.robots = findings.robots
+        document.metas, document.translations = findings.metas, findings.translations
+        document.language, document.canonical = findings.language, findings.canonical
+        for start in range(0, len(findings.found), _BATCH):
+            self._resolve(findings.found[start : start + _BATCH])
+            yield
+        document.links = list(self._links.values())
+        document.other_links = [(*link,) for link in self._other_links.values()]
+
+    def stop_reading(self, why: str) -> None:
+        """Make do with what was found so far; ``why`` becomes the document's error."""
+        self.document.error = why
+
+    def _resolve(self, found: list[Found]) -> None:
+        links = self._links
+        urls = resolve_all([href for href, _, _, _ in found], self.document.base, self.document.encoding)
+        for url, (href, kind, told, rel) in zip(urls, found, strict=True):
+            if url is None:
+                self._resolve_other(href, kind, told, rel)
+                continue
+            text = _known_line(told) if len(told) <= TEXT_MAX else line(told, TEXT_MAX)
+            # Made by the tuple: the constructor of a NamedTuple takes twice as long, a hundred times a page.
+            link = tuple.__new__(Link, (url, kind, text, rel))
+            known = links.setdefault((url, kind), link)
+            # To a link with a text, and nothing to be said against it, a second one has nothing to add.
+            if known is not link and (known[3] or not known[2]):
+                links[url, kind] = _merged(known, text, rel)
+        if self._beside:
+            for url, (href, _, _, _) in zip(urls, found, strict=True):
+                if url is not None and (words := self._beside.get(href)):
+                    self.document.beside.setdefault(url, words)
+
+    def _resolve_other(self, href: str, kind: str, told: str, rel: str) -> None:
+        """Take in a link that cannot be requested over HTTP, if it is one at all."""
+        url = resolve_other_scheme(href, self.document.base, self.document.encoding)
+        if url is None:
+            return
+        text = line(told, TEXT_MAX)
+        known = self._other_links.get((url, kind))
+        self._other_links[url, kind] = (
+            Link(url, kind, text, rel) if known is None else _merged(known, text, rel)
+        )
+
+
+def readable_as_html(text: str, mime: str | None) -> str:
+    """A page as a parser of HTML may read it; what is no XHTML stays as it is."""
+    return _CLOSES_ITSELF.sub(r"<\1\2></\1>", text) if mime == "application/xhtml+xml" else text
+
+
+def _merged(link: Link, text: str, rel: str) -> Link:
+    """Return the link that two links to the same URL make together."""
+    return Link(link.url, link.type, link.text or text, link.rel if is_vouched_for(link.rel) else rel)
+
+
+def _decoded(body: bytes, encoding: str) -> str:
+    text = body.decode(encoding, "replace")
+    if text.startswith("\ufeff"):
+        text = text[1:]
+    return text.replace("\0", "\ufffd") if b"\0" in body else text

@@ -1,0 +1,335 @@
+"""What goes between a crawl and a process that reads pages: values in frames, on one socket.
+
+A frame is its length (4 bytes, little-endian) and a value in marshal's form, whose strings may hold lone surrogates
+as pages do. Both ends are the same Python and the same code. The crawl asks about many pages at a time; answers come
+as they are ready, each with the number of its question.
+
+The crawl's side of the processes that read pages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import marshal
+import socket
+import struct
+import subprocess
+from contextlib import suppress
+from dataclasses import fields
+from itertools import count
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from webcrawl.child_process import KEEPS_FREED, command, environment
+from webcrawl.parsing.charset import encoding_of
+from webcrawl.parsing.html import Document
+from webcrawl.parsing.links import FOLLOWED, LinkColumns
+from webcrawl.parsing.offload import Extractor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webcrawl.parsing.links import Column
+
+
+_LENGTH = struct.Struct("<I")
+_VERSION = 2
+"""Of marshal's format: later ones look for values that come twice, which costs more than it saves here."""
+
+_values_of = attrgetter(*(field.name for field in fields(Document) if field.name != "links"))
+
+
+class Question(NamedTuple):
+    """A page to be read, as ``html.extract`` takes it."""
+
+    number: int
+    body: bytes
+    url: str
+    content_type: str | None
+    links_max: int
+    types: frozenset[str]
+    agent: str
+    surroundings: bool
+
+
+def frame(value: Any) -> bytes:
+    """A value as it goes over the socket."""
+    data = marshal.dumps(value, _VERSION)
+    return _LENGTH.pack(len(data)) + data
+
+
+def answer(number: int, document: Document) -> bytes:
+    """The frame that says what was found in the page of that number."""
+    links = document.links
+    return frame((number, _values_of(document), len(links), LinkColumns.of(links).columns))
+
+
+def document_of(values: tuple[Any, ...], length: int, columns: tuple[Column, ...]) -> Document:
+    """The document that an answer is about."""
+    document = Document(*values)
+    document.links = LinkColumns(length, columns)
+    return document
+
+
+class Frames:
+    """Bytes in, as they come; whole values out."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[Any]:
+        """The values that are whole now."""
+        buffer = self._buffer
+        buffer += data
+        start = 0
+        while len(buffer) - start >= _LENGTH.size:
+            [length] = _LENGTH.unpack_from(buffer, start)
+            end = start + _LENGTH.size + length
+            if len(buffer) < end:
+                break
+            with memoryview(buffer) as view:
+                value = marshal.loads(view[start + _LENGTH.size : end])
+            start = end
+            yield value
+        if start:
+            del buffer[:start]
+
+
+IN_PLACE_FIRST = 200
+"""Pages that are read in place before a process is started: a small crawl without large pages needs none."""
+
+START_SECONDS = 60.0
+"""How long a process may take to import its modules."""
+
+LARGE_BYTES = 1 << 16
+"""A larger page is never read in place, unless no process can be started: steps of it may take long."""
+LARGE_AT_ONCE = 4
+"""Pages larger than that which a process has at a time. The others wait here, where they do not lie before small
+pages on the socket and are in memory once."""
+
+SILENCE_SECONDS = 60.0
+"""A process that has pages and gives no answer for so long is ended: none takes a tenth of it."""
+
+_PROBE = Question(-1, b"", "http://a.invalid/", None, 0, FOLLOWED, "", False)
+"""Asked first: what ends a process that has read nothing is no page."""
+
+logger = logging.getLogger(__name__)
+
+_READER = "webcrawl.parsing.reader"
+
+
+class Readers:
+    """Extracts pages for the coroutines of one event loop, as ``Extractor`` does, in processes beside it.
+
+    What ends a process costs one page: those that it had are read again one at a time by a process of their own, and
+    the one that ends that too is given up. Without a process pages are read in place.
+    """
+
+    def __init__(self, processes: int, in_place_first: int = IN_PLACE_FIRST, module: str = _READER) -> None:
+        """``processes``: at most so many, 0 for none. ``module``: what they run."""
+        self._in_place = Extractor()
+        self._processes = processes
+        self._left_in_place = in_place_first
+        self._module = module
+        self._readers: list[_Reader] = []
+        self._apart: _Reader | None = None
+        self._start: asyncio.Event | None = None
+        """Set when the process is there that is being started; None while none is."""
+        self._one_at_a_time = asyncio.Lock()
+        self._numbers = count()
+        self.ended = 0
+        """Processes that pages have ended."""
+
+    async def extract(
+        self,
+        body: bytes,
+        url: str,
+        content_type: str | None,
+        *,
+        links_max: int,
+        types: frozenset[str] = FOLLOWED,
+        agent: str = "",
+        surroundings: bool = False,
+    ) -> Document:
+        """What ``html.extract`` returns, or ``error`` and less when the page took too long or ended its process."""
+        large = len(body) > LARGE_BYTES
+        if self._processes and self._left_in_place > 0 and not large:
+            self._left_in_place -= 1
+        elif self._processes and (reader := await self._reader(wait=large)) is not None:
+            question = Question(
+                next(self._numbers), body, url, content_type, links_max, types, agent, surroundings
+            )
+            try:
+                return await reader.ask(question)
+            except _Gone:
+                return await self._again(question)
+        return await self._in_place.extract(
+            body, url, content_type, links_max=links_max, types=types, agent=agent, surroundings=surroundings
+        )
+
+    def close(self) -> None:
+        """End all processes."""
+        self._processes = 0
+        for reader in (*self._readers, self._apart):
+            if reader is not None:
+                reader.end()
+        self._readers.clear()
+
+    async def _reader(self, *, wait: bool) -> _Reader | None:
+        """The one that has least to do, after one more was started if all have something and there may be more. While
+        the first one starts that is waited for, or there is None."""
+        best = self._least_busy()
+        if (best is None or best.busy()) and len(self._readers) < self._processes and self._start is None:
+            self._start = start = asyncio.Event()
+            try:
+                if (started := await self._started()) is not None:
+                    self._readers.append(started)
+                    return started
+            finally:
+                self._start = None
+                start.set()
+        elif best is None and wait and self._start is not None:
+            await self._start.wait()
+            best = self._least_busy()
+        return best
+
+    def _least_busy(self) -> _Reader | None:
+        self._readers = [each for each in self._readers if not each.is_gone]
+        return min(self._readers, key=_Reader.busy, default=None)
+
+    async def _started(self) -> _Reader | None:
+        try:
+            return await _Reader.start(self._module)
+        except OSError as error:
+            logger.warning("Pages are read in place, since no process can be started for them: %s", error)
+            self._processes = 0
+            return None
+
+    async def _again(self, question: Question) -> Document:
+        """Read a page whose process is gone, with nobody else in the next one."""
+        self.ended += 1
+        async with self._one_at_a_time:
+            if self._apart is None or self._apart.is_gone:
+                self._apart = await self._started()
+            if self._apart is not None:
+                with suppress(_Gone):
+                    return await self._apart.ask(question)
+        encoding = encoding_of(question.body, question.content_type)
+        return Document(
+            title="", base=question.url, encoding=encoding, error="ended the process that read it"
+        )
+
+
+class _Gone(Exception):  # noqa: N818 - what became of it
+    """The process ended before it answered."""
+
+
+class _Reader(asyncio.Protocol):
+    """A process and the socket to it."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self._transport: asyncio.Transport | None = None
+        self._frames = Frames()
+        self._waiting: dict[int, asyncio.Future[Document]] = {}
+        self._answered = 0
+        self._watch: asyncio.TimerHandle | None = None
+        self._large = asyncio.Semaphore(LARGE_AT_ONCE)
+        self._asked = 0
+        self.is_gone = False
+
+    @classmethod
+    async def start(cls, module: str) -> _Reader:
+        """:raises OSError: it cannot be started"""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = await asyncio.to_thread(_popen, module, theirs)
+        ours.setblocking(False)
+        _, reader = await asyncio.get_running_loop().create_connection(lambda: cls(process), sock=ours)
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                await reader.ask(_PROBE)
+        except (_Gone, TimeoutError) as error:
+            reader.end()
+            raise OSError("it does not answer") from error
+        reader._look(-1)
+        return reader
+
+    def busy(self) -> int:
+        """How many pages it has."""
+        return self._asked
+
+    async def ask(self, question: Question) -> Document:
+        """:raises _Gone: it ended before it answered"""
+        self._asked += 1
+        try:
+            if len(question.body) <= LARGE_BYTES:
+                return await self._ask(question)
+            async with self._large:
+                return await self._ask(question)
+        finally:
+            self._asked -= 1
+
+    async def _ask(self, question: Question) -> Document:
+        if self._transport is None or self.is_gone:
+            raise _Gone
+        answer: asyncio.Future[Document] = asyncio.get_running_loop().create_future()
+        self._waiting[question.number] = answer
+        self._transport.write(frame(tuple(question)))
+        try:
+            return await answer
+        finally:
+            self._waiting.pop(question.number, None)
+
+    def end(self) -> None:
+        """End it, whatever it is at."""
+        if self._transport is not None:
+            self._transport.abort()
+        self._reap()
+
+    # -- what the loop tells ---------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # The one of uvloop is none by its class.
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        for number, *said in self._frames.feed(data):
+            self._answered += 1
+            answer = self._waiting.pop(number, None)
+            if answer is not None and not answer.done():
+                answer.set_result(document_of(*said))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._reap()
+
+    def _reap(self) -> None:
+        self.is_gone = True
+        if self._watch is not None:
+            self._watch.cancel()
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        waiting, self._waiting = self._waiting, {}
+        for answer in waiting.values():
+            if not answer.done():
+                answer.set_exception(_Gone())
+
+    def _look(self, answered_before: int) -> None:
+        """End a process that has said nothing since the last look and should have."""
+        if self._waiting and self._answered == answered_before:
+            self.end()
+        else:
+            loop = asyncio.get_running_loop()
+            self._watch = loop.call_later(SILENCE_SECONDS, self._look, self._answered)
+
+
+def _popen(module: str, connected: socket.socket) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command(module),
+        stdin=connected.fileno(),
+        env=environment(KEEPS_FREED),
+        # A key that interrupts the crawl must not interrupt the pages that it still has to read.
+        process_group=0,
+    )

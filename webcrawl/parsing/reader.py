@@ -1,0 +1,95 @@
+"""The process that reads pages: ``python -m webcrawl.parsing.reader``, started by ``readers.Readers``.
+
+A page that takes longer than a turn goes behind those that are waiting, so that a hostile one holds up nobody; it
+gets as much time as in the crawl's own process. The process ends when its socket does.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import select
+import socket
+import sys
+from collections import deque
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from webcrawl.child_process import leave_signals_to_the_crawl
+from webcrawl.parsing.html import Extraction
+from webcrawl.parsing.offload import SECONDS_MAX, TURN_SECONDS
+from webcrawl.parsing.process import Frames, Question, answer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+RECEIVED_BYTES = 1 << 18
+YOUNG_OBJECTS = 100_000
+"""After so many the garbage collector looks for cycles: a page makes many objects and none."""
+
+
+class _Page:
+    """A page that is being read."""
+
+    def __init__(self, question: Question) -> None:
+        self.number = question.number
+        self.extraction = Extraction(
+            question.body,
+            question.url,
+            question.content_type,
+            links_max=question.links_max,
+            types=question.types,
+            agent=question.agent,
+            surroundings=question.surroundings,
+        )
+        self._steps: Iterator[None] = self.extraction.steps()
+        self._turns = 0
+
+    def is_done_after_a_turn(self) -> bool:
+        """Work for one turn."""
+        ends_at = perf_counter() + TURN_SECONDS
+        for _ in self._steps:
+            if perf_counter() >= ends_at:
+                self._turns += 1
+                if self._turns * TURN_SECONDS >= SECONDS_MAX:
+                    self.extraction.stop_reading(f"not read to its end in {SECONDS_MAX:g} s")
+                return False
+        return True
+
+
+def serve(connected: socket.socket) -> None:
+    """Answer until the other end is gone."""
+    frames = Frames()
+    long: deque[_Page] = deque()
+    while True:
+        if not long or select.select([connected], [], [], 0)[0]:
+            data = connected.recv(RECEIVED_BYTES)
+            if not data:
+                return
+            asked = [_Page(Question(*value)) for value in frames.feed(data)]
+        else:
+            asked = [long.popleft()]
+        answers = []
+        for page in asked:
+            if page.is_done_after_a_turn():
+                answers.append(answer(page.number, page.extraction.document))
+            else:
+                long.append(page)
+        if answers:
+            connected.sendall(b"".join(answers))
+
+
+def main() -> None:
+    """Serve whoever is at the other end of standard input, which is a socket."""
+    leave_signals_to_the_crawl()
+    gc.freeze()
+    gc.set_threshold(YOUNG_OBJECTS, 20, 50)
+    try:
+        with socket.socket(fileno=os.dup(0)) as connected:
+            serve(connected)
+    except (BrokenPipeError, ConnectionResetError):
+        sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""The careful way: libxml2 tells of each tag as it comes (lxml's target parser), a piece of the page at a time.
+
+There is no tree, so memory is bounded by the page's length whatever it holds. Time is in proportion to the length
+for all pages but those that leave ten thousands of elements open and close as many that are not: of these one
+piece may take some 60 ms, and all of them seconds. Between two pieces the event loop gets its turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from lxml import etree
+
+from webcrawl.parsing.findings import Findings, elements_of_interest
+
+PIECE = 1_024
+"""Characters parsed in one step: few, because an end tag of nothing is looked for among all that is open."""
+
+_TOLD = frozenset({"a", "title"})
+"""Elements of which the text inside is wanted."""
+
+
+def steps(text: str, findings: Findings) -> Iterator[None]:
+    """Read the page in steps of a few milliseconds."""
+    parser: Any = etree.HTMLParser(target=_Target(findings), huge_tree=True)  # type: ignore[arg-type]
+    for start in range(0, len(text), PIECE):
+        parser.feed(text[start : start + PIECE])
+        yield
+    # A page without any element, the only one that the parser objects to, has given nothing.
+    with suppress(etree.XMLSyntaxError):
+        parser.close()
+
+
+class _Target:
+    """What lxml calls. What is inside a ``<template>`` is no part of the page, unless it is a shadow root of it."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._names = elements_of_interest(findings.types)
+        self._open: tuple[str, dict[str, str | None]] | None = None
+        self._text: list[str] = []
+        self._alt = ""
+        self._templates = 0
+        self._drawings = 0
+
+    def start(self, name: str, values: dict[str, str]) -> None:
+        if name == "template" and (self._templates or "shadowrootmode" not in values):
+            self._templates += 1
+        if self._templates:
+            return
+        if name == "img" and self._open is not None and not self._alt:
+            self._alt = values.get("alt", "")
+        elif name == "svg":
+            self._drawings += 1
+        if name not in self._names or (name == "title" and self._drawings):
+            return
+        if name in _TOLD:
+            self._tell()
+            self._open, self._text, self._alt = (name, dict(values)), [], ""
+        else:
+            self._findings.element(name, dict(values), str)
+
+    def end(self, name: str) -> None:
+        if name == "template":
+            self._templates = max(self._templates - 1, 0)
+        elif name == "svg":
+            self._drawings = max(self._drawings - 1, 0)
+        elif self._open is not None and name == self._open[0]:
+            self._tell()
+
+    def data(self, data: str) -> None:
+        if self._open is not None:
+            self._text.append(data)
+
+    def close(self) -> None:
+        self._tell()
+
+    def _tell(self) -> None:
+        """The open element is over, or something that cannot be inside it has begun."""
+        if self._open is None:
+            return
+        (name, values), self._open = self._open, None
+        text = "".join(self._text)
+        if not text or text.isspace():
+            text = self._alt
+        self._findings.element(name, values, lambda: text)

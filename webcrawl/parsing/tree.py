@@ -1,0 +1,128 @@
+"""The fast way: the whole page as a tree (Lexbor, by selectolax), asked for the elements of interest.
+
+Lexbor builds the tree that a browser builds, and the HTML standard makes that expensive where a page wants it to
+be: open elements are looked through for every tag that follows, and formatting elements with attributes that are
+left open are made anew in every paragraph that follows, so that 500 KB become gigabytes. So only pages are given
+to it whose numbers rule that out, whatever they hold; ``stream`` reads the others.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache, partial
+
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
+
+from webcrawl.parsing.findings import HREF_MAX, Findings, elements_of_interest
+from webcrawl.parsing.text import LOOKED_AT
+
+LENGTH_MAX = 1 << 19
+"""Characters of a page that is read in one go."""
+
+TAGS_MAX = 3_000
+"""``<`` in such a page: all of them left open take some 30 ms."""
+
+BESIDE_MAX = 60
+"""Characters before a link, and behind it, that are told of what stands beside it."""
+
+FEW_TAGS = 850
+FORMATTING_MAX = 150_000
+"""Formatting elements with attributes times tags, which bounds the elements that the tree may get: some 50 ms, and
+60 MB. Few tags cannot get there."""
+
+_STRETCH = 2_000
+STRETCHES_MAX = 100
+"""Long tags, measured in the squares of their lengths, because each attribute is compared with all others: 30 ms."""
+
+TOLD_LEAST = 100
+"""Shorter texts are not counted, as nearly all are: of all links that a page may have they come to little."""
+TOLD_MAX = 1 << 20
+"""Characters of link texts in a page, as far as they are looked at, after which links have none. Only links that
+stand in each other get there: the text of the innermost is in all of them."""
+
+_FORMATTING = re.compile(
+    "<(?:[bBiIsSuU]|[eE][mM]|[tT][tT]|[bB][iI][gG]|[cC][oO][dD][eE]|[fF][oO][nN][tT]|[nN][oO][bB][rR]"
+    "|[sS][mM][aA][lL][lL]|[sS][tT][rR][iI][kK][eE]|[sS][tT][rR][oO][nN][gG])[ \t\n\f\r/]"
+)
+
+# Without the events that copy the chosen option of a select into its button: nobody looks there.
+_OPTIONS = int(LexborDocumentOptions.WO_EVENTS)
+
+
+def is_harmless(text: str) -> bool:
+    """Whether the page takes the tree some 50 ms at most. What stands in comments or scripts counts like markup.
+
+    A page with shadow roots is not for the tree either, which keeps the content of every template to itself.
+    """
+    tags = text.count("<")
+    return (
+        tags <= TAGS_MAX
+        and len(text) <= LENGTH_MAX
+        and (tags <= FEW_TAGS or tags * len(_FORMATTING.findall(text)) <= FORMATTING_MAX)
+        and "shadowrootmode" not in text
+        and _stretches(text) <= STRETCHES_MAX
+    )
+
+
+def _stretches(text: str) -> int:
+    """Return the sum of the squares of the lengths of tags, in stretches without ``<`` and ``>``."""
+    total = length = 0
+    for start in range(_STRETCH, len(text), _STRETCH):
+        end = start + _STRETCH
+        if text.find(">", start, end) >= 0 or text.find("<", start, end) >= 0:
+            length = 0
+        elif length or _ends_in_tag(text, start):
+            length += 1
+            total += 2 * length - 1
+    return total
+
+
+def _ends_in_tag(text: str, end: int) -> bool:
+    sign = text.rfind("<", end - _STRETCH, end)
+    return sign > text.rfind(">", end - _STRETCH, end) and text[sign + 1].isalpha()
+
+
+def read(text: str, findings: Findings) -> None:
+    """Read the whole page."""
+    room = findings.links_max if "a" in findings.types else 0
+    found, beside = findings.found, findings.beside
+    told = 0
+    for node in LexborHTMLParser(text, options=_OPTIONS).css(_selector(findings.types)):
+        values = node.attributes
+        href = values.get("href")
+        # Of a hundred links a page nearly all are these, so they are not handed around.
+        if href and node.tag == "a" and len(href) <= HREF_MAX and len(found) < room:
+            rel = values.get("rel")
+            words = _text_of(node) if told < TOLD_MAX else ""
+            if len(words) > TOLD_LEAST:
+                told += len(words)
+            found.append((href, "a", words, rel.lower() if rel else ""))
+            if beside is not None and (text := _text_beside(node)):
+                beside.setdefault(href, text)
+        else:
+            findings.element(node.tag or "", values, partial(_text_of, node))
+
+
+def _text_of(node: LexborNode) -> str:
+    """What is written inside an element, or else the ``alt`` of the first image in it that has one."""
+    text = node.text()
+    if text and not text.isspace():
+        return text[:LOOKED_AT]
+    image = node.css_first("img[alt]:not([alt=''])")
+    return "" if image is None else image.attributes.get("alt") or ""
+
+
+def _text_beside(node: LexborNode) -> str:
+    """What is written right before and right behind an element."""
+    before, behind = node.prev, node.next
+    text = (before.text_content or "")[-BESIDE_MAX:] if before is not None and before.is_text_node else ""
+    if behind is not None and behind.is_text_node:
+        text = f"{text} {(behind.text_content or '')[:BESIDE_MAX]}"
+    return text.strip()
+
+
+@lru_cache(maxsize=64)
+def _selector(types: frozenset[str]) -> str:
+    names = elements_of_interest(types) - {"title"}
+    # What a drawing gives as a title is none of the page.
+    return ",".join([*sorted(names), ":not(svg, svg *) > title"])

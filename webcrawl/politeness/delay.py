@@ -1,0 +1,89 @@
+"""How long a politeness key is left alone after a request: delay models, Crawl-delay, floor and ceiling."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from webcrawl.politeness.host_record import HostRecord
+
+REMEMBERED_DOWNLOADS = 5
+"""Download times kept per key; the ``mean`` model averages them."""
+
+Model = Literal["mean", "last", "fixed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Politeness:
+    """The delay owed to a politeness key. All times are seconds.
+
+    ``mean`` owes ``factor`` times the mean of the last five download times, ``last`` ``factor`` times the
+    last one, ``fixed`` always ``min_delay``. Before the first download time is known the two owe ``unknown_delay``.
+    What the model says is kept between ``min_delay`` and ``max_delay`` (the floor wins if they cross). A Crawl-delay
+    is a floor of its own that ``max_delay`` does not cut; a host that asks for more than ``crawl_delay_max`` is
+    skipped, not fetched faster than it asked.
+    """
+
+    model: Model
+    min_delay: float
+    max_delay: float
+    factor: float
+    crawl_delay_max: float
+    unknown_delay: float = 0.0
+
+    def delay(self, record: HostRecord) -> float:
+        """What is owed after the last request; between ``min_delay`` and the larger of the two ceilings."""
+        delay = max(self.min_delay, min(self._modelled(record), self.max_delay))
+        asked = record.crawl_delay_seconds
+        if asked is not None and asked > delay:
+            delay = max(delay, min(asked, self.crawl_delay_max))
+        return delay
+
+    def skips(self, record: HostRecord) -> bool:
+        """Whether the host asks for a Crawl-delay so long that it is not crawled at all."""
+        return self.is_too_long(record.crawl_delay_seconds)
+
+    def is_too_long(self, crawl_delay_seconds: float | None) -> bool:
+        """Whether a host that asks for such a Crawl-delay is skipped."""
+        return crawl_delay_seconds is not None and crawl_delay_seconds > self.crawl_delay_max
+
+    def fetched(
+        self, record: HostRecord, started_at: float, ended_at: float, *, is_robots: bool = False
+    ) -> None:
+        """Restart the clock at the end of a response, whatever its outcome.
+
+        ``next_fetch_at`` never moves back: a Retry-After or a park that reaches further stays. The time of a
+        robots.txt, which tells little of how long a page takes, decides at most of the pause that follows, and is not
+        remembered; nor is one that cannot be true (the clock went backwards).
+        """
+        seconds = ended_at - started_at
+        if not is_robots and math.isfinite(seconds) and seconds >= 0:
+            record.download_seconds = [*record.download_seconds, seconds][-REMEMBERED_DOWNLOADS:]
+        record.fetches += 1
+        record.delay_seconds = self.delay(record)
+        if is_robots and not record.download_seconds and self.model != "fixed":
+            # Of a host that is slow this is all that is known yet.
+            modelled = min(self.factor * seconds, self.max_delay) if math.isfinite(seconds) else 0.0
+            record.delay_seconds = max(record.delay_seconds, modelled)
+        _not_before(record, ended_at + record.delay_seconds)
+
+    def rest(self, record: HostRecord, now: float) -> None:
+        """Let a key whose last request may have been cut off by a crash rest as if it had ended just now."""
+        owed = record.delay_seconds if record.delay_seconds > 0 else 0.0
+        _not_before(record, now + max(owed, self.delay(record)))
+
+    def _modelled(self, record: HostRecord) -> float:
+        if self.model == "fixed" or self.factor == 0:
+            return self.min_delay
+        times = [t for t in record.download_seconds[-REMEMBERED_DOWNLOADS:] if math.isfinite(t) and t >= 0]
+        if not times:
+            return self.unknown_delay
+        seconds = times[-1] if self.model == "last" else sum(times) / len(times)
+        return self.factor * seconds
+
+
+def _not_before(record: HostRecord, moment: float) -> None:
+    if math.isfinite(moment) and moment > record.next_fetch_at:
+        record.next_fetch_at = moment

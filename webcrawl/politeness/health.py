@@ -1,0 +1,148 @@
+"""What becomes of a key whose host fails or asks for a pause: parked for growing times, at last given up.
+
+Nothing queued is lost by it: a parked key only waits, and the URLs of a key that was given up stay queued.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from webcrawl.politeness.host_record import HostRecord
+
+FAILURES: Mapping[str, str] = MappingProxyType(
+    {
+        "dns": "the name has no address, or the name servers did not answer",
+        "refused": "the host refused the connection",
+        "unreachable": "there is no route to the host or its network",
+        "timeout": "connecting, the head or the body took longer than the timeout",
+        "tls": "the TLS handshake or the certificate was not acceptable",
+        "reset": "the connection was cut before the response was whole",
+        "empty": "the connection was closed without a byte of a response",
+        "protocol": "what came is not HTTP, or breaks a limit of it",
+        "private": "the address is private or loopback and not allowed by the operator",
+        "unsupported": "the scheme or the content coding is not one the crawler speaks",
+        "cancelled": "the crawler itself ended the request before a response",
+        "other": "a failure of no known kind; the error log has it",
+    }
+)
+"""The words that ``fetch.jsonl`` uses for a request without a response, each with its meaning."""
+
+HOST_FAILURES = frozenset(FAILURES) - {"private", "unsupported", "cancelled"}
+"""The failures that count against a host. An unknown one does: a host is left alone in doubt."""
+
+RETRY_AFTER_MAX_SECONDS = 86_400.0
+JITTER = 0.1
+
+
+def backoff_seconds(key: str, base_seconds: float, times: int, max_seconds: float) -> float:
+    """``base_seconds`` doubled ``times`` times, at most ``max_seconds``, plus up to 10 % jitter.
+
+    The jitter keeps keys that failed together from coming back together; being a hash of the key it is the
+    same in a test, a replay and on another worker, and a longer back-off is always the longer one.
+    """
+    share = zlib.crc32(key.encode("utf-8", "surrogatepass")) / 2**32
+    return min(base_seconds * 2.0 ** min(max(times, 0), 64), max_seconds) * (1 + JITTER * share)
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """When a host is parked and when it is given up.
+
+    After ``failures_to_park`` failures in a row the key rests for ``park_seconds``, and from then on after
+    each further failure for twice as long as before, at most ``park_max_seconds`` (plus jitter); one success
+    forgives that. A key parked more than ``parks_to_give_up`` times in a row is given up (0: never), one that
+    never sent any response already when the try after its first park fails.
+
+    The back-off of a host that asks for a pause without saying how long is forgiven only after quiet: when it
+    has asked for none for as long again as it was last left alone.
+    """
+
+    failures_to_park: int = 5
+    park_seconds: float = 60.0
+    park_max_seconds: float = 86_400.0
+    parks_to_give_up: int = 5
+
+    def succeeded(self, record: HostRecord) -> None:
+        """A response came that asks for no pause."""
+        record.answered = True
+        record.failures = 0
+        record.parks = 0
+        record.given_up = False
+        record.last_error = None
+
+    def failed(self, record: HostRecord, error: str, now: float) -> None:
+        """A request ended without a response; ``error`` is a word of ``FAILURES``.
+
+        Only ``HOST_FAILURES`` count; an unknown word counts like ``other``.
+        """
+        record.last_error = error
+        if error in HOST_FAILURES or error not in FAILURES:
+            self._count(record, now, 0.0)
+
+    def busy(self, record: HostRecord, now: float, retry_after: float | None) -> None:
+        """A 429 or 503 came; ``retry_after`` is what it asked for in seconds, None when it named no time.
+
+        The key is blocked for that long, at most 24 h, or for ``park_seconds``, doubling each time until it is
+        forgiven.
+        """
+        record.answered = True
+        record.last_error = "busy"
+        if retry_after is None or math.isnan(retry_after):
+            if now >= record.forgiven_at:
+                record.backoffs = 0
+            wait = backoff_seconds(record.key, self.park_seconds, record.backoffs, self.park_max_seconds)
+            record.backoffs += 1
+        else:
+            wait = max(0.0, min(retry_after, RETRY_AFTER_MAX_SECONDS))
+        if math.isfinite(now):
+            record.forgiven_at = max(record.forgiven_at, now + 2 * wait)
+        self._count(record, now, wait)
+
+    def revive(self, record: HostRecord) -> None:
+        """A resumed crawl gives a key that was given up one more try; if that fails it is given up again."""
+        record.given_up = False
+
+    def _count(self, record: HostRecord, now: float, wait: float) -> None:
+        record.failures += 1
+        if record.parks > 0 or record.failures >= self.failures_to_park:
+            park = backoff_seconds(record.key, self.park_seconds, record.parks, self.park_max_seconds)
+            wait = max(wait, park)
+            record.parks += 1
+            limit = self.parks_to_give_up if record.answered else min(self.parks_to_give_up, 1)
+            record.given_up = 0 < limit < record.parks
+        if math.isfinite(now):
+            record.next_fetch_at = max(record.next_fetch_at, now + wait)
+
+
+def retry_after_seconds(value: str | bytes | None, now: float) -> float | None:
+    """Read a Retry-After header (RFC 9110, section 10.2.3): seconds, or a date in any HTTP form.
+
+    A date in the past is 0, anything else that is neither form None. Not capped: see ``Health.busy``.
+    """
+    if value is None:
+        return None
+    text = (value.decode("latin-1") if isinstance(value, bytes) else value).strip()
+    if text.isascii() and text.isdigit():
+        return min(float(text), 1e9)
+    date = _http_date(text)
+    return None if date is None else max(0.0, date - now)
+
+
+def _http_date(text: str) -> float | None:
+    try:
+        date: datetime = parsedate_to_datetime(text)
+        if date.tzinfo is None:  # The asctime form names no zone; all HTTP dates are UTC.
+            date = date.replace(tzinfo=UTC)
+        return date.timestamp()
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None

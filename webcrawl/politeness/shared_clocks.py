@@ -1,0 +1,68 @@
+"""Clocks that politeness keys share: a host, its registrable domain, the address it is at, groups of the operator's.
+
+The clock of a politeness key is in its record (``politeness.py``). A fetch also waits for each clock named here, and
+all of them start anew when it has ended. Queues, priorities and limits stay those of the key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address
+
+from webcrawl.politeness.groups import NO_GROUPS, Groups
+from webcrawl.politeness.host_record import Pauses
+
+
+@dataclass(frozen=True, slots=True)
+class SharedClocks:
+    """Which clocks a fetch waits for beside its key's. A pause of 0 seconds means that there is no such clock."""
+
+    address_delay: float = 0.0
+    domain_delay: float = 0.0
+    host_delay: float = 0.0
+    groups: Groups = NO_GROUPS
+    domain_of: Callable[[str], str] = str
+    """The registrable domain of a host."""
+
+    def __bool__(self) -> bool:
+        return bool(self.address_delay or self.domain_delay or self.host_delay or self.groups)
+
+    @property
+    def needs_address(self) -> bool:
+        """Whether one has to know at which address a host is contacted."""
+        return bool(self.address_delay or self.groups.by_address)
+
+    @property
+    def longest_seconds(self) -> float:
+        """The longest pause on any of them."""
+        delays = [group.delay_seconds for group in self.groups.groups]
+        return max(self.address_delay, self.domain_delay, self.host_delay, *delays, 0.0)
+
+    def of(self, host: str, address: str | None) -> Pauses:
+        """The clocks of a fetch from ``host``, as in a resolved URL, at ``address``, if that is known."""
+        host = host.rstrip(".").lower() or host
+        address = plain_address(address) if address else None
+        pauses = {}
+        if self.host_delay:
+            pauses[f"host {host}"] = self.host_delay
+        if self.domain_delay:
+            pauses[f"domain {self.domain_of(host)}"] = self.domain_delay
+        if self.address_delay and address:
+            pauses[f"address {address}"] = self.address_delay
+        for group in self.groups.of(host, address) if self.groups else ():
+            pauses[f"group {group.name}"] = group.delay_seconds
+        return pauses
+
+
+NO_SHARED_CLOCKS = SharedClocks()
+
+
+def plain_address(text: str) -> str | None:
+    """One spelling for each address: without a zone, IPv4 as such where IPv6 merely wraps it. None for no address."""
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return str(mapped or address)

@@ -1,0 +1,357 @@
+"""What the head of an HTML page says of it; the parser has come by all of it anyway.
+
+Images: what they are and how large, by their first bytes.
+
+JSON-LD in HTML pages: what they say of themselves in the words of schema.org.
+
+The language that a text is in.
+
+Documents that list others: RSS, Atom and sitemaps, come upon as ordinary pages.
+
+Plain text.
+
+How often each element stands in an HTML page (the tag counter of Mercator).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from webcrawl.parsing.sitemap import SitemapReading
+from webcrawl.parsing.text import epoch_seconds, line, w3c_seconds
+from webcrawl.processing.main_text import HTML, main_text
+from webcrawl.processing.pdf import pdf_text
+from webcrawl.urls.resolve import resolve, resolve_all
+
+if TYPE_CHECKING:
+    from webcrawl.parsing.html import Document
+    from webcrawl.processing.contract import Content
+
+
+PUBLISHED = (
+    "article:published_time",
+    "datepublished",
+    "dc.date",
+    "dcterms.created",
+    "dcterms.issued",
+    "dc.date.issued",
+    "citation_publication_date",
+    "date",
+    "pubdate",
+    "parsely-pub-date",
+)
+MODIFIED = ("article:modified_time", "og:updated_time", "datemodified", "dcterms.modified", "last-modified")
+"""Names of meta elements that tell when; the first that can be read counts."""
+
+_OPEN_GRAPH = ("type", "title", "description", "url", "image", "site_name", "locale")
+_DESCRIPTION = ("description", "dc.description")
+_AUTHOR = ("author", "article:author", "dc.creator")
+_NAMES = frozenset(
+    [*_DESCRIPTION, *_AUTHOR, "keywords", *PUBLISHED, *MODIFIED, *(f"og:{name}" for name in _OPEN_GRAPH)]
+)
+"""Of meta elements that are looked at here: most pages have at least some others."""
+
+
+class Head:
+    """Description, keywords, author, languages, canonical URL, translations, Open Graph (ogp.me) and dates."""
+
+    mime_types = ("text/html", "application/xhtml+xml")
+    in_place = True
+    fields: ClassVar[dict[str, str]] = {
+        "description": "line",
+        "keywords": "lines",
+        "author": "line",
+        "language_declared": "line",
+        "canonical": "line",
+        "hreflang": "named",
+        "published_at": "real",
+        "modified_at": "real",
+        **{f"og_{name}": "line" for name in _OPEN_GRAPH},
+    }
+
+    def process(self, content: Content) -> Mapping[str, Any]:
+        document = content.document
+        if document is None:
+            return {}
+        metas = dict(reversed(document.metas))
+        language = (
+            document.language or metas.get("content-language") or content.headers.get("content-language")
+        )
+        found: dict[str, Any] = {"language_declared": language}
+        if not _NAMES.isdisjoint(metas):
+            found |= _of_metas(metas, document)
+        if "modified_at" not in found and (changed := content.headers.get("last-modified")):
+            found["modified_at"] = epoch_seconds(changed)
+        if document.canonical:
+            found["canonical"] = resolve(document.canonical, document.base, document.encoding)
+        if document.translations:
+            found["hreflang"] = _translations(document)
+        return found
+
+
+def _of_metas(metas: Mapping[str, str], document: Document) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "description": _first(metas, _DESCRIPTION),
+        "author": _first(metas, _AUTHOR),
+    }
+    if told := metas.get("keywords"):
+        found["keywords"] = [word for word in told.split(",") if not word.isspace()]
+    for name in _OPEN_GRAPH:
+        if said := metas.get(f"og:{name}"):
+            absolute = name in ("url", "image")
+            found[f"og_{name}"] = resolve(said, document.base, document.encoding) if absolute else said
+    for name, sources in (("published_at", PUBLISHED), ("modified_at", MODIFIED)):
+        if (at := first_moment(metas[each] for each in sources if each in metas)) is not None:
+            found[name] = at
+    return found
+
+
+def _first(metas: Mapping[str, str], names: Iterable[str]) -> str | None:
+    return next((said for name in names if (said := metas.get(name))), None)
+
+
+def first_moment(texts: Iterable[str]) -> float | None:
+    """The first that is a date, in epoch seconds."""
+    return next((at for text in texts if (at := w3c_seconds(text[:100])) is not None), None)
+
+
+def _translations(document: Document) -> dict[str, str]:
+    """URL by language code; of a code the first counts."""
+    urls = resolve_all([href for _, href in document.translations], document.base, document.encoding)
+    found: dict[str, str] = {}
+    for (language, _), url in zip(document.translations, urls, strict=True):
+        if url is not None:
+            found.setdefault(language.strip().lower(), url)
+    return found
+
+
+_MAGIC = (
+    (b"\x89PNG\r\n\x1a\n", "png"),
+    (b"\xff\xd8\xff", "jpeg"),
+    (b"GIF8", "gif"),
+    (b"BM", "bmp"),
+    (b"II*\x00", "tiff"),
+    (b"MM\x00*", "tiff"),
+    (b"\x00\x00\x01\x00", "ico"),
+)
+
+
+class Image:
+    """Type, width and height of an image in pixels. Needs ``image/*`` in MIME_TYPES_WANTED, and EXTENSIONS_REFUSED
+    without those of images.
+    """
+
+    mime_types = ("image/*",)
+    fields: ClassVar[dict[str, str]] = {"image_type": "line", "image_width": "whole", "image_height": "whole"}
+
+    def process(self, content: Content) -> Mapping[str, Any]:
+        import imagesize
+
+        kind = _kind(content)
+        found: dict[str, Any] = {"image_type": kind}
+        width, height = imagesize.get(BytesIO(content.body))
+        if width > 0 and height > 0:
+            found |= {"image_width": width, "image_height": height}
+        return found
+
+
+def _kind(content: Content) -> str:
+    """The type by the image's own first bytes, or else what the server says."""
+    body = content.body
+    if body[:4] == b"RIFF" and body[8:12] == b"WEBP":
+        return "webp"
+    if body[4:8] == b"ftyp":
+        return "avif" if body[8:12] in (b"avif", b"avis") else "heif"
+    for magic, kind in _MAGIC:
+        if body.startswith(magic):
+            return kind
+    return content.mime.removeprefix("image/").removesuffix("+xml")
+
+
+BLOCKS_MAX = 50
+NODES_MAX = 2_000
+"""Objects that are looked at of all blocks of a page."""
+KEPT_MAX = 200_000
+"""Characters of JSON that are kept; a page with more has its types alone."""
+
+
+class JsonLd:
+    """All blocks as one JSON array, the types in them, and dates, author and language where an object has them."""
+
+    mime_types = HTML
+    fields: ClassVar[dict[str, str]] = {
+        "json_ld": "text",
+        "json_ld_types": "lines",
+        "author": "line",
+        "published_at": "real",
+        "modified_at": "real",
+    }
+
+    def process(self, content: Content) -> Mapping[str, Any]:
+        if "ld+json" not in content.text:
+            return {}
+        blocks = list(_blocks(content.text))
+        nodes = list(_nodes(blocks))
+        kept = json.dumps(blocks, ensure_ascii=True, separators=(",", ":")) if blocks else ""
+        return {
+            "json_ld": kept if len(kept) <= KEPT_MAX else None,
+            "json_ld_types": [name for node in nodes for name in _texts(node.get("@type"))],
+            "author": next((name for node in nodes for name in _names(node.get("author"))), None),
+            "published_at": first_moment(
+                text for node in nodes for text in _texts(node.get("datePublished"))
+            ),
+            "modified_at": first_moment(text for node in nodes for text in _texts(node.get("dateModified"))),
+        }
+
+
+def _blocks(text: str) -> Iterator[Any]:
+    """The values of all blocks that are JSON; what is none is left out."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    found = LexborHTMLParser(text).css("script[type='application/ld+json' i]")
+    for script in found[:BLOCKS_MAX]:
+        try:
+            # Line ends within texts are wrong and common.
+            yield json.loads(script.text(), strict=False, parse_constant=lambda name: None)
+        except (ValueError, RecursionError):
+            continue
+
+
+def _nodes(value: Any) -> Iterator[dict[str, Any]]:
+    """All objects in a value, the outer ones first."""
+    waiting = deque([value])
+    for _ in range(NODES_MAX):
+        if not waiting:
+            return
+        each = waiting.popleft()
+        if isinstance(each, dict):
+            yield each
+            waiting += each.values()
+        elif isinstance(each, list):
+            waiting += each[:NODES_MAX]
+
+
+def _texts(value: Any) -> list[str]:
+    values = value if isinstance(value, list) else [value]
+    return [each for each in values if isinstance(each, str)]
+
+
+def _names(author: Any) -> Iterator[str]:
+    for each in author if isinstance(author, list) else [author]:
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, dict):
+            yield from _texts(each.get("name"))
+
+
+LOOKED_AT = 2_000
+"""Characters of a text that are looked at: more take time and change nothing."""
+LEAST = 20
+"""Characters of a text that tell a language; of fewer nothing is said."""
+
+
+class Language:
+    """The language of the main text (of HTML), of a PDF or of a plain text, as an ISO 639 code."""
+
+    mime_types = (*HTML, "text/plain", "text/markdown", "application/pdf")
+    fields: ClassVar[dict[str, str]] = {"language": "line", "language_probability": "real"}
+
+    def __init__(self) -> None:
+        from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+        self._identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+    def process(self, content: Content) -> Mapping[str, Any]:
+        if content.mime in HTML:
+            text = main_text(content)
+        elif content.mime == "application/pdf":
+            text = pdf_text(content)
+        else:
+            text = content.text
+        text = " ".join(text[:LOOKED_AT].split())
+        if sum(map(str.isalpha, text)) < LEAST:
+            return {}
+        language, probability = self._identifier.classify(text)
+        return {"language": language, "language_probability": round(float(probability), 4)}
+
+
+_ROOT = re.compile(rb"<(?:[\w.-]+:)?(rss|feed|rdf|urlset|sitemapindex)[\s>]", re.IGNORECASE)
+_KINDS = {"rss": "rss", "feed": "atom", "rdf": "rss", "urlset": "sitemap", "sitemapindex": "sitemapindex"}
+_TITLE = re.compile(r"<title[^>]{0,200}>\s*(?:<!\[CDATA\[)?(.{0,2000}?)(?:\]\]>)?\s*</title>", re.DOTALL)
+_XML = ("text/xml", "application/xml", "application/rss+xml", "application/atom+xml", "application/rdf+xml")
+_LOOKED_AT = 8_192
+"""Bytes in which the root element and the title of a feed are looked for."""
+
+
+class Feed:
+    """Kind, title and number of entries of RSS and Atom; the entries' URLs are links. For feeds that a server calls
+    ``application/rss+xml`` or the like MIME_TYPES_WANTED must name that type.
+    """
+
+    mime_types: Sequence[str] = _XML
+    fields: ClassVar[dict[str, str]] = {"title": "line", "listing": "line", "listed": "whole"}
+    kinds: Sequence[str] = ("rss", "atom")
+
+    def process(self, content: Content) -> Mapping[str, Any]:
+        root = _ROOT.search(content.body[:_LOOKED_AT])
+        kind = _KINDS[root[1].decode("ascii").lower()] if root else None
+        if kind is None or kind not in self.kinds:
+            return {}
+        reading = SitemapReading(content.url)
+        for _ in reading.steps([content.body]):
+            pass
+        pages, sitemaps = reading.take()
+        if reading.error is not None and not reading.found:
+            raise ValueError(reading.error)
+        found: dict[str, Any] = {"listing": kind, "listed": reading.found}
+        found["links"] = [each.url for each in (*pages, *sitemaps)]
+        return found | self._title(content)
+
+    def _title(self, content: Content) -> dict[str, Any]:
+        title = _TITLE.search(content.text[:_LOOKED_AT])
+        return {"title": _unescaped(title[1])} if title else {}
+
+
+class Sitemap(Feed):
+    """Kind and number of URLs of a sitemap that is no sitemap of robots.txt but was linked; its URLs are links."""
+
+    mime_types = ("text/xml", "application/xml")
+    fields: ClassVar[dict[str, str]] = {"listing": "line", "listed": "whole"}
+    kinds = ("sitemap", "sitemapindex")
+
+    def _title(self, content: Content) -> dict[str, Any]:
+        return {}
+
+
+def _unescaped(text: str) -> str:
+    import html
+
+    return line(re.sub(r"<[^<>]*>", "", html.unescape(text)), 500)
+
+
+class PlainText:
+    """The text of a plain text, in the encoding that it turns out to have."""
+
+    mime_types = ("text/plain", "text/markdown")
+    fields: ClassVar[dict[str, str]] = {"text": "text"}
+
+    def process(self, content: Content) -> Mapping[str, Any]:
+        return {"text": content.text}
+
+
+class TagCounter:
+    """Elements by their names, as a browser's tree has them: those that a page leaves out, such as ``tbody``, too."""
+
+    mime_types = HTML
+    fields: ClassVar[dict[str, str]] = {"tags": "counts"}
+
+    def process(self, content: Content) -> Mapping[str, Any]:
+        from selectolax.lexbor import LexborHTMLParser
+
+        nodes = LexborHTMLParser(content.text).css("*")
+        return {"tags": dict(Counter(node.tag for node in nodes).most_common())}

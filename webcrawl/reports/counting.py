@@ -1,0 +1,263 @@
+"""Values by key, exact and in bounded memory: what does not fit is kept in sorted runs on the disk.
+
+Counting what is most frequent among more different things than memory should hold.
+
+How many values lie between given edges.
+
+Sums over time, in memory that does not grow with the time.
+"""
+
+from __future__ import annotations
+
+import marshal
+import tempfile
+import weakref
+from bisect import bisect_right
+from heapq import merge
+from operator import add, itemgetter
+from typing import IO, TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+
+
+Value = TypeVar("Value")
+
+HELD_MAX = 200_000
+"""Keys in memory, with their values some 60 MB."""
+WEIGHT_MAX = 32_000_000
+"""Characters of these keys."""
+RUNS_MAX = 64
+"""Files that are open at a time."""
+_BATCH = 500
+
+Sums = tuple[int, ...]
+
+
+def summed(one: Sums, other: Sums) -> Sums:
+    """Two tuples of one length, added up."""
+    return tuple(map(add, one, other))
+
+
+class Gathered(Generic[Value]):
+    """For each key one value; values of a key are combined when they meet.
+
+    ``combine`` must not depend on the order in which it is given values. Values are plain (numbers, texts, bytes and
+    tuples of these). Runs lie in the system's folder for temporary files, unnamed, and are gone with this object.
+    """
+
+    def __init__(
+        self,
+        combine: Callable[[Value, Value], Value],
+        *,
+        held_max: int = HELD_MAX,
+        weight_max: int = WEIGHT_MAX,
+    ) -> None:
+        self._combine = combine
+        self._held_max = held_max
+        self._weight_max = weight_max
+        self._held: dict[str, Value] = {}
+        self._weight = 0
+        self._runs: list[IO[bytes]] = []
+        weakref.finalize(self, _close, self._runs)
+
+    def add(self, key: str, value: Value, weight: int = 0) -> None:
+        """``weight``: bytes of the value, where they are more than some numbers'."""
+        held = self._held
+        known = held.get(key)
+        if known is not None:
+            held[key] = self._combine(known, value)
+            return
+        held[key] = value
+        self._weight += len(key) + weight
+        if len(held) >= self._held_max or self._weight >= self._weight_max:
+            self._spill()
+
+    def __iter__(self) -> Iterator[tuple[str, Value]]:
+        """All keys in their order, each once. May be repeated, one iteration after the other."""
+        ordered = sorted(self._held.items(), key=itemgetter(0))
+        if not self._runs:
+            return iter(ordered)
+        return self._merged([*map(_read, self._runs), ordered])
+
+    def __bool__(self) -> bool:
+        return bool(self._held or self._runs)
+
+    def _spill(self) -> None:
+        self._runs.append(_written(sorted(self._held.items(), key=itemgetter(0))))
+        self._held, self._weight = {}, 0
+        if len(self._runs) >= RUNS_MAX:
+            merged = _written(self._merged([*map(_read, self._runs)]))
+            _close(self._runs)
+            self._runs[:] = [merged]
+
+    def _merged(self, streams: list[Iterable[tuple[str, Value]]]) -> Iterator[tuple[str, Value]]:
+        items = merge(*streams, key=itemgetter(0))
+        last, value = next(items)
+        for key, other in items:
+            if key == last:
+                value = self._combine(value, other)
+            else:
+                yield last, value
+                last, value = key, other
+        yield last, value
+
+
+def _written(items: Iterable[tuple[str, Value]]) -> IO[bytes]:
+    run = tempfile.TemporaryFile(prefix="webcrawl-")  # noqa: SIM115 - it lives as long as its owner
+    batch: list[tuple[str, Value]] = []
+    for item in items:
+        batch.append(item)
+        if len(batch) == _BATCH:
+            marshal.dump(batch, run)
+            batch = []
+    marshal.dump(batch, run)
+    return run
+
+
+def _close(runs: list[IO[bytes]]) -> None:
+    for run in runs:
+        run.close()
+
+
+def _read(run: IO[bytes]) -> Iterator[tuple[str, Value]]:
+    run.seek(0)
+    while True:
+        try:
+            yield from marshal.load(run)
+        except EOFError:
+            return
+
+
+Thing = TypeVar("Thing", bound="Hashable")
+
+
+class HeavyHitters(Generic[Thing]):
+    """Counts of up to ``capacity`` things, sure to hold the frequent ones (lossy counting, Manku & Motwani
+    2002).
+
+    Whenever twice as many are held, the rarer half is forgotten. ``forgotten_most`` is the largest count
+    that was ever forgotten: a thing's true count is between what is shown and that much more, and 0 means
+    exact.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._counts: dict[Thing, int] = {}
+        self.forgotten_most = 0
+        self.total = 0
+
+    def add(self, thing: Thing, amount: int = 1) -> None:
+        """Count ``thing`` once more, or ``amount`` times."""
+        self.total += amount
+        counts = self._counts
+        if thing in counts:
+            counts[thing] += amount
+            return
+        counts[thing] = amount
+        if len(counts) >= 2 * self._capacity:
+            self._forget()
+
+    def most(self, number: int) -> list[tuple[Thing, int]]:
+        """The ``number`` most frequent things, the most frequent first."""
+        return sorted(self._counts.items(), key=lambda item: (-item[1], str(item[0])))[:number]
+
+    def __len__(self) -> int:
+        """How many different things are held; all there were, if nothing was forgotten."""
+        return len(self._counts)
+
+    def _forget(self) -> None:
+        ordered = sorted(self._counts.items(), key=lambda item: -item[1])
+        self.forgotten_most = max(self.forgotten_most, ordered[self._capacity][1])
+        self._counts = dict(ordered[: self._capacity])
+
+
+SIZE_EDGES = (0, 1, *(round(2 ** (step / 2)) for step in range(2, 81)))
+"""Bytes: two steps for each doubling, to a terabyte."""
+SECONDS_EDGES = (0.0, *(10 ** (step / 4) for step in range(-12, 29)))
+"""Four steps for each power of ten, from a millisecond to four months."""
+
+
+class Histogram:
+    """Exact counts. Bin ``n`` holds values from ``edges[n]`` on that are less than ``edges[n + 1]``.
+
+    The first also holds what is less, the last also what is more.
+    """
+
+    def __init__(self, edges: Sequence[float]) -> None:
+        self.edges = edges
+        self.counts = [0] * len(edges)
+        self.total = 0
+
+    def add(self, value: float) -> None:
+        self.counts[(bisect_right(self.edges, value) or 1) - 1] += 1
+        self.total += 1
+
+    def bin_of(self, value: float) -> int:
+        return (bisect_right(self.edges, value) or 1) - 1
+
+    def part_below(self, part: float) -> tuple[float, float]:
+        """Between which edges the value lies of which ``part`` of all are not larger."""
+        counted = 0
+        for number, count in enumerate(self.counts):
+            counted += count
+            if counted >= part * self.total:
+                return self.edges[number], self.edges[min(number + 1, len(self.edges) - 1)]
+        return self.edges[-1], self.edges[-1]
+
+    def span(self) -> range:
+        """The bins from the first that holds something to the last."""
+        held = [number for number, count in enumerate(self.counts) if count]
+        return range(held[0], held[-1] + 1) if held else range(0)
+
+
+BINS = 240
+"""A time line has between half of these and all."""
+
+
+class TimeLine:
+    """Sums of what ended within each of equal stretches, which double in length whenever there would be too many."""
+
+    def __init__(self, width: int, bins: int = BINS) -> None:
+        """``width``: how many numbers are summed up."""
+        self._nothing: Sums = (0,) * width
+        self._bins_max = bins
+        self._bins: dict[int, list[int]] = {}
+        self.step_seconds = 1
+
+    def add(self, at: float, *amounts: int) -> None:
+        """Count what ended ``at`` epoch seconds."""
+        number = int(at) // self.step_seconds
+        sums = self._bins.get(number)
+        if sums is None:
+            sums = self._begun(number)
+        for place, amount in enumerate(amounts):
+            if amount:
+                sums[place] += amount
+
+    def bins(self) -> list[Sums]:
+        """All stretches from the first to the last, empty ones in between included."""
+        if not self._bins:
+            return []
+        numbers = range(min(self._bins), max(self._bins) + 1)
+        return [tuple(self._bins.get(number, self._nothing)) for number in numbers]
+
+    @property
+    def starts_at(self) -> float:
+        return min(self._bins, default=0) * self.step_seconds
+
+    def _begun(self, number: int) -> list[int]:
+        """The sums of a new stretch, which may be one of twice the length now."""
+        self._bins[number] = list(self._nothing)
+        while max(self._bins) - min(self._bins) >= self._bins_max:
+            self._double()
+            number //= 2
+        return self._bins[number]
+
+    def _double(self) -> None:
+        self.step_seconds *= 2
+        halves, self._bins = self._bins, {}
+        for number, half in halves.items():
+            whole = self._bins.setdefault(number // 2, list(self._nothing))
+            for place, amount in enumerate(half):
+                whole[place] += amount

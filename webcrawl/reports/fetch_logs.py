@@ -1,0 +1,236 @@
+"""A line of the fetch log as a typed value, and the logs of several workers as one, in order of time.
+
+Several logs as one, in order of time, with no more of them in memory than it takes.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heapreplace
+from itertools import islice
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from webcrawl.urls.politeness_key import host_of, origin_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from webcrawl.politeness.host_record import Pauses
+
+
+WAITING_MAX = 400_000
+"""What waits for its turn at most, in some 200 MB."""
+STRETCH = 4_096
+"""So many things of a log are read at a time: they are put in order together."""
+
+
+T = TypeVar("T")
+
+
+class InOrder(Generic[T]):
+    """What several logs tell, in the order in which it started.
+
+    A log is in the order in which requests were settled, a while after each had ended. Things wait here until all
+    logs have been read ``window_seconds`` beyond their start, but no more than ``waiting_max`` of them; one that
+    comes still later in its log is given at once, behind its time.
+    """
+
+    def __init__(
+        self,
+        logs: Sequence[Iterable[T]],
+        window_seconds: float,
+        *,
+        start: Callable[[T], float],
+        end: Callable[[T], float],
+        waiting_max: int = WAITING_MAX,
+    ) -> None:
+        """``start`` and ``end`` tell when a thing began and ended, in epoch seconds."""
+        self._logs = [iter(log) for log in logs]
+        self._window = window_seconds
+        self._start, self._end = start, end
+        self._waiting_max = waiting_max
+        self._given_at = -math.inf
+        self.late = 0
+        """Given behind their time."""
+
+    def __iter__(self) -> Iterator[T]:
+        waiting: list[T] = []
+        stretch = min(STRETCH, self._waiting_max)
+        enough = stretch
+        # The log that is farthest behind is read first, so that none is long waited for.
+        behind = [(-math.inf, number) for number in range(len(self._logs))]
+        heapify(behind)
+        while behind:
+            read_to, number = behind[0]
+            found = list(islice(self._logs[number], stretch))
+            if not found:
+                heappop(behind)
+            else:
+                waiting += found
+                heapreplace(behind, (max(read_to, max(map(self._end, found))), number))
+            if behind and len(waiting) < enough:
+                continue
+            ready = self._ready(waiting, behind[0][0] - self._window if behind else math.inf)
+            if ready:
+                self.late += bisect_left(waiting, self._given_at, hi=ready, key=self._start)
+                self._given_at = max(self._given_at, self._start(waiting[ready - 1]))
+                yield from waiting[:ready]
+                del waiting[:ready]
+            # What waits is put in order again when it has doubled, so that each thing is a few times.
+            enough = min(max(stretch, 2 * len(waiting)), self._waiting_max + 1)
+
+    def _ready(self, waiting: list[T], complete_to: float) -> int:
+        """Put what waits in order. How many of the first have waited long enough, or must go."""
+        waiting.sort(key=self._start)
+        ready = bisect_right(waiting, complete_to, key=self._start)
+        too_many = len(waiting) > self._waiting_max
+        return max(ready, len(waiting) - self._waiting_max // 2) if too_many else ready
+
+
+_FOREVER = 1e11
+"""Epoch seconds that no clock shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsAnswer:
+    """What a request for a robots.txt came to, as the crawl understood it. Nothing is known of older logs."""
+
+    origin: str
+    """For whose sake it was asked; a redirect's target may lie elsewhere."""
+    state: str | None
+    """A value of ``hosts.robots.RobotsState``."""
+    until: float | None
+    """When it must be asked for again, epoch seconds."""
+    crawl_delay: float | None
+    digest: str | None
+    """Of the payload, as in the WARC record."""
+
+
+@dataclass(slots=True)
+class Request:
+    """One finished request; never changed. Times are epoch seconds."""
+
+    start: float
+    end: float
+    url: str
+    key: str
+    kind: str
+    status: int | None
+    error: str | None
+    bytes: int
+    worker: str
+    delay: float | None
+    """The pause that was owed after ``end``; None in older logs, and where ``lost_at`` is set."""
+    number: int | None
+    """The how-manieth request of its key it was."""
+    lost_at: float | None
+    """When its worker lost the key to others while it was open; nothing was received after that."""
+    origin: str | None
+    """The origin of the URL; None where no robots.txt speaks for it."""
+    robots: RobotsAnswer | None = None
+    ip: str | None = None
+    clocks: Pauses = field(default_factory=dict)
+    """The clocks that its crawl shared among keys and waited for, each with the pause owed on it afterwards."""
+
+    @property
+    def host(self) -> str:
+        """Empty for a URL that has none."""
+        return "" if self.origin is None else host_of(self.url)
+
+    @property
+    def result(self) -> str:
+        """The status, or the word for the failure."""
+        return str(self.status) if self.status is not None else self.error or "unknown"
+
+
+def request_of(line: Mapping[str, Any]) -> Request | None:
+    """The request that a line of the log tells of; None when what is needed is missing or of another type."""
+    start, end = _number(line.get("start")), _number(line.get("end"))
+    url, key, kind = line.get("url"), line.get("key"), line.get("kind")
+    texts = isinstance(url, str) and isinstance(key, str) and isinstance(kind, str)
+    if start is None or end is None or not texts or not 0 <= start < _FOREVER or not end < _FOREVER:
+        return None
+    assert isinstance(url, str)
+    status, error, size = line.get("status"), line.get("error"), line.get("bytes")
+    origin = _origin(url)
+    return Request(
+        start,
+        max(start, end),
+        url,
+        str(key),
+        str(kind),
+        status if isinstance(status, int) else None,
+        error if isinstance(error, str) else None,
+        size if isinstance(size, int) else 0,
+        str(line.get("worker")),
+        _number(line.get("delay")),
+        number if isinstance(number := line.get("number"), int) else None,
+        _number(line.get("lost_at")),
+        origin,
+        _robots(line, origin) if kind == "robots" else None,
+        ip if isinstance(ip := line.get("ip"), str) else None,
+        _clocks(line.get("clocks")),
+    )
+
+
+class Merged(InOrder[Request]):
+    """Requests of several logs in the order in which they started."""
+
+    def __init__(
+        self,
+        logs: Sequence[Iterable[Mapping[str, Any]]],
+        window_seconds: float,
+        *,
+        waiting_max: int = WAITING_MAX,
+    ) -> None:
+        super().__init__(
+            [self._requests(log) for log in logs],
+            window_seconds,
+            start=attrgetter("start"),
+            end=attrgetter("end"),
+            waiting_max=waiting_max,
+        )
+        self.unreadable = 0
+        """Lines that are no request."""
+
+    def _requests(self, log: Iterable[Mapping[str, Any]]) -> Iterator[Request]:
+        for line in log:
+            request = request_of(line)
+            if request is not None:
+                yield request
+            else:
+                self.unreadable += 1
+
+
+def _clocks(value: object) -> Pauses:
+    if not isinstance(value, dict):
+        return {}
+    return {name: pause for name, given in value.items() if (pause := _number(given)) is not None}
+
+
+def _robots(line: Mapping[str, Any], origin: str | None) -> RobotsAnswer | None:
+    asked_for, state, digest = line.get("origin"), line.get("robots"), line.get("digest")
+    owner = asked_for if isinstance(asked_for, str) else origin
+    if owner is None:
+        return None
+    return RobotsAnswer(
+        owner,
+        state if isinstance(state, str) else None,
+        _number(line.get("until")),
+        _number(line.get("crawl_delay")),
+        digest if isinstance(digest, str) else None,
+    )
+
+
+def _origin(url: str) -> str | None:
+    try:
+        return origin_of(url) if url.startswith(("http://", "https://")) else None
+    except ValueError:
+        return None
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None

@@ -1,0 +1,514 @@
+"""The fetch log boiled down to figures, in memory that does not grow with the log.
+
+Figures of hosts, and of those that fail: exact for each, however many there are.
+
+The pauses between requests to one politeness key, against what was owed.
+
+What a crawl that looks for certain pages has found, and when.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import lru_cache
+from heapq import heappush, heappushpop, nlargest
+from itertools import groupby
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from webcrawl.audit.clocks import NOTHING_SENT
+from webcrawl.reports.counting import (
+    SECONDS_EDGES,
+    SIZE_EDGES,
+    Gathered,
+    HeavyHitters,
+    Histogram,
+    Sums,
+    TimeLine,
+    summed,
+)
+from webcrawl.reports.fetch_logs import InOrder
+from webcrawl.reports.freshness import Freshness
+from webcrawl.urls.politeness_key import host_of, is_address
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+
+STEP = math.log(1.02)
+"""Bytes of hosts are told apart to 2 %."""
+_BETWEEN = "\0"
+
+
+class Failing(NamedTuple):
+    """A politeness key with requests that failed."""
+
+    number: int
+    key: str
+    errors: tuple[tuple[str, int], ...]
+    """What went wrong, and how often; the most frequent first."""
+
+
+@dataclass(slots=True)
+class HostsDigest:
+    """What a crawl had of each host."""
+
+    _hosts: Gathered[tuple[int, int]] = field(default_factory=lambda: Gathered(_both))
+    """Pages and bytes."""
+    _failures: Gathered[Sums] = field(default_factory=lambda: Gathered(summed))
+
+    def add(self, host: str, *, pages: int, size: int) -> None:
+        self._hosts.add(host, (pages, size))
+
+    def add_failure(self, key: str, error: str) -> None:
+        self._failures.add(f"{key.replace(_BETWEEN, '')}{_BETWEEN}{error.replace(_BETWEEN, '')}", (1,))
+
+    def ranked(self, number: int) -> Ranks:
+        """All that is told of hosts; ``number`` of them by name."""
+        ranks = Ranks()
+        for host, (pages, size) in self._hosts:
+            ranks.hosts += 1
+            if pages:
+                ranks.pages[pages] += 1
+                _keep(ranks.most_pages, (pages, host), number)
+            if size > 0:
+                ranks.bytes[math.floor(math.log(size) / STEP)] += 1
+                _keep(ranks.most_bytes, (size, host), number)
+        for most in (ranks.most_pages, ranks.most_bytes):
+            most.sort(key=lambda item: (-item[0], item[1]))
+        return ranks
+
+    def failing(self, number: int) -> list[Failing]:
+        """The politeness keys with the most failed requests."""
+
+        return nlargest(number, self._by_key(), key=attrgetter("number"))
+
+    def _by_key(self) -> Iterator[Failing]:
+        pairs = ((place.partition(_BETWEEN), count) for place, (count,) in self._failures)
+        for key, group in groupby(pairs, key=lambda pair: pair[0][0]):
+            errors = sorted(((place[2], count) for place, count in group), key=lambda one: (-one[1], one[0]))
+            yield Failing(sum(count for _, count in errors), key, tuple(errors))
+
+
+@dataclass(slots=True)
+class Ranks:
+    """Hosts by what they had."""
+
+    hosts: int = 0
+    pages: Counter[int] = field(default_factory=Counter)
+    """How many hosts had so many pages."""
+    bytes: Counter[int] = field(default_factory=Counter)
+    """How many hosts had about so many bytes: the logarithm in ``STEP``."""
+    most_pages: list[tuple[int, str]] = field(default_factory=list)
+    most_bytes: list[tuple[int, str]] = field(default_factory=list)
+
+    def curve_of_pages(self) -> list[tuple[int, float]]:
+        """Rank and pages; hosts with the same number of pages are one step, told by its first and last rank."""
+        return _curve(sorted(self.pages.items(), reverse=True), float)
+
+    def curve_of_bytes(self) -> list[tuple[int, float]]:
+        """Rank and bytes, to 2 %."""
+        return _curve(sorted(self.bytes.items(), reverse=True), lambda step: math.exp((step + 0.5) * STEP))
+
+
+def _both(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+    return one[0] + other[0], one[1] + other[1]
+
+
+def _curve(steps: list[tuple[int, int]], value_of: Callable[[int], float]) -> list[tuple[int, float]]:
+    points: list[tuple[int, float]] = []
+    rank = 1
+    for step, hosts in steps:
+        value = value_of(step)
+        points.append((rank, value))
+        if hosts > 1:
+            points.append((rank + hosts - 1, value))
+        rank += hosts
+    return points
+
+
+def _keep(most: list[tuple[int, str]], item: tuple[int, str], number: int) -> None:
+    """Keep the largest in a heap."""
+    if len(most) < number:
+        heappush(most, item)
+    elif item > most[0]:
+        heappushpop(most, item)
+
+
+KEYS_MAX = 300_000
+"""Keys whose last request is remembered, in some 100 MB; those longest not asked are forgotten."""
+TOLERANCE_SECONDS = 0.01
+"""By so much clocks may differ and a pause is not called short, as in an audit."""
+
+
+Turn = tuple[float, float, str, float | None]
+"""A request, as far as clocks go: when it started; when it ended, or its worker lost the key and it was broken off
+(epoch seconds); its key; what was owed afterwards, None where the log does not tell. A plain tuple: there is one for
+each line of a log, and the garbage collector looks at no tuple of numbers twice."""
+
+
+def turn_of(line: Mapping[str, Any], start: float, end: float) -> Turn | None:
+    """The turn that a line tells of, whose times are given; None when it lacks a key, or when nothing was sent."""
+    key, delay = line.get("key"), line.get("delay")
+    if not isinstance(key, str):
+        return None
+    if "lost_at" in line and isinstance(lost := line["lost_at"], int | float):
+        if line.get("error") == NOTHING_SENT:
+            return None
+        end = min(end, lost)
+    return start, max(start, end), key, float(delay) if isinstance(delay, int | float) else None
+
+
+class Gaps:
+    """Takes turns in the order of their starts.
+
+    A gap runs from the end of a request to the start of the next to the same key; what was owed is the delay behind
+    the request that ended last. What is longer is politeness left unused: the key might have been asked, if it had
+    URLs.
+    """
+
+    def __init__(self, keys_max: int = KEYS_MAX) -> None:
+        self._keys_max = keys_max
+        self._last: dict[str, tuple[float, float, float | None, float, float, float | None]] = {}
+        """Of each key start, end and delay of the turn that ends last, and of the one that was taken last. Plain
+        numbers, which the garbage collector need not look at again and again."""
+        self.measured = 0
+        self.unknown = 0
+        """Gaps after requests of which the log does not tell what was owed."""
+        self.forgotten = 0
+        """Keys that were forgotten: at most so many gaps are not counted."""
+        self.short = 0
+        """Gaps that were shorter than owed."""
+        self.owed_seconds = 0.0
+        self.waited_seconds = 0.0
+        self.unused_seconds = 0.0
+        self.would_fit = 0.0
+        """Requests for which there was room in the unused time."""
+        self.unused = Histogram(SECONDS_EDGES)
+        self.grid: dict[tuple[int, int], int] = {}
+        """How many gaps there are by the bins of what was owed and of their own length, as in ``unused``."""
+
+    def take(self, turn: Turn) -> None:
+        start, end, key, delay = turn
+        last = self._last
+        known = last.pop(key, None)
+        if known is None:
+            last[key] = start, end, delay, start, end, delay
+            if len(last) > self._keys_max:
+                del last[next(iter(last))]
+                self.forgotten += 1
+            return
+        before_start, before_end, owed, latest_start, latest_end, latest_delay = known
+        if latest_start == start and latest_end == end and latest_delay == delay:  # in a copy of the log
+            last[key] = known
+            return
+        self._measure(start - before_end, owed, before_end - before_start)
+        if end < before_end:
+            last[key] = before_start, before_end, owed, start, end, delay
+        else:
+            last[key] = start, end, delay, start, end, delay
+
+    def _measure(self, gap: float, owed: float | None, took: float) -> None:
+        """``took``: how long the request before was under way."""
+        if owed is None:
+            self.unknown += 1
+            return
+        self.measured += 1
+        self.short += gap < owed - TOLERANCE_SECONDS
+        unused = gap - owed if gap > owed else 0.0
+        self.owed_seconds += owed
+        if gap > 0:
+            self.waited_seconds += gap
+        self.unused_seconds += unused
+        if (each := owed + took) > 0:
+            self.would_fit += unused / each
+        self.unused.add(unused)
+        place = self.unused.bin_of(owed), self.unused.bin_of(gap)
+        self.grid[place] = self.grid.get(place, 0) + 1
+
+
+TENTHS = 10
+HOSTS = 2_000
+"""Hosts that are counted exactly."""
+
+
+@dataclass(slots=True)
+class Harvest:
+    """Of pages whose lines in the log say how relevant they are; those that count as found say ``relevant``."""
+
+    judged: int = 0
+    relevant: int = 0
+    total: float = 0.0
+    """The sum of all relevances."""
+    tenths: list[int] = field(default_factory=lambda: [0] * TENTHS)
+    """Pages by their relevance; 1 is in the last tenth."""
+    hosts: HeavyHitters[str] = field(default_factory=lambda: HeavyHitters(HOSTS))
+    """By pages that were found."""
+    time_line: TimeLine = field(default_factory=lambda: TimeLine(2))
+    """Pages judged, and pages found."""
+
+    def add(self, line: Mapping[str, Any], host: str) -> None:
+        """Count a page. What is no relevance counts as nothing."""
+        relevance = line["relevance"]
+        if type(relevance) not in (int, float) or not 0 <= relevance <= 1:
+            return
+        found = line.get("relevant") is True
+        self.judged += 1
+        self.relevant += found
+        self.total += relevance
+        self.tenths[min(int(relevance * TENTHS), TENTHS - 1)] += 1
+        if found:
+            self.hosts.add(host)
+        if type(ended := line.get("end")) is float and 0 < ended < 1e11:
+            self.time_line.add(ended, 1, int(found))
+
+    @property
+    def rate(self) -> float:
+        """The share of pages that were found."""
+        return self.relevant / self.judged if self.judged else 0.0
+
+
+WINDOW_SECONDS = 180.0
+"""How far out of order the lines of a log are, with the timeout that a download has unless it is set."""
+SKIPPED = 20_000
+"""So many skipped origins are listed."""
+NAMES = 2_000
+"""So many statuses, errors, MIME types, ... are counted exactly: servers invent some."""
+ALIKE_MAX = 20_000
+"""So many different lines, by what is counted of them by value, are counted together."""
+EXTENSION_MAX = 10
+"""Characters; what is longer is no extension."""
+USELESS_FROM = 10
+"""So many pages tell that an extension is never that of a text."""
+ADDRESS, NO_DOMAIN = "(address)", "(none)"
+"""What stands for the top-level domain of an IP address, and of a name without dots."""
+Alike = tuple[Any, ...]
+"""The fields of ``_ALIKE``, top-level domain and extension of a page."""
+_ALIKE = ("kind", "status", "error", "worker", "mime", "depth", "language", "changed", "truncated")
+_FOREVER = 1e11
+_LARGEST = 1e18
+
+
+def _names() -> HeavyHitters[str]:
+    return HeavyHitters(NAMES)
+
+
+@dataclass(slots=True)
+class Digest:
+    """Figures of a crawl, over all its runs and workers. A page is a request for one that got a response."""
+
+    requests: int = 0
+    pages: int = 0
+    bytes: int = 0
+    page_bytes: int = 0
+    failed: int = 0
+    truncated: int = 0
+    cut: int = 0
+    """Pages of which there was more than was read."""
+    duplicates: int = 0
+    """Pages whose bytes came before under another URL."""
+    duplicate_bytes: int = 0
+    started_at: float | None = None
+    ended_at: float | None = None
+    kinds: HeavyHitters[str] = field(default_factory=_names)
+    workers: HeavyHitters[str] = field(default_factory=_names)
+    statuses: HeavyHitters[str] = field(default_factory=_names)
+    """Of pages."""
+    errors: HeavyHitters[str] = field(default_factory=_names)
+    """Of all requests."""
+    mimes: HeavyHitters[str] = field(default_factory=_names)
+    """Of pages with status 200."""
+    domains: HeavyHitters[str] = field(default_factory=_names)
+    """Top-level domains, by pages."""
+    depths: HeavyHitters[str] = field(default_factory=_names)
+    """Of pages: links from a seed."""
+    languages: HeavyHitters[str] = field(default_factory=_names)
+    """Of pages, where the log has them."""
+    originals: HeavyHitters[str] = field(default_factory=_names)
+    """URLs, by pages that had the same bytes later."""
+    refetched: HeavyHitters[str] = field(default_factory=_names)
+    """Pages that were fetched before, by whether they had changed."""
+    robots: HeavyHitters[str] = field(default_factory=_names)
+    """Requests for a robots.txt, by what they came to."""
+    origins: Gathered[tuple[float, str]] = field(default_factory=lambda: Gathered(max))
+    """Of each origin the last word of its robots.txt, and when it came."""
+    sizes: Histogram = field(default_factory=lambda: Histogram(SIZE_EDGES))
+    """Bytes of pages with status 200."""
+    hosts: HostsDigest = field(default_factory=HostsDigest)
+    gaps: Gaps = field(default_factory=Gaps)
+    freshness: Freshness = field(default_factory=Freshness)
+    """Of a crawl that goes on."""
+    harvest: Harvest = field(default_factory=Harvest)
+    """Of a crawl that looks for certain pages."""
+    texts: HeavyHitters[str] = field(default_factory=_names)
+    """Extensions of the paths of pages with status 200 that were text or XHTML, or did not say what they were."""
+    others: HeavyHitters[str] = field(default_factory=_names)
+    """Extensions of the other ones."""
+    skipped: dict[str, float] = field(default_factory=dict)
+    """Origins that ask for a longer Crawl-delay than is obeyed, and which (seconds); not more than ``SKIPPED``."""
+    time_line: TimeLine = field(default_factory=lambda: TimeLine(3))
+    """Pages, bytes, failed requests."""
+    _alike: dict[Alike, int] = field(default_factory=dict)
+    """How many lines have the same in all that is counted by value."""
+
+    def useless_extensions(self, number: int) -> list[tuple[str, int]]:
+        """Extensions that never were that of a text, with how many pages they had, the most first."""
+        texts = {extension for extension, _ in self.texts.most(len(self.texts))}
+        found = [one for one in self.others.most(len(self.others)) if one[0] not in texts]
+        return [one for one in found if one[1] >= USELESS_FROM][:number]
+
+    def add(self, line: Mapping[str, Any]) -> Turn | None:
+        """Count one line of the fetch log but for its gap, and give what that is measured by. Fields that are missing
+        or of another type count as nothing. What lines have in common is not counted before ``settle``."""
+        get = line.get
+        size, status, kind, url = get("bytes"), get("status"), get("kind"), get("url")
+        if type(size) is not int or not 0 <= size < _LARGEST:
+            size = int(_number(size))
+        host = _host(url)
+        page = kind == "page" and status is not None
+        self.requests += 1
+        self.bytes += size
+        self.hosts.add(host, pages=int(page), size=size)
+        extension = ""
+        if page:
+            self.page_bytes += size
+            if "duplicate_of" in line:
+                self._add_duplicate(line, size)
+            if "cut" in line:
+                self.cut += 1
+            if "relevance" in line:
+                self.harvest.add(line, host)
+            if status == 200:
+                self.sizes.add(size)
+                extension = _extension(str(url))
+        elif kind == "robots":
+            self._add_robots(line)
+        if "revisit" in line:
+            self.freshness.add(line)
+        if status is None:
+            self.hosts.add_failure(str(get("key")), str(get("error")))
+        alike: Alike = (*map(get, _ALIKE), _top_level(host) if page else "", extension)
+        try:
+            self._alike[alike] = self._alike.get(alike, 0) + 1
+        except TypeError:  # a list where none belongs
+            self._count(alike, 1)
+        if len(self._alike) > ALIKE_MAX:
+            self.settle()
+        return self._when(line, int(page), size, int(status is None))
+
+    def settle(self) -> None:
+        """Count what lines had in common."""
+        for alike, number in self._alike.items():
+            self._count(alike, number)
+        self._alike.clear()
+
+    def counted(self, lines: Iterable[Mapping[str, Any]]) -> Iterator[Turn]:
+        """Count lines, and give on what their gaps are measured by."""
+        for line in lines:
+            if (turn := self.add(line)) is not None:
+                yield turn
+
+    def _when(self, line: Mapping[str, Any], page: int, size: int, failed: int) -> Turn | None:
+        start, end = _number(line.get("start")), _number(line.get("end"))
+        if not (0 < start < _FOREVER and 0 < end < _FOREVER):
+            return None
+        if self.started_at is None or start < self.started_at:
+            self.started_at = start
+        if self.ended_at is None or end > self.ended_at:
+            self.ended_at = end
+        self.time_line.add(end, page, size, failed)
+        return turn_of(line, start, end)
+
+    def _count(self, alike: Alike, number: int) -> None:
+        kind, status, error, worker, mime, depth, language, changed, truncated, domain, extension = alike
+        self.kinds.add(str(kind), number)
+        self.workers.add(str(worker), number)
+        if truncated:
+            self.truncated += number
+        if status is None:
+            self.failed += number
+            self.errors.add(str(error), number)
+        elif kind == "page":
+            self.pages += number
+            self.statuses.add(str(status), number)
+            self.domains.add(domain, number)
+            self.depths.add(str(depth), number)
+            if isinstance(language, str):
+                self.languages.add(language, number)
+            if isinstance(changed, bool):
+                self.refetched.add("changed" if changed else "unchanged", number)
+            if status == 200:
+                mime = str(mime or "")
+                self.mimes.add(mime or "none given", number)
+                if extension:
+                    (self.texts if _is_text(mime) else self.others).add(extension, number)
+
+    def _add_duplicate(self, line: Mapping[str, Any], size: int) -> None:
+        if isinstance(original := line["duplicate_of"], str):
+            self.duplicates += 1
+            self.duplicate_bytes += size
+            self.originals.add(original)
+
+    def _add_robots(self, line: Mapping[str, Any]) -> None:
+        state, origin = line.get("robots"), line.get("origin")
+        self.robots.add(state if isinstance(state, str) else "not told")
+        if not isinstance(state, str) or not isinstance(origin, str):
+            return
+        self.origins.add(origin, (_number(line.get("end")), state))
+        if state != "rules":
+            return
+        # The last word of an origin counts.
+        if not line.get("skipped"):
+            self.skipped.pop(origin, None)
+        elif len(self.skipped) < SKIPPED:
+            self.skipped[origin] = _number(line.get("crawl_delay"))
+
+
+def digest(
+    *logs: Iterable[Mapping[str, Any]], window_seconds: float = WINDOW_SECONDS, gaps: Gaps | None = None
+) -> Digest:
+    """The figures of whole logs, one of each worker. ``window_seconds``: as for ``InOrder``."""
+    figures = Digest() if gaps is None else Digest(gaps=gaps)
+    turns: Sequence[Iterable[Turn]] = [figures.counted(log) for log in logs]
+    for turn in InOrder(turns, window_seconds, start=itemgetter(0), end=itemgetter(1)):
+        figures.gaps.take(turn)
+    figures.settle()
+    return figures
+
+
+def _host(url: object) -> str:
+    try:
+        return host_of(url) if isinstance(url, str) and url.startswith(("http://", "https://")) else ""
+    except ValueError:
+        return ""
+
+
+@lru_cache(65_536)
+def _top_level(host: str) -> str:
+    if not host or is_address(host):
+        return ADDRESS if host else NO_DOMAIN
+    return host.rstrip(".").rpartition(".")[2] if "." in host.rstrip(".") else NO_DOMAIN
+
+
+def _extension(url: str) -> str:
+    """What stands behind the last dot of a path's last segment, in lower case; empty without anything like it."""
+    path = url[: url.find("?")] if "?" in url else url
+    path = path[: path.find("#")] if "#" in path else path
+    begins = path.rfind(".") + 1
+    if begins <= path.rfind("/") or url.count("/") <= 2:
+        return ""
+    extension = path[begins:].lower()
+    return extension if extension.isalnum() and len(extension) <= EXTENSION_MAX else ""
+
+
+def _is_text(mime: str) -> bool:
+    return not mime or mime.startswith("text/") or mime == "application/xhtml+xml"
+
+
+def _number(value: object) -> float:
+    """0 for what is none, or none that can be."""
+    if type(value) is float and -_LARGEST < value < _LARGEST:
+        return value
+    return float(value) if isinstance(value, int | float) and -_LARGEST < value < _LARGEST else 0.0

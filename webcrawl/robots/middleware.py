@@ -1,0 +1,161 @@
+"""robots.txt: takes the answers to the frontier. That pages obey them the frontier sees to before it leases
+them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.archive.listed_links import rows_of
+from webcrawl.crawl.context import context_of
+from webcrawl.downloadermiddlewares.sitemaps import named_in_robots, resolved_all, tell_links
+from webcrawl.fetching.failures import LocalShortageError, failure_word
+from webcrawl.frontier.records import Kind
+from webcrawl.meta import fetch_meta
+from webcrawl.politeness.health import retry_after_seconds
+from webcrawl.refusal import Refused
+from webcrawl.robots import requests
+from webcrawl.robots.requests import RobotsReply
+from webcrawl.scheduler import in_flight_request_of
+from webcrawl.urls.resolve import resolve
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Request, Response
+
+    from webcrawl.politeness.host_record import RobotsRecord
+    from webcrawl.scheduler import InFlightRequest
+
+
+logger = logging.getLogger(__name__)
+
+LARGE_BYTES = 8_192
+"""A larger robots.txt is parsed on a thread: half a megabyte takes a fifth of a second."""
+
+
+CUT_OFF = "cut off"
+"""For the frontier: why a robots.txt that came does not count."""
+
+
+class RobotsMiddleware:
+    """Keeps robots.txt responses from the spider and gives them to the frontier, redirects and failures too."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._context = context = context_of(crawler)
+        self._keeps_links = context.archive is not None and context.archive.wants_links
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> RobotsMiddleware:
+        return cls(crawler)
+
+    def process_response(
+        self, request: Request, response: Response
+    ) -> Response | Coroutine[Any, Any, Response]:
+        # No coroutine for pages, which are nearly all that comes by.
+        flight = self._robots_flight(request)
+        return response if flight is None else self._take(flight, request, response)
+
+    async def _take(self, flight: InFlightRequest, request: Request, response: Response) -> Response:
+        location = location_key = refused = None
+        wait = response.headers.get("Retry-After")
+        retry_after = retry_after_seconds(wait, self._context.clock()) if wait else None
+        header = response.headers.get("Location")
+        if 300 <= response.status < 400 and header:
+            location = resolve(header.decode("utf-8", "replace"), request.url)
+        if location is not None:
+            target = self._context.intake.seed(location)
+            if isinstance(target, str):
+                refused = target
+            else:
+                location_key = target.key
+        reply = RobotsReply(
+            response.status, response.body, None, location, location_key, retry_after, refused
+        )
+        if 200 <= response.status < 300 and _is_cut_off(request, response):
+            reply = await self._with_previous(flight, RobotsReply(0, b"", CUT_OFF))
+        elif 200 <= response.status < 300:
+            reply = await self._read(flight, reply)
+        else:
+            reply = await self._with_previous(flight, reply)
+        flight.scheduler.answered_robots(flight, reply)
+        raise Refused("robots.txt", "an answer for the frontier, not for the spider")
+
+    async def _read(self, flight: InFlightRequest, reply: RobotsReply) -> RobotsReply:
+        """The reply with its record made; the sitemaps that it names are queued together with it."""
+        context, entry = self._context, flight.lease.entry
+        policy, now = context.policies.robots, context.clock()
+        if len(reply.body) > LARGE_BYTES:
+            read = await asyncio.to_thread(requests.read, entry, reply, now, policy)
+        else:
+            read = requests.read(entry, reply, now, policy)
+        if read.record is not None:
+            self._look_at_delay(flight, read.record)
+        sitemaps = () if read.record is None else policy.rules.rules(read.record).sitemaps
+        if sitemaps and self._keeps_links:
+            _log(sitemaps, flight)
+        if sitemaps and context.configuration.sitemaps_follow and read.record is not None:
+            key = context.key.of_url(f"{read.record.origin}/")
+            flight.outcome.discovered += named_in_robots(context, flight, sitemaps, key)
+        return read
+
+    def _look_at_delay(self, flight: InFlightRequest, record: RobotsRecord) -> None:
+        asked, key = record.crawl_delay_seconds, self._context.key.of_url(f"{record.origin}/")
+        if asked is not None and self._context.policies.politeness.is_too_long(asked):
+            flight.scheduler.frontier.tally.skip(key, asked)
+            logger.info(
+                "Skips %s: its robots.txt asks for a Crawl-delay of %g s, which is more than "
+                "POLITENESS_CRAWL_DELAY_MAX",
+                record.origin,
+                asked,
+            )
+
+    def process_exception(self, request: Request, exception: Exception) -> Coroutine[Any, Any, None] | None:
+        flight = self._robots_flight(request)
+        if flight is None or flight.outcome.robots is not None or isinstance(exception, LocalShortageError):
+            return None
+        return self._failed(flight, RobotsReply(0, b"", failure_word(exception)))
+
+    async def _failed(self, flight: InFlightRequest, reply: RobotsReply) -> None:
+        flight.scheduler.answered_robots(flight, await self._with_previous(flight, reply))
+
+    async def _with_previous(self, flight: InFlightRequest, reply: RobotsReply) -> RobotsReply:
+        """A reply that did not bring it, with what was known of the origin.
+
+        Of a redirect to another key: the origin's own waits for this answer, perhaps not in memory.
+        """
+        origin, hops = requests.origin_asked(flight.lease.entry)
+        owner = self._context.key.of_url(f"{origin}/")
+        if not hops or owner == flight.lease.entry.key:
+            return reply
+        look = partial(self._context.backend.robots_of, origin, owner)
+        return replace(reply, previous=await flight.scheduler.frontier.with_retry(look))
+
+    def _robots_flight(self, request: Request) -> InFlightRequest | None:
+        flight = in_flight_request_of(self._crawler, request)
+        return flight if flight is not None and flight.lease.entry.kind == Kind.ROBOTS else None
+
+
+def _log(sitemaps: Sequence[str], flight: InFlightRequest) -> None:
+    """Have the link log say which sitemaps a robots.txt names."""
+    if (kept := flight.outcome.entry) is None:
+        return
+    found = resolved_all(sitemaps, flight.lease.entry.url)
+    kept.links, kept.other_links = rows_of(dict.fromkeys(found))
+    tell_links(kept.record, len(kept.links), len(kept.other_links))
+
+
+def _is_cut_off(request: Request, response: Response) -> bool:
+    """Whether there is more of a robots.txt than came, and not because of our own limit: the rest could forbid."""
+    facts = fetch_meta(request)
+    capture = facts.capture
+    if capture is None or capture.truncated == "length":
+        return False
+    # What is in no coding at all, whatever its header says, is read as it is.
+    damaged = facts.decode_error is not None and response.body != capture.payload
+    return damaged or capture.truncated is not None

@@ -1,0 +1,272 @@
+"""Whether a robots.txt lets a URL be fetched (RFC 9309, sections 2.2.2 and 2.2.3), at a bounded cost.
+
+Protego decides. It is given one group, ours, with every rule and every URL in a form for comparison, respelled in
+characters that Protego compares as they stand: by its own reading of the others it lets some URLs through that the
+RFC does not. A URL is asked for only if two forms allow it: the RFC's, and the one as written, which is that of
+Google's matcher. docs/decisions/0005-politeness.md says where they differ, and what it costs.
+
+Which lines of a robots.txt decide about a URL: the rule and the group it stands in, as they were written.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from protego import Protego
+
+from webcrawl.robots.spelling import ANY, END, Spelling, as_it_stands, as_written, path_to_match, prepared
+from webcrawl.robots.text import Rule, field_of, lines_of, names_agent, names_everyone, read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from webcrawl.politeness.host_record import RobotsRecord
+
+
+__all__ = ["RULES_PER_ORIGIN", "RobotsRules", "RulesCache", "path_to_match"]
+
+RULES_PER_ORIGIN = 32
+"""Rules an origin may have on average in a full cache."""
+
+QUICK_CHARACTERS = 8_192
+"""Of a text that is parsed in some 8 ms whatever it says; half a megabyte takes a third of a second."""
+
+_TARGET = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*)?([^#]*)", re.DOTALL)
+
+
+class RobotsRules:
+    """What one robots.txt allows one crawler, ready to be asked, in about 400 bytes a rule.
+
+    ``agent`` is the crawler's product token. Beyond ``MAX_WILDCARD_RULES`` and ``MAX_WILDCARDS``, and for a pattern
+    beyond ``MAX_PATTERN_LENGTH``, doubt means no: a Disallow forbids all that begins like it (up to the first ``*``,
+    up to that length), an Allow is not heard.
+    """
+
+    __slots__ = ("_by_rfc", "_written", "crawl_delay_seconds", "sitemaps")
+
+    def __init__(self, text: str, agent: str) -> None:
+        reading = read(text, agent)
+        self.crawl_delay_seconds = reading.crawl_delay_seconds
+        self.sitemaps = reading.sitemaps
+        rules = prepared(reading.rules)
+        self._by_rfc = _Form(rules) if rules else None
+        written = prepared(reading.rules, as_written)
+        # Most files have no rule of which the two forms differ.
+        self._written = self._by_rfc if written == rules else _Form(written)
+
+    def __len__(self) -> int:
+        return 0 if self._by_rfc is None else len(self._by_rfc)
+
+    @property
+    def weight(self) -> int:
+        """How many ordinary rules take as much memory: the parts between stars and the characters count."""
+        return sum(form.weight for form in {self._by_rfc, self._written} if form is not None)
+
+    def allows(self, url: str) -> bool:
+        """Whether an absolute URL (or a path with its query) may be fetched. Never raises."""
+        if self._by_rfc is None or self._written is None or (target := _target(url)) == "/robots.txt":
+            return True
+        path = path_to_match(target)
+        if not self._by_rfc.allows(path):
+            return False
+        if path == target and self._written is self._by_rfc:
+            return True
+        return self._written.allows(as_it_stands(target))
+
+    def line_for(self, url: str) -> Rule | None:
+        """The rule that decides: the one with the most octets that matches, Allow before Disallow.
+
+        None if none matches, and for /robots.txt itself. The pattern is in the form it was compared in. What
+        is looked up is only which of the rules that say what ``allows`` says is the most specific.
+        """
+        target = _target(url)
+        if target == "/robots.txt" or self._by_rfc is None or self._written is None:
+            return None
+        path = path_to_match(target)
+        if not self._by_rfc.allows(path):
+            return self._by_rfc.line_for(path, allow=False)
+        written = as_it_stands(target)
+        if not self._written.allows(written):
+            return self._written.line_for(written, allow=False)
+        return self._by_rfc.line_for(path, allow=True)
+
+
+class _Form:
+    """The rules of one file in one form for comparison."""
+
+    __slots__ = ("_allowing", "_forbidding", "_protego", "_spelling")
+
+    def __init__(self, rules: list[Rule]) -> None:
+        self._spelling = Spelling("".join([rule.pattern for rule in rules]))
+        self._protego = _parsed(rules, self._spelling)
+        self._allowing = _Listed([rule for rule in rules if rule.allow])
+        self._forbidding = _Listed([rule for rule in rules if not rule.allow])
+
+    def __len__(self) -> int:
+        return len(self._allowing.lines) + len(self._forbidding.lines)
+
+    @property
+    def weight(self) -> int:
+        patterns = self._allowing.patterns + self._forbidding.patterns
+        return len(self) + patterns.count(ANY) // 8 + len(patterns) // 128
+
+    def allows(self, path: str) -> bool:
+        """Whether a path, in this form, may be fetched."""
+        return self._protego.can_fetch(self._spelling.written(path + END), "*")
+
+    def line_for(self, path: str, *, allow: bool) -> Rule | None:
+        """The most specific rule of a kind that matches a path in this form."""
+        listed = self._allowing if allow else self._forbidding
+        return listed.first_match(path + END, allow=allow)
+
+
+class _Listed:
+    """The prepared patterns of one kind and their lines, the most specific first."""
+
+    __slots__ = ("lines", "patterns")
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        ordered = sorted(rules, key=lambda rule: len(rule.pattern), reverse=True)
+        self.patterns = "\n".join([rule.pattern for rule in ordered])
+        self.lines = array("I", [rule.line for rule in ordered])
+
+    def first_match(self, target: str, *, allow: bool) -> Rule | None:
+        for pattern, line in zip(self.patterns.split("\n"), self.lines, strict=False):
+            if _matches(pattern, target):
+                return Rule(allow, pattern.replace(ANY, "*").replace(END, "$"), line)
+        return None
+
+
+def _matches(pattern: str, target: str) -> bool:
+    """Whether a prepared pattern matches: each literal part is taken where it first comes."""
+    head, *parts = pattern.split(ANY)
+    if not target.startswith(head):
+        return False
+    position = len(head)
+    for part in parts:
+        found = target.find(part, position)
+        if found < 0:
+            return False
+        position = found + len(part)
+    return True
+
+
+def _parsed(rules: Iterable[Rule], spelling: Spelling) -> Protego:
+    lines = [f"{'Allow' if rule.allow else 'Disallow'}: {spelling.written(rule.pattern)}" for rule in rules]
+    return Protego.parse("\n".join(["User-agent: *", *lines]))
+
+
+class RulesCache:
+    """The parsed rules of the origins that were asked for last, one version of each.
+
+    Holds at most ``size`` origins and a weight of ``size * RULES_PER_ORIGIN``, so that a few sites with
+    enormous files cannot fill the memory. Not for use by several threads at a time.
+    """
+
+    def __init__(self, size: int, agent: str) -> None:
+        self.agent = agent
+        """The crawler's product token."""
+        self._size = max(1, size)
+        self._held: OrderedDict[str, tuple[float, RobotsRules]] = OrderedDict()
+        self._weight = 0
+        self._no_rules = RobotsRules("", agent)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def rules(self, record: RobotsRecord) -> RobotsRules:
+        """The rules of a record's text, parsed if this version of it is not held."""
+        if not record.text:
+            return self._no_rules
+        held = self._held.get(record.origin)
+        if held is not None and held[0] == record.fetched_at:
+            self._held.move_to_end(record.origin)
+            return held[1]
+        rules = self.parsed(record)
+        self.hold(record, rules)
+        return rules
+
+    def is_quick(self, record: RobotsRecord) -> bool:
+        """Whether ``rules`` takes a few milliseconds at most."""
+        held = self._held.get(record.origin)
+        return len(record.text) <= QUICK_CHARACTERS or (held is not None and held[0] == record.fetched_at)
+
+    def parsed(self, record: RobotsRecord) -> RobotsRules:
+        """The rules of a record's text, parsed now and not held: for another thread, where that takes long."""
+        return RobotsRules(record.text, self.agent)
+
+    def hold(self, record: RobotsRecord, rules: RobotsRules) -> None:
+        """Keep rules that were parsed."""
+        if record.origin in self._held:
+            self._drop(record.origin)
+        self._held[record.origin] = (record.fetched_at, rules)
+        self._weight += rules.weight
+        while len(self._held) > 1 and self._is_too_large():
+            self._drop(next(iter(self._held)))
+
+    def _is_too_large(self) -> bool:
+        return len(self._held) > self._size or self._weight > self._size * RULES_PER_ORIGIN
+
+    def _drop(self, origin: str) -> None:
+        self._weight -= self._held.pop(origin)[1].weight
+
+
+def _target(url: str) -> str:
+    """The path and query of a URL, as rules see it."""
+    found = _TARGET.match(url)
+    target = found[1] if found else ""
+    return target if target.startswith("/") else "/" + target
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line as it was written, without its end; ``number`` counts from 1."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deciding:
+    """What decided. ``rule`` is None when no rule of ours matches: then all is allowed."""
+
+    allowed: bool
+    rule: Line | None = None
+    group: tuple[Line, ...] = ()
+    """The User-agent lines by which the rule is one of ours."""
+
+
+def deciding(text: str, agent: str, url: str) -> Deciding:
+    """Return what a robots.txt says to ``agent``, a product token, about a URL, and where. Never raises.
+
+    The text is parsed anew: for a single question, not for each page.
+    """
+    rules = RobotsRules(text, agent)
+    allowed, rule = rules.allows(url), rules.line_for(url)
+    if rule is None:
+        return Deciding(allowed)
+    lines = lines_of(text)
+    return Deciding(allowed, Line(rule.line, lines[rule.line - 1]), _group_of(lines, rule.line, agent))
+
+
+def _group_of(lines: list[str], rule_line: int, agent: str) -> tuple[Line, ...]:
+    """The User-agent lines above a rule of ours that concern us: those that name us, if any line does."""
+    own: list[Line] = []
+    everyone: list[Line] = []
+    in_rules = False
+    for number, text in enumerate(lines[: rule_line - 1], 1):
+        kind, value = field_of(text)
+        if kind in ("allow", "disallow"):
+            in_rules = True
+        elif kind == "user-agent":
+            if in_rules:
+                own, everyone, in_rules = [], [], False
+            if names_everyone(value):
+                everyone.append(Line(number, text))
+            elif names_agent(value, agent):
+                own.append(Line(number, text))
+    return tuple(own or everyone)

@@ -1,0 +1,276 @@
+"""OpenSearch and Elasticsearch: a server with one index for all workers, reached over HTTP.
+
+Changes go in by the bulk API, each under the time at which the page was fetched, so that of several workers the last
+one counts; the server makes them findable about once a second. It reads the words: letters and digits, in scripts
+without spaces each character for itself, lower case, without accents, stems.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import http.client
+import json
+import socket
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import unquote, urlsplit
+
+from webcrawl.search.document import sites_of
+from webcrawl.search.engine import (
+    BOOSTS,
+    NO_STEMMER,
+    NOT_EXCLUDED_BY,
+    UNSPACED,
+    UNSPACED_MARKS,
+    Engine,
+    EngineAway,
+    EngineError,
+    Found,
+    Hit,
+    Options,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from webcrawl.search.document import Change
+    from webcrawl.search.engine import Piece, Query
+
+TIMEOUT_SECONDS = 30.0
+BULK_BYTES = 8_000_000
+"""About as much goes in one request; servers take 100 MB at most unless told otherwise."""
+SNIPPET_CHARACTERS = 200
+LONGEST_TEXT = 1 << 24
+"""Characters of a text in which the server may look for a snippet: as many as a text has at most."""
+
+_BEGIN, _END = "\x02", "\x03"
+"""Marks of what was searched for, which no text of ours holds."""
+_AWAY = frozenset({408, 429, 500, 502, 503, 504})
+_CONFLICT, _MISSING = 409, 404
+_SAID = 300
+
+
+class OpenSearch(Engine):
+    """The index is the path of the URL. It is made where it is missing; one that is there keeps its mapping."""
+
+    is_server: ClassVar[bool] = True
+
+    def __init__(self, folder: Path, options: Options) -> None:
+        parts = urlsplit(options.url)
+        self._secure, self._host, self._port = parts.scheme == "https", parts.hostname or "", parts.port
+        self._index = parts.path.rstrip("/")
+        self._stemmer = options.stemmer
+        self._headers = {}
+        if parts.username is not None:
+            secret = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
+            self._headers["Authorization"] = f"Basic {base64.b64encode(secret).decode()}"
+        self._connection: http.client.HTTPConnection | None = None
+        self._ready = False
+
+    def begin(self) -> None:
+        status, answer = self._ask("PUT", self._index, _mapping(self._stemmer))
+        if "already_exists" in json.dumps(answer):
+            self._check_fields()
+        elif status not in (200, 201):
+            raise self._error(status, answer)
+        self._ready = True
+
+    def _check_fields(self) -> None:
+        """:raises EngineError: the index that is there would not have all of a page"""
+        status, answer = self._ask("GET", f"{self._index}/_mapping")
+        if status != 200:
+            raise self._error(status, answer)
+        for mapping in answer.values():
+            missing = BOOSTS.keys() - mapping["mappings"].get("properties", {}).keys()
+            if missing:
+                raise EngineError(
+                    f"{self._host}{self._index} has no field {', '.join(sorted(missing))}, as an earlier version "
+                    "made it; name another index in SEARCH_URL, or delete this one"
+                )
+
+    def put(self, changes: Sequence[Change]) -> None:
+        if not self._ready:
+            self.begin()
+        for body in _bulks({change.url: change for change in changes}.values()):
+            status, answer = self._ask("POST", f"{self._index}/_bulk?refresh=false", body)
+            if status != 200:
+                raise self._error(status, answer)
+            for item in answer.get("items", ()):
+                [said] = item.values()
+                if said["status"] not in (200, 201, _CONFLICT, _MISSING):
+                    raise self._error(said["status"], said.get("error"))
+
+    def finish(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def search(self, query: Query, limit: int) -> Found:
+        status, answer = self._ask("POST", f"{self._index}/_search", _asked(query, limit))
+        if status != 200:
+            raise self._error(status, answer)
+        found = answer["hits"]
+        return Found([_hit(hit) for hit in found["hits"]], found["total"]["value"])
+
+    def _ask(self, method: str, path: str, body: dict[str, Any] | bytes | None = None) -> tuple[int, Any]:
+        """Status and answer. Raises EngineAway when there is no answer."""
+        several = isinstance(body, bytes)
+        sent = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        kind = "application/x-ndjson" if several else "application/json"
+        try:
+            connection = self._connected()
+            connection.request(method, path, sent, {**self._headers, "Content-Type": kind})
+            response = connection.getresponse()
+            data = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            self.finish()
+            raise EngineAway(f"{self._host}: {_why(error)}") from error
+        try:
+            return response.status, json.loads(data)
+        except ValueError:
+            return response.status, data[:_SAID].decode(errors="replace")
+
+    def _connected(self) -> http.client.HTTPConnection:
+        if self._connection is None:
+            kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
+            self._connection = kind(self._host, self._port, timeout=TIMEOUT_SECONDS)
+        return self._connection
+
+    def _error(self, status: int, answer: Any) -> EngineError:
+        said = answer if isinstance(answer, str) else json.dumps(answer)
+        kind = EngineAway if status in _AWAY else EngineError
+        return kind(f"{self._host}{self._index} answers with status {status}: {said[:_SAID]}")
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, socket.timeout):
+        return f"no answer for {TIMEOUT_SECONDS:g} seconds"
+    return str(error) or type(error).__name__
+
+
+def _mapping(stemmer: str) -> dict[str, Any]:
+    filters: list[Any] = ["lowercase", "cjk_width"]
+    unspaced = "".join(rf"\p{{Is{script}}}" for script in UNSPACED) + UNSPACED_MARKS
+    word = rf"[{unspaced}]|[\p{{L}}\p{{M}}\p{{N}}&&[^{unspaced}]]+"
+    stem = [] if stemmer == NO_STEMMER else ["stem"]
+    # The stemmers of other languages need their accents.
+    filters += ["asciifolding", *stem] if stemmer == "english" else [*stem, "asciifolding"]
+    analysis: dict[str, Any] = {
+        "tokenizer": {"words": {"type": "pattern", "pattern": word, "group": 0}},
+        "analyzer": {"words": {"type": "custom", "tokenizer": "words", "filter": filters}},
+    }
+    if stem:
+        analysis["filter"] = {"stem": {"type": "stemmer", "language": stemmer}}
+    words = {"type": "text", "analyzer": "words"}
+    name = {"type": "keyword"}
+    properties = {
+        "url": {"type": "keyword", "index": False, "doc_values": False},
+        **dict.fromkeys(BOOSTS, words),
+        "language": name,
+        "site": name,
+        "fetched": {"type": "date", "format": "epoch_millis"},
+    }
+    return {
+        "settings": {"analysis": analysis, "index": {"highlight": {"max_analyzed_offset": LONGEST_TEXT}}},
+        "mappings": {"dynamic": False, "properties": properties},
+    }
+
+
+def _bulks(changes: Iterator[Change] | Any) -> Iterator[bytes]:
+    """The changes as bodies of bulk requests."""
+    lines: list[bytes] = []
+    size = 0
+    for change in changes:
+        for row in _rows(change):
+            lines.append(json.dumps(row).encode() + b"\n")
+            size += len(lines[-1])
+        if size >= BULK_BYTES:
+            yield b"".join(lines)
+            lines, size = [], 0
+    if lines:
+        yield b"".join(lines)
+
+
+def _rows(change: Change) -> list[dict[str, Any]]:
+    page, millis = change.document, int(change.at * 1000)
+    about = {
+        "_id": hashlib.sha256(change.url.encode("utf-8", "replace")).hexdigest(),
+        "version": millis,
+        "version_type": "external_gte",
+    }
+    if page is None:
+        return [{"delete": about}]
+    source = {
+        "url": change.url,
+        "title": page.title,
+        "headings": page.headings,
+        "text": page.text,
+        "boilerplate": page.boilerplate,
+        "language": page.language,
+        "site": sites_of(change.url),
+        "fetched": millis,
+    }
+    return [{"index": about}, source]
+
+
+def _asked(query: Query, limit: int) -> dict[str, Any]:
+    filters = [
+        {"term": {field: value}}
+        for field, value in (("site", query.site), ("language", query.language))
+        if value is not None
+    ]
+    clauses = {
+        "must": [_any(choice) for choice in query.required],
+        "must_not": [_any((text,), without=NOT_EXCLUDED_BY) for text in query.excluded],
+        "filter": filters,
+    }
+    highlight = {
+        "pre_tags": [_BEGIN],
+        "post_tags": [_END],
+        "fields": {
+            "text": {
+                "number_of_fragments": 1,
+                "fragment_size": SNIPPET_CHARACTERS,
+                "no_match_size": SNIPPET_CHARACTERS,
+            }
+        },
+    }
+    return {
+        "size": limit,
+        "track_total_hits": True,
+        "query": {"bool": clauses},
+        "highlight": highlight,
+        "_source": ["url", "title", "language", "fetched"],
+    }
+
+
+def _any(choice: Sequence[str], without: str = "") -> dict[str, Any]:
+    """One of several words or phrases, in any field but one."""
+    fields = [f"{field}^{boost:g}" for field, boost in BOOSTS.items() if field != without]
+    each = [{"multi_match": {"query": text, "type": "phrase", "fields": fields}} for text in choice]
+    return each[0] if len(each) == 1 else {"bool": {"should": each, "minimum_should_match": 1}}
+
+
+def _hit(hit: dict[str, Any]) -> Hit:
+    page = hit["_source"]
+    [snippet] = hit.get("highlight", {}).get("text") or [""]
+    return Hit(
+        url=page["url"],
+        title=page.get("title") or "",
+        language=page.get("language"),
+        score=float(hit["_score"] or 0.0),
+        at=page["fetched"] / 1000,
+        snippet=list(_pieces(snippet)),
+    )
+
+
+def _pieces(snippet: str) -> Iterator[Piece]:
+    plain, *marked = snippet.split(_BEGIN)
+    if plain:
+        yield plain, False
+    for piece in marked:
+        word, _, rest = piece.partition(_END)
+        yield word, True
+        if rest:
+            yield rest, False

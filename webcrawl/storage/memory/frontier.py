@@ -1,0 +1,312 @@
+"""The frontier's state in plain dictionaries: the executable specification of the backend contract.
+
+It forgets everything when the process ends; use it for tests, for ``scrapy shell`` and for crawls that fit in
+memory and need no resume.
+"""
+
+from __future__ import annotations
+
+import copy
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from webcrawl.errors import StartRefused
+from webcrawl.frontier.order import LevelSampler
+from webcrawl.frontier.queue_head import Place, place_of
+from webcrawl.frontier.records import Kind, State, UrlEntry, web_origin
+from webcrawl.frontier.seen import Seen
+from webcrawl.politeness.host_record import HostRecord, RobotsRecord
+from webcrawl.storage.contract import (
+    FIRST_VISIT_AHEAD_SECONDS,
+    HEAD,
+    Activated,
+    Batch,
+    Committed,
+    Counts,
+    Idle,
+    Loaded,
+    Move,
+    Settled,
+    Spot,
+    Walked,
+)
+
+
+@dataclass(slots=True)
+class _Host:
+    record: HostRecord
+    is_stored: bool = False
+    """A record was stored: it was active."""
+    active: bool = False
+    queue: list[UrlEntry] = field(default_factory=list)
+    """Sorted by place."""
+    states: dict[int, State] = field(default_factory=dict)
+    pruned: set[int] = field(default_factory=set)
+    """Those that are refused since the queue was full: they may be found again."""
+
+    def store(self, record: HostRecord) -> None:
+        self.record = copy.deepcopy(record)
+        self.is_stored = True
+
+
+class MemoryBackend:
+    """All state of a crawl in one process's memory; not bounded by anything but the crawl."""
+
+    def __init__(self, *, queue_max: int = 0, seen: Seen | None = None, delay_seconds: float = 0.0) -> None:
+        self._hosts: dict[str, _Host] = {}
+        self._robots: dict[str, RobotsRecord] = {}
+        self._counts = Counts()
+        self._queue_max = queue_max
+        self._seen = seen
+        self._delay_seconds = delay_seconds
+
+    async def open(self, now: float) -> Counts:
+        for host in self._hosts.values():
+            if host.active:
+                host.active = False
+                record = host.record
+                record.next_fetch_at = max(record.next_fetch_at, now + record.delay_seconds)
+            # A crawl that is started again gives given-up keys another chance.
+            host.record.given_up = False
+            # And those that wait for a robots.txt: it may have been answered since.
+            host.record.blocked_until = 0.0
+        return await self.counts()
+
+    async def close(self) -> None:
+        """Nothing to give back."""
+
+    async def activate(self, count: int, now: float, draw: LevelSampler) -> list[Activated]:
+        ready: dict[int, list[_Host]] = {}
+        for host in self._idle_hosts():
+            if _due_at(host.record) <= now:
+                ready.setdefault(host.queue[0].level, []).append(host)
+        chosen: list[_Host] = []
+        for level, wanted in draw.spread(list(ready), count).items():
+            ready[level].sort(key=lambda host: _due_at(host.record))
+            chosen += ready[level][:wanted]
+        return [self._activate(host) for host in chosen]
+
+    async def load(self, key: str, after: Place | None, count: int) -> Loaded:
+        queue = self._hosts[key].queue
+        start = 0 if after is None else bisect_right(queue, after, key=place_of)
+        entries = [copy.copy(entry) for entry in queue[start : start + count]]
+        origins = {web_origin(entry.url) for entry in entries}
+        robots = [copy.copy(self._robots[origin]) for origin in origins if origin in self._robots]
+        return Loaded(entries, more=start + count < len(queue), robots=robots)
+
+    async def walk(self, spot: Spot | None, count: int) -> Walked:
+        keys = sorted(self._hosts)
+        first, after = spot or ("", None)
+        found: list[UrlEntry] = []
+        for key in keys[bisect_left(keys, first) :]:
+            queue = self._hosts[key].queue
+            start = 0 if after is None else bisect_right(queue, after, key=place_of)
+            found += [copy.copy(entry) for entry in queue[start : start + count - len(found)]]
+            if len(found) >= count:
+                return Walked(found, (key, place_of(found[-1])))
+            after = None
+        return Walked(found, None)
+
+    async def move(self, moves: Sequence[Move]) -> list[Move]:
+        return [move for move in moves if self._move(move)]
+
+    def _move(self, move: Move) -> bool:
+        host = self._hosts.get(move.entry.key)
+        if host is None or host.active is (move.fence is None):
+            return False
+        index, goal = _index_of(host.queue, place_of(move.entry)), _index_of(host.queue, move.place)
+        if index is None or goal is not None:
+            return False
+        entry = host.queue.pop(index)
+        entry.level = move.level
+        insort(host.queue, entry, key=place_of)
+        return True
+
+    async def commit(self, batch: Batch) -> Committed:
+        again = [settled.again for settled in batch.settled if self._settle(settled)]
+        queued = [copy.copy(entry) for entry in batch.discovered if self._discover(entry, batch.at)]
+        may_return: list[int] = []
+        queued += [
+            copy.copy(entry) for entry in batch.discovered if self._take_back(entry, batch.at, may_return)
+        ]
+        queued += [copy.copy(entry) for entry in again if entry is not None]
+        for record in batch.hosts:
+            self._host(record.key).store(record)
+        for robots in batch.robots:
+            self._robots[robots.origin] = copy.copy(robots)
+        pruned = [gone for key in {entry.key for entry in queued} for gone in self._prune(self._hosts[key])]
+        if pruned:
+            places = {(entry.key, place_of(entry)) for entry in pruned}
+            queued = [entry for entry in queued if (entry.key, place_of(entry)) not in places]
+            if self._seen is None:
+                may_return += [entry.fingerprint for entry in pruned if not entry.repeat]
+        return Committed(queued, len(pruned), self._counts.queued, len(self._hosts), may_return=may_return)
+
+    async def release(self, records: Sequence[HostRecord]) -> None:
+        for record in records:
+            host = self._host(record.key)
+            host.store(record)
+            host.active = False
+
+    async def wake(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            host = self._hosts.get(key)
+            if host is not None and not host.active:
+                host.record.blocked_until = 0.0
+
+    async def idle(self) -> Idle:
+        resting: list[float] = []
+        parked: list[float] = []
+        for host in self._idle_hosts():
+            (parked if host.record.parked else resting).append(_due_at(host.record))
+        return Idle(at=min(resting, default=None), parked_at=min(parked, default=None))
+
+    async def keys_at_hand(self, at_most: int) -> int:
+        there = (host for host in self._hosts.values() if host.queue)
+        at_hand = (host for host in there if host.active or not (host.record.parked or host.record.given_up))
+        return sum(1 for _ in islice(at_hand, at_most))
+
+    async def counts(self) -> Counts:
+        given_up = [host for host in self._hosts.values() if host.record.given_up]
+        counts = copy.copy(self._counts)
+        counts.hosts = len(self._hosts)
+        counts.parked_hosts = sum(host.record.parked for host in self._idle_hosts())
+        counts.given_up_hosts = len(given_up)
+        counts.given_up_urls = sum(len(host.queue) for host in given_up)
+        return counts
+
+    async def state_of(self, key: str, fingerprint: int) -> State | None:
+        host = self._hosts.get(key)
+        return host.states.get(fingerprint) if host else None
+
+    async def robots_of(self, origin: str, key: str) -> RobotsRecord | None:
+        return copy.copy(self._robots.get(origin))
+
+    async def checkpoint(self, directory: Path) -> None:
+        raise StartRefused(
+            "the memory backend has nothing to write a checkpoint from; FRONTIER_BACKEND=sqlite has"
+        )
+
+    def _idle_hosts(self) -> list[_Host]:
+        return [
+            host
+            for host in self._hosts.values()
+            if host.queue and not host.active and not host.record.given_up
+        ]
+
+    def _activate(self, host: _Host) -> Activated:
+        host.active = True
+        host.record.given_up = host.record.parked = False
+        host.record.blocked_until = 0.0
+        entries = [copy.copy(entry) for entry in host.queue[:HEAD]]
+        origins = {web_origin(entry.url) for entry in entries}
+        robots = [copy.copy(self._robots[origin]) for origin in origins if origin in self._robots]
+        queue = Loaded(entries, more=len(host.queue) > HEAD, robots=robots)
+        return Activated(copy.deepcopy(host.record), queue)
+
+    def _host(self, key: str) -> _Host:
+        host = self._hosts.get(key)
+        if host is None:
+            host = self._hosts[key] = _Host(HostRecord(key, delay_seconds=self._delay_seconds))
+        return host
+
+    def _discover(self, entry: UrlEntry, at: float) -> bool:
+        host = self._host(entry.key)
+        if not self._admit(host, entry):
+            return False
+        self._push(host, entry, at)
+        return True
+
+    def _take_back(self, entry: UrlEntry, at: float, may_return: list[int]) -> bool:
+        """Queue an entry of a URL that was pruned, if its queue has room; if not, it ``may_return`` another time."""
+        host = self._host(entry.key)
+        if entry.repeat or entry.fingerprint not in host.pruned:
+            return False
+        if self._queue_max and len(host.queue) >= self._queue_max:
+            may_return.append(entry.fingerprint)
+            return False
+        host.pruned.discard(entry.fingerprint)
+        host.states[entry.fingerprint] = State.QUEUED
+        self._counts.refused -= 1
+        self._push(host, entry, at)
+        return True
+
+    def _push(self, host: _Host, entry: UrlEntry, at: float) -> None:
+        if not (host.queue or host.active or host.record.given_up):
+            since = at if host.is_stored else at - FIRST_VISIT_AHEAD_SECONDS
+            host.record.next_fetch_at = max(host.record.next_fetch_at, since)
+        insort(host.queue, copy.copy(entry), key=place_of)
+        self._counts.queued += 1
+
+    def _admit(self, host: _Host, entry: UrlEntry) -> bool:
+        if entry.kind == Kind.ROBOTS:
+            # A hop of a robots.txt redirect is no URL of the crawl: it is never seen, whatever it points to.
+            entry.repeat = True
+            return True
+        if self._seen is not None:
+            new = self._seen.add(entry.fingerprint)
+        else:
+            new = entry.fingerprint not in host.states
+            if new:
+                host.states[entry.fingerprint] = State.QUEUED
+        if not new and not entry.repeat:
+            return False
+        entry.repeat = not new
+        return True
+
+    def _settle(self, settled: Settled) -> bool:
+        """Whether it is queued again, if it says so."""
+        entry = settled.entry
+        host = self._host(entry.key)
+        index = _index_of(host.queue, place_of(entry))
+        if index is not None:
+            del host.queue[index]
+            self._counts.queued -= 1
+        elif not entry.repeat:
+            # It was pruned while it was leased: what became of it since is what counts, unless it was found again.
+            # Then its new place in the queue does.
+            if self._seen is None and host.states.get(entry.fingerprint) is not State.REFUSED:
+                return False
+            self._counts.refused -= 1
+            host.pruned.discard(entry.fingerprint)
+        if settled.again is None:
+            self._end(host, entry, settled.state)
+            return False
+        insort(host.queue, copy.copy(settled.again), key=place_of)
+        self._counts.queued += 1
+        if self._seen is None and not entry.repeat:
+            host.states[entry.fingerprint] = State.QUEUED
+        return True
+
+    def _end(self, host: _Host, entry: UrlEntry, state: State) -> None:
+        if entry.repeat:
+            return
+        if self._seen is None:
+            host.states[entry.fingerprint] = state
+        name = {State.DONE: "done", State.FAILED: "failed", State.REFUSED: "refused"}[state]
+        setattr(self._counts, name, getattr(self._counts, name) + 1)
+
+    def _prune(self, host: _Host) -> list[UrlEntry]:
+        if not self._queue_max:
+            return []
+        excess = host.queue[self._queue_max :]
+        del host.queue[self._queue_max :]
+        self._counts.queued -= len(excess)
+        for entry in excess:
+            self._end(host, entry, State.REFUSED)
+            if self._seen is None and not entry.repeat:
+                host.pruned.add(entry.fingerprint)
+        return excess
+
+
+def _index_of(queue: list[UrlEntry], place: Place) -> int | None:
+    """Where in ``queue`` the entry at ``place`` is, None when there is none."""
+    index = bisect_left(queue, place, key=place_of)
+    return index if index < len(queue) and place_of(queue[index]) == place else None
+
+
+def _due_at(record: HostRecord) -> float:
+    return max(record.next_fetch_at, record.blocked_until)

@@ -1,0 +1,135 @@
+"""The byte budget of a crawl: looks at what its servers use, and finds what may be pruned."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from webcrawl.frontier.records import UrlEntry
+from webcrawl.storage.contract import Filling
+from webcrawl.storage.redis.packing import unpack_host
+from webcrawl.storage.redis.server import Memory, Server
+from webcrawl.storage.redis.shard import FREED_BYTES, ServerRoom, Shard, cut_to, own_bytes
+
+OF_THE_SERVER = 0.9
+"""How much of a server's own ``maxmemory`` is the budget where none is given."""
+
+LONG = 256
+"""A queue is long from so many URLs on."""
+LONG_REMEMBERED = 10_000
+LOOKED_AT = 64
+"""Queues of a shard that are drawn when the longest are looked for."""
+SHARDS_AT_ONCE = 4
+PRUNED_AT_ONCE = 2000
+"""URLs in one commit."""
+
+
+class Budget:
+    """Knows the room on each server, as ``Shard.room``. Servers are looked at once a pulse.
+
+    The budget is one server's, with everything that is on it; in a cluster each node has as much.
+    """
+
+    def __init__(
+        self, server: Server, shards: Sequence[Shard], shard_of: Callable[[str], Shard], budget_bytes: int
+    ) -> None:
+        """``shards`` is filled when the crawl is opened. ``budget_bytes`` 0: the server's own limit, if any."""
+        self._server = server
+        self._shards = shards
+        self._shard_of = shard_of
+        self._budget_bytes = budget_bytes
+        self._rooms: dict[str, ServerRoom] = {}
+        self._rank, self._members = 0, 1
+        self._long: dict[str, int] = {}
+
+    async def look(self, rank: int | None = None, members: int | None = None) -> Filling | None:
+        """Ask the servers what they use; how it stands on the fullest.
+
+        ``members``: processes at work, of which we have the number ``rank``; as before where that is not known.
+        """
+        self._rank = self._rank if rank is None else rank
+        self._members = members or self._members
+        memories = await self._server.memory([shard.names.totals for shard in self._shards])
+        looked: set[str] = set()
+        for shard, memory in zip(self._shards, memories, strict=True):
+            shard.room = self._rooms.setdefault(memory.server, ServerRoom())
+            if memory.server not in looked:
+                looked.add(memory.server)
+                shard.room.looked(memory.used_bytes, self._budget(memory), self._members)
+        fillings = [room.filling for name, room in self._rooms.items() if name in looked and room.filling]
+        return max(fillings, key=lambda one: one.used_bytes / one.budget_bytes, default=None)
+
+    def _budget(self, memory: Memory) -> int:
+        if not memory.max_bytes:
+            return self._budget_bytes
+        return min(self._budget_bytes or int(OF_THE_SERVER * memory.max_bytes), memory.max_bytes)
+
+    @property
+    def is_given(self) -> bool:
+        """Whether any server has a budget."""
+        return any(shard.room.filling is not None for shard in self._shards)
+
+    async def taken(self, entries: Sequence[UrlEntry]) -> Sequence[UrlEntry]:
+        """Those of new URLs for which there is room."""
+        if not self.is_given:
+            return entries
+        if self._is_short(entries):
+            # Others may have added less than they were allowed to.
+            await self.look()
+        return [entry for entry in entries if self._shard_of(entry.key).room.takes(entry)]
+
+    def _is_short(self, entries: Iterable[UrlEntry]) -> bool:
+        asked: dict[int, tuple[ServerRoom, int, int]] = {}
+        for entry in entries:
+            room = self._shard_of(entry.key).room
+            _, number, size = asked.get(id(room), (room, 0, 0))
+            asked[id(room)] = room, number + 1, size + own_bytes(entry)
+        return any(room.is_short(number, size) for room, number, size in asked.values())
+
+    # -- pruning -------------------------------------------------------------------------------------------
+
+    def note(self, lengths: Mapping[str, int]) -> None:
+        """Queues were changed and are so long now."""
+        for key, length in lengths.items():
+            if length >= LONG:
+                self._long[key] = length
+            elif key in self._long:
+                del self._long[key]
+        if len(self._long) > LONG_REMEMBERED:
+            longest = sorted(self._long.items(), key=lambda item: item[1])[LONG_REMEMBERED // 2 :]
+            self._long = dict(longest)
+
+    async def over(self) -> dict[str, int]:
+        """Queues that are to be cut now, with the length to which; none unless a server is full.
+
+        Which are the longest nobody knows: they are looked for among those that were met and some that are drawn.
+        Each process prunes in other shards.
+        """
+        full = [shard for shard in self._shards if shard.room.prunable_bytes]
+        ours = full[self._rank :: self._members]
+        if not ours:
+            return {}
+        shards = random.sample(ours, min(len(ours), SHARDS_AT_ONCE))
+        lengths = await self._drawn(shards)
+        mine = {id(shard) for shard in ours}
+        lengths |= {key: length for key, length in self._long.items() if id(self._shard_of(key)) in mine}
+        wanted = max(shard.room.prunable_bytes for shard in shards) / FREED_BYTES
+        return cut_to(lengths, min(int(wanted) + 1, PRUNED_AT_ONCE))
+
+    def pruned(self, keys: Iterable[str]) -> None:
+        """A URL of each of ``keys`` was pruned."""
+        for key in keys:
+            self._shard_of(key).room.pruned(1)
+
+    async def _drawn(self, shards: Sequence[Shard]) -> dict[str, int]:
+        draws = [("HRANDFIELD", shard.names.queues, LOOKED_AT) for shard in shards]
+        drawn = await self._server.commands(draws)
+        asked = [(shard.names.hosts, keys) for shard, keys in zip(shards, drawn, strict=True) if keys]
+        values = await self._server.commands([("HMGET", name, *keys) for name, keys in asked])
+        lengths = {}
+        for (_, keys), hosts in zip(asked, values, strict=True):
+            for name, value in zip(keys, hosts, strict=True):
+                if value:
+                    key = name.decode("utf-8", "surrogatepass")
+                    lengths[key] = unpack_host(key, value).queued
+        return lengths

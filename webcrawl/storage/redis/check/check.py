@@ -1,0 +1,155 @@
+"""The check as a whole: how often each shard is looked at, and what is repaired when."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+from webcrawl.errors import StartRefused
+from webcrawl.storage.inspection import Checked, Finding, Findings, Kind
+from webcrawl.storage.redis.check.look import Look, look_at, strays
+from webcrawl.storage.redis.check.reading import Reader
+from webcrawl.storage.redis.check.repairs import Flaw, Mender
+from webcrawl.storage.redis.control import Control
+
+APART_SECONDS = 2.0
+"""Between two looks while somebody is at work: longer than a page's way through the storage."""
+
+LOOKS = 3
+"""How often a shard is looked at whose looks differ."""
+
+ROUNDS = 1000
+"""Looks at a shard that is mended, at most: one for each stage, and more where there is very much to mend."""
+
+Progress = Callable[[int, int], None]
+
+
+class Audit:
+    """Checks the books of a crawl, and mends them.
+
+    While nobody is at work one look is exact. Otherwise what is found is looked for again, and only what is the same
+    in two looks, one after the other, counts; totals that changed during a look are not compared.
+    """
+
+    def __init__(
+        self,
+        control: Control,
+        delay_seconds: float,
+        *,
+        progress: Progress = lambda done, total: None,
+        pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        """``control``: an open one. ``delay_seconds``: of a host whose record is lost. ``progress`` hears of shards
+        looked at, and how many there are."""
+        self._control = control
+        self._delay_seconds = delay_seconds
+        self._progress = progress
+        self._pause = pause
+        self._counted = 0
+        self._readers = [
+            Reader(control.server, control.spider, number) for number in range(len(control.shards))
+        ]
+
+    async def check(self) -> Checked:
+        """Look at everything, and change nothing."""
+        checked = Checked()
+        doubtful: dict[int, set[Finding]] = {}
+        for reader in self._readers:
+            look = await look_at(reader, len(self._readers))
+            if (look.flaws or look.moved) and (at_work := await self._control.at_work()):
+                checked.at_work |= at_work
+                doubtful[reader.number] = _found_in(look)
+            else:
+                self._count(look, None, checked)
+        for left in reversed(range(LOOKS - 1)):
+            if doubtful:
+                await self._pause(APART_SECONDS)
+                doubtful = await self._look_again(doubtful, checked, is_last=not left)
+        await self._add_strays(checked)
+        checked.at_work |= await self._control.at_work()
+        return checked
+
+    async def _look_again(
+        self, doubtful: dict[int, set[Finding]], checked: Checked, *, is_last: bool
+    ) -> dict[int, set[Finding]]:
+        """Count the shards in which this look says the same as the one before; the others are doubtful still."""
+        still: dict[int, set[Finding]] = {}
+        for number, before in doubtful.items():
+            look = await look_at(self._readers[number], len(self._readers))
+            now = _found_in(look)
+            if not is_last and (look.moved or not now <= before):
+                still[number] = now
+                continue
+            if look.moved or any(finding.kind is Kind.TOTAL for finding in now - before):
+                checked.uncompared.append(look.where)
+            self._count(look, now & before, checked)
+        return still
+
+    async def mend(self) -> Checked:
+        """Look at everything and repair what can be.
+
+        :raises StartRefused: somebody is at work, or came to work; what was repaired until then stays so
+        """
+        checked = Checked()
+        await self._refuse_company()
+        for reader in self._readers:
+            look = await self._mended(reader, checked.mended)
+            self._count(look, None, checked)
+        await self._add_strays(checked)
+        return checked
+
+    def _count(self, look: Look, sure: set[Finding] | None, checked: Checked) -> None:
+        """Take what a look found, or only those of its findings that are ``sure``."""
+        checked.urls += look.urls
+        checked.queued += look.sums.queued
+        checked.hosts += look.sums.hosts
+        if sure is None:
+            checked.left.merge(look.flaws.findings)
+        for finding in sorted(sure or (), key=str):
+            checked.left.add(finding)
+        self._counted += 1
+        self._progress(self._counted, len(self._readers))
+
+    async def _add_strays(self, checked: Checked) -> None:
+        flaws = await strays(self._control.server, self._control.spider, self._readers)
+        checked.left.merge(flaws.findings)
+
+    # -- mending ---------------------------------------------------------------------------------------------
+
+    async def _mended(self, reader: Reader, mended: Findings) -> Look:
+        """Look and repair in turn until nothing is left that can be repaired."""
+        before: list[Flaw] = []
+        for _ in range(ROUNDS):
+            look = await look_at(reader, len(self._readers))
+            some = _first_stage(look.flaws)
+            if not some or some == before:
+                break
+            await self._repair(reader, some, mended)
+            before = some
+        return look
+
+    async def _repair(self, reader: Reader, flaws: Sequence[Flaw], mended: Findings) -> None:
+        await self._refuse_company()
+        mender = Mender(reader, await self._control.now(), self._delay_seconds)
+        await mender.mend([flaw.repair for flaw in flaws if flaw.repair is not None])
+        for finding in dict.fromkeys(flaw.finding for flaw in flaws if flaw.repair is not None):
+            mended.add(finding)
+
+    async def _refuse_company(self) -> None:
+        if at_work := await self._control.at_work():
+            names = ", ".join(sorted(at_work))
+            raise StartRefused(
+                f"nothing is mended while somebody is at work ({names}); stop the crawl first: "
+                "scrapy frontier stop --wait"
+            )
+
+
+def _found_in(look: Look) -> set[Finding]:
+    return {flaw.finding for flaw in look.flaws}
+
+
+def _first_stage(flaws: Iterable[Flaw]) -> list[Flaw]:
+    """Those that are to be repaired first."""
+    mendable = [flaw for flaw in flaws if flaw.repair is not None]
+    stage = min((flaw.repair.stage for flaw in mendable if flaw.repair is not None), default=None)
+    return [flaw for flaw in mendable if flaw.repair is not None and flaw.repair.stage == stage]

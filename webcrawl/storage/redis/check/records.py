@@ -1,0 +1,444 @@
+"""Hosts and their queues: what each record says against what is there.
+
+The other way round: what lies in the indexes of a shard and belongs to no record.
+
+What is known of a key, against what of it is queued.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from webcrawl.frontier.records import State
+from webcrawl.storage.inspection import Kind
+from webcrawl.storage.redis.check.reading import AT_ONCE, KeyView, Mark, Reader, marks_in
+from webcrawl.storage.redis.check.repairs import Flaws, Repair, Stage
+from webcrawl.storage.redis.marks import (
+    MARK_BYTES,
+    mark_bytes,
+    segment_from,
+    segment_of,
+    segments_of,
+    unpack_marks,
+)
+from webcrawl.storage.redis.names import shard_of
+from webcrawl.storage.redis.packing import StoredHost, chunk_key, unpack_entries, unpack_host
+
+
+@dataclass(slots=True)
+class Waiting:
+    """Queued URLs of one key, in every ``parts``-th segment, from which those are taken that are known as queued."""
+
+    segments: int = 1
+    part: int = 0
+    parts: int = 1
+    marks: set[int] = field(default_factory=set)
+    settled: dict[int, State] = field(default_factory=dict)
+    """Those that the seen test has in another state."""
+
+    def covers(self, fingerprint: int) -> bool:
+        return self.parts == 1 or segment_of(fingerprint, self.segments) % self.parts == self.part
+
+    @property
+    def numbers(self) -> range:
+        return range(self.part, self.segments, self.parts)
+
+
+@dataclass(slots=True)
+class Marks:
+    """What was counted of the seen test."""
+
+    states: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
+    """URLs known by state."""
+    segments: int = 0
+
+
+class SeenLook:
+    """Goes through the segments of a shard."""
+
+    def __init__(self, reader: Reader, flaws: Flaws) -> None:
+        self._reader = reader
+        self._flaws = flaws
+
+    async def compare(self, view: KeyView, waiting: Waiting, marks: Marks) -> int:
+        """Take out of ``waiting`` what is known as queued, and count. Returns how many URLs are known."""
+        known = 0
+        async for number, segment in self._reader.segments(view.key, waiting.numbers):
+            marks.segments += 1
+            for fingerprint, states in self._sort(view, number, segment, waiting.segments).items():
+                known += 1
+                marks.states[self._judge(view, fingerprint, states, waiting)] += 1
+        return known
+
+    def _sort(self, view: KeyView, number: int, segment: bytes, segments: int) -> dict[int, list[State]]:
+        """The marks that belong into a segment: states by fingerprints."""
+        found: dict[int, list[State]] = {}
+        for unit in _units(segment):
+            try:
+                [(fingerprint, state, _)] = unpack_marks(unit)
+            except ValueError as error:
+                name = f"a mark of {view.name} in segment {number}"
+                self._flaws.add(Kind.UNREADABLE, name, str(error), _restate(view.key))
+                continue
+            right = segment_of(fingerprint, segments)
+            if right != number:
+                self._misplaced(view.key, fingerprint, f"in segment {number}, not in {right}")
+                continue
+            found.setdefault(fingerprint, []).append(state)
+        return found
+
+    def _misplaced(self, key: bytes, fingerprint: int, detail: str, *args: bytes) -> None:
+        self._flaws.add(Kind.MISPLACED, _named(key, fingerprint), detail, _restate(key, *args))
+
+    def _judge(self, view: KeyView, fingerprint: int, states: list[State], waiting: Waiting) -> State:
+        # A URL gets another state than queued when it is over with it: that one stands.
+        state = min(states, key=lambda one: one or len(State))
+        if len(states) > 1:
+            names = " and ".join(one.name.lower() for one in sorted(states))
+            self._flaws.add(Kind.TWO_STATES, _named(view.key, fingerprint), names, _restate(view.key))
+        if state is not State.QUEUED:
+            if fingerprint in waiting.marks:
+                waiting.settled[fingerprint] = state
+        elif fingerprint in waiting.marks:
+            waiting.marks.discard(fingerprint)
+        else:
+            forget = Repair(Stage.STATES, "restate", view.key, (b"-" + mark_bytes(fingerprint),))
+            self._flaws.add(Kind.NOWHERE, _named(view.key, fingerprint), "", forget)
+        return state
+
+    # -- the other way round ---------------------------------------------------------------------------------
+
+    async def find_strays(self) -> None:
+        """Segments of keys that have no record, or not so many."""
+        async for found in self._reader.scan("HSCAN", self._reader.names.seen):
+            fields = [(field, *segment_from(field), segment) for field, segment in found]
+            for first in range(0, len(fields), AT_ONCE):
+                some = fields[first : first + AT_ONCE]
+                views = await self._reader.records([key for _, key, _, _ in some])
+                for (name, key, number, segment), record in zip(some, views, strict=True):
+                    self._stray(name, key, number, segment, record)
+
+    def _stray(self, name: bytes, key: bytes, number: int, segment: bytes, record: bytes | None) -> None:
+        if record is None:
+            self._unowned(key)
+            return
+        try:
+            segments = segments_of(unpack_host(_text(key), record).known)
+        except ValueError:
+            return
+        if number >= segments:
+            for unit in _units(segment):
+                fingerprint = int.from_bytes(unit[:8], "big", signed=True)
+                self._misplaced(key, fingerprint, f"in segment {number} of {segments}", b"#" + name)
+
+    def _unowned(self, key: bytes) -> None:
+        make = Repair(Stage.STRUCTURE, "reckon", key)
+        self._flaws.add(Kind.STRAY, f"what is known of {_text(key)}", "the host has no record", make)
+
+
+def known_otherwise(flaws: Flaws, view: KeyView, told: int, counted: int) -> None:
+    """The record says another number of known URLs than there is."""
+    flaws.add(Kind.KNOWN, view.name, f"says {told}, is {counted}", _restate(view.key))
+
+
+def _units(segment: bytes) -> list[bytes]:
+    return [segment[at : at + MARK_BYTES] for at in range(0, len(segment), MARK_BYTES)]
+
+
+def _restate(key: bytes, *args: bytes) -> Repair:
+    return Repair(Stage.STRUCTURE, "restate", key, args)
+
+
+def _named(key: bytes, fingerprint: int) -> str:
+    """A URL of which only its fingerprint is left."""
+    return f"fingerprint {fingerprint} of {_text(key)}"
+
+
+def _text(key: bytes) -> str:
+    return key.decode("utf-8", "surrogatepass")
+
+
+PLACE_BYTES = 14
+_UNREADABLE = (ValueError, OverflowError, struct.error, IndexError)
+
+
+@dataclass(slots=True)
+class Sums:
+    """What was counted in one look at a shard."""
+
+    hosts: int = 0
+    queued: int = 0
+    given_up_hosts: int = 0
+    given_up_urls: int = 0
+    held_urls: int = 0
+    held: int = 0
+    idle: int = 0
+    tails: int = 0
+    chunks: int = 0
+    highest_fence: int = 0
+    marks: Marks = field(default_factory=Marks)
+
+
+class QueueLook:
+    """Goes through the keys of a shard, each with its whole queue and all that is known of it."""
+
+    def __init__(
+        self, reader: Reader, flaws: Flaws, shards: int, members: Collection[bytes], at_once: int
+    ) -> None:
+        """``shards``: of the crawl. ``members``: who may hold keys in this shard. ``at_once``: URLs of a key that are
+        in memory together; with more of them its queue is read again."""
+        self._reader = reader
+        self._flaws = flaws
+        self._shards = shards
+        self._members = members
+        self._at_once = at_once
+        self._seen = SeenLook(reader, flaws)
+
+    async def look(self, sums: Sums) -> None:
+        """Compare the records with the queues and the seen test, and count."""
+        async for views in self._reader.hosts():
+            for view in views:
+                await self._look_at(view, sums)
+        names, ask = self._reader.names, self._reader.ask
+        if await ask("HLEN", names.queues) != sums.tails or await ask("ZCARD", names.chunks) != sums.chunks:
+            await self._find_ownerless(sums)
+        if await ask("HLEN", names.seen) != sums.marks.segments:
+            await self._seen.find_strays()
+
+    async def _look_at(self, view: KeyView, sums: Sums) -> None:
+        host = self._stored(view)
+        known, queued = (host.known, host.queued) if host else (0, 0)
+        parts = 1 + max(known, queued) // self._at_once
+        counted = 0
+        for part in range(parts):
+            waiting = Waiting(segments_of(known), part, parts)
+            walk = await self._walk(view, waiting, is_first=part == 0)
+            if part == 0:
+                self._judge(view, host, walk, sums)
+            counted += await self._seen.compare(view, waiting, sums.marks)
+            if waiting.marks:
+                await self._name_all(view, waiting)
+        if host is not None and counted != known:
+            known_otherwise(self._flaws, view, known, counted)
+
+    async def _walk(self, view: KeyView, waiting: Waiting, *, is_first: bool) -> _Walk:
+        walk = _Walk()
+        try:
+            async for part in self._reader.queue(view):
+                walk.parts += 1
+                for mark in marks_in(part):
+                    walk.step(mark)
+                    if not mark.repeat and waiting.covers(mark.fingerprint):
+                        self._await(view, mark, waiting)
+        except ValueError as error:
+            if is_first:
+                self._flaws.add(Kind.UNREADABLE, f"the queue of {view.name}", str(error))
+        return walk
+
+    async def _find_ownerless(self, sums: Sums) -> None:
+        """Queues whose keys have no record."""
+        names, keys = self._reader.names, set[bytes]()
+        async for found in self._reader.scan("HSCAN", names.queues):
+            keys.update(await self._reader.without_record([key for key, _ in found]))
+        async for members in self._reader.lexical(names.chunks, AT_ONCE):
+            keys.update(await self._reader.without_record(list({chunk_key(member) for member in members})))
+        for key in sorted(keys):
+            [view] = await self._reader.views([key])
+            make = Repair(Stage.STRUCTURE, "reckon", key)
+            self._flaws.add(Kind.STRAY, f"the queue of {view.name}", "the host has no record", make)
+            walk = await self._walk(view, Waiting(), is_first=True)
+            sums.hosts += 1
+            sums.queued += walk.count
+
+    # -- URLs ------------------------------------------------------------------------------------------------
+
+    def _await(self, view: KeyView, mark: Mark, waiting: Waiting) -> None:
+        if mark.fingerprint not in waiting.marks:
+            waiting.marks.add(mark.fingerprint)
+            return
+        repair = Repair(Stage.STATES, "reckon", view.key, (mark.place,))
+        self._flaws.add(Kind.TWICE, _url(view, mark), f"again at {mark.where}", repair)
+
+    async def _name_all(self, view: KeyView, waiting: Waiting) -> None:
+        """Name the queued URLs that are left in ``waiting``: the seen test does not have them as queued."""
+        with suppress(ValueError):
+            async for part in self._reader.queue(view):
+                for mark in marks_in(part):
+                    if not mark.repeat and mark.fingerprint in waiting.marks:
+                        self._name(view, mark, waiting)
+
+    def _name(self, view: KeyView, mark: Mark, waiting: Waiting) -> None:
+        state = waiting.settled.get(mark.fingerprint)
+        if state is not None:
+            drop = Repair(Stage.STATES, "reckon", view.key, (mark.place,))
+            self._flaws.add(Kind.SETTLED, _url(view, mark), f"state {int(state)}", drop)
+            return
+        know = b"+" + mark_bytes(mark.fingerprint) + bytes((State.QUEUED,))
+        self._flaws.add(
+            Kind.UNKNOWN, _url(view, mark), "", Repair(Stage.STATES, "restate", view.key, (know,))
+        )
+
+    # -- hosts -----------------------------------------------------------------------------------------------
+
+    def _judge(self, view: KeyView, host: StoredHost | None, walk: _Walk, sums: Sums) -> None:
+        chunks = walk.parts - bool(view.tail)
+        sums.hosts += 1
+        sums.tails += bool(view.tail)
+        sums.chunks += chunks
+        sums.queued += walk.count
+        if shard_of(view.name, self._shards) != self._reader.number:
+            where = f"belongs to shard {shard_of(view.name, self._shards)}"
+            self._flaws.add(Kind.STRAY, f"the host {view.name}", where)
+        if host is None:
+            return
+        if not walk.in_order or host.last < walk.last:
+            self._reckon(Kind.DISORDER, view, "", Stage.STRUCTURE)
+        elif host.chunks != chunks:
+            self._reckon(Kind.DISORDER, view, f"says {host.chunks} chunks, is {chunks}", Stage.STRUCTURE)
+        if host.queued != walk.count:
+            self._reckon(Kind.LENGTH, view, f"says {host.queued}, is {walk.count}")
+        elif walk.count and host.level != walk.level:
+            self._reckon(Kind.LEVEL, view, f"says {host.level}, is {walk.level}")
+        self._judge_place(view, host, walk.count, sums)
+
+    def _stored(self, view: KeyView) -> StoredHost | None:
+        try:
+            return unpack_host(view.name, view.record)
+        except _UNREADABLE as error:
+            self._flaws.add(Kind.UNREADABLE, f"the record of {view.name}", str(error))
+            return None
+
+    def _judge_place(self, view: KeyView, host: StoredHost, queued: int, sums: Sums) -> None:
+        places = {"idle": view.idle, "held": bool(view.held), "given up": view.given_up}
+        right = place_of(view, host)
+        sums.idle += view.idle
+        if right == "held":
+            sums.held += 1
+            sums.held_urls += queued
+            self._judge_holder(view, sums)
+        elif right == "given up":
+            sums.given_up_hosts += 1
+            sums.given_up_urls += queued
+        found = [place for place, there in places.items() if there] or ["nowhere"]
+        if found != [right]:
+            detail = f"is {' and '.join(found)}, and should be {right}"
+            self._reckon(Kind.PLACE, view, detail)
+
+    def _judge_holder(self, view: KeyView, sums: Sums) -> None:
+        number, space, member = view.held.partition(b" ")
+        if not space or not number.isdigit():
+            strike = Repair(Stage.STRUCTURE, "strike", self._reader.names.held, (view.key,))
+            self._flaws.add(Kind.UNREADABLE, f"the lease of {view.name}", repr(view.held), strike)
+            return
+        sums.highest_fence = max(sums.highest_fence, int(number))
+        if member not in self._members:
+            self._reckon(Kind.HOLDER, view, member.decode("utf-8", "replace"))
+
+    def _reckon(self, kind: Kind, view: KeyView, detail: str, stage: Stage = Stage.HOSTS) -> None:
+        self._flaws.add(kind, view.name, detail, Repair(stage, "reckon", view.key))
+
+
+def place_of(view: KeyView, host: StoredHost) -> str:
+    """Where a key belongs, as its record says."""
+    if view.held:
+        return "held"
+    if host.record.given_up:
+        return "given up"
+    return "idle" if host.queued > 0 else "nowhere"
+
+
+@dataclass(slots=True)
+class _Walk:
+    """A queue from its start to its end."""
+
+    count: int = 0
+    parts: int = 0
+    level: int = 0
+    last: bytes = b""
+    in_order: bool = True
+
+    def step(self, mark: Mark) -> None:
+        if not self.count:
+            self.level = mark.level
+        self.count += 1
+        self.in_order = self.in_order and mark.place > self.last
+        self.last = max(self.last, mark.place)
+
+
+def _url(view: KeyView, mark: Mark) -> str:
+    try:
+        [entry] = unpack_entries(mark.packed, view.name)
+    except _UNREADABLE:
+        return f"fingerprint {mark.fingerprint} of {view.name}"
+    return entry.url
+
+
+NUMBER_BYTES = 51
+"""What follows the place in a mark for the holder of a key."""
+
+_KEY_AT = 15
+"""Where the key begins in a member of ``idle``."""
+
+
+class IndexLook:
+    """Goes through the indexes, for what no record leads to. One that holds as much as was met on the way from the
+    records has nothing of the kind.
+    """
+
+    def __init__(self, reader: Reader, flaws: Flaws) -> None:
+        self._reader = reader
+        self._flaws = flaws
+
+    async def look(self, sums: Sums) -> None:
+        names, ask = self._reader.names, self._reader.ask
+        if await ask("ZCARD", names.idle) != sums.idle:
+            await self._idle()
+        if await ask("HLEN", names.held) != sums.held:
+            await self._fields(names.held, "the lease of")
+        await self._fields(names.given_up, "the mark as given up of", "SSCAN")
+        await self._stirred()
+        await self._robots()
+
+    async def _idle(self) -> None:
+        name = self._reader.names.idle
+        async for members in self._reader.lexical(name, AT_ONCE):
+            keys = list(dict.fromkeys(member[_KEY_AT:] for member in members))
+            views = {view.key: view for view in await self._reader.views(keys)}
+            for member in members:
+                view = views[member[_KEY_AT:]]
+                if member != view.idle_member:
+                    self._strike(name, member, f"an idle entry of {view.name}")
+
+    async def _stirred(self) -> None:
+        name = self._reader.names.fixed[3]
+        await self._fields(name, "the mark for the holder of")
+        async for found in self._reader.scan("HSCAN", name):
+            for key, mark in found:
+                if len(mark) != PLACE_BYTES + NUMBER_BYTES:
+                    strike = Repair(Stage.STRUCTURE, "strike", name, (key,))
+                    detail = f"{len(mark)} bytes instead of a place and a number"
+                    self._flaws.add(
+                        Kind.UNREADABLE, f"the mark for the holder of {_text(key)}", detail, strike
+                    )
+
+    async def _fields(self, name: bytes, what: str, scan: str = "HSCAN") -> None:
+        async for found in self._reader.scan(scan, name):
+            for key in await self._reader.without_record([key for key, _ in found]):
+                self._strike(name, key, f"{what} {_text(key)}")
+
+    async def _robots(self) -> None:
+        """Each answer of robots.txt has its time of expiry in a ZSET, and the other way round."""
+        names, ask = self._reader.names, self._reader.ask
+        answers = set(await ask("HKEYS", names.robots))
+        ends = set(await ask("ZRANGE", names.robots_ends, 0, -1))
+        for name, only in ((names.robots, answers - ends), (names.robots_ends, ends - answers)):
+            for origin in sorted(only):
+                strike = Repair(Stage.STRUCTURE, "strike", name, (origin,))
+                detail = "no time of expiry" if name == names.robots else "no answer"
+                self._flaws.add(Kind.ROBOTS, _text(origin), detail, strike)
+
+    def _strike(self, name: bytes, member: bytes, subject: str) -> None:
+        self._flaws.add(Kind.STRAY, subject, "", Repair(Stage.STRUCTURE, "strike", name, (member,)))

@@ -1,0 +1,138 @@
+"""What is wrong in a shard, each with what would put it right.
+
+Carrying out repairs: calls of the operations in ``lua/``, one shard at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from webcrawl.storage.inspection import Finding, Findings, Kind
+from webcrawl.storage.redis.check.reading import Reader
+from webcrawl.storage.redis.server import script
+
+REPAIRED_AT_ONCE = 50_000
+"""Flaws of a look that are kept with their repairs; more are found again in the next look."""
+
+
+class Stage(IntEnum):
+    """In which order things are repaired: what comes later is looked at anew when the earlier is right."""
+
+    STRUCTURE = 0
+    """Entries and members are where they can be found, and belong to something."""
+    STATES = 1
+    """Each URL is in one state."""
+    HOSTS = 2
+    """Records and indexes say what the queues say."""
+    TOTALS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """One call of an operation in ``lua/``, put together by ``mending``."""
+
+    stage: Stage
+    operation: str
+    """``reckon``, ``restate``, ``strike`` or ``adjust``."""
+    subject: bytes
+    """The politeness key, the name of a key in Redis, or of a total."""
+    args: tuple[bytes | int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """A finding, and what would put it right; None when only a person can."""
+
+    finding: Finding
+    repair: Repair | None = None
+
+
+class Flaws:
+    """The flaws of one look: all are counted, a bounded number is kept."""
+
+    def __init__(self, where: str) -> None:
+        """``where``: the shard, in words."""
+        self._where = where
+        self._repairs: list[Flaw] = []
+        self.findings = Findings()
+
+    def __bool__(self) -> bool:
+        return bool(self.findings)
+
+    def __iter__(self) -> Iterator[Flaw]:
+        return iter(self._repairs)
+
+    def add(self, kind: Kind, subject: str, detail: str = "", *repairs: Repair) -> None:
+        finding = Finding(kind, subject, detail, self._where)
+        self.findings.add(finding)
+        if len(self._repairs) < REPAIRED_AT_ONCE:
+            self._repairs += [Flaw(finding, repair) for repair in repairs] or [Flaw(finding)]
+
+
+AT_ONCE = 300
+"""Corrections in one call."""
+
+
+class Mender:
+    """Repairs a shard. Each call is atomic; one that is cut off between two leaves less to repair."""
+
+    def __init__(self, reader: Reader, now: float, delay_seconds: float) -> None:
+        """``now``: by the clock of the crawl. ``delay_seconds``: of a host whose record is lost."""
+        self._reader = reader
+        self._now = now
+        self._delay_seconds = delay_seconds
+
+    async def mend(self, repairs: Sequence[Repair]) -> None:
+        """Carry out repairs of one stage."""
+        by_operation: dict[str, list[Repair]] = {}
+        for repair in repairs:
+            by_operation.setdefault(repair.operation, []).append(repair)
+        for operation, some in by_operation.items():
+            if operation == "reckon":
+                await self._reckon(some)
+            elif operation == "restate":
+                await self._restate(some)
+            elif operation == "strike":
+                await self._strike(some)
+            else:
+                await self._adjust(some)
+
+    async def _reckon(self, repairs: Sequence[Repair]) -> None:
+        for key, drop in _by_key(repairs).items():
+            for first in range(0, max(len(drop), 1), AT_ONCE):
+                args = [key, repr(self._now), repr(self._delay_seconds), *drop[first : first + AT_ONCE]]
+                await self._call("reckon", self._reader.names.fixed, args)
+
+    async def _restate(self, repairs: Sequence[Repair]) -> None:
+        for key, corrections in _by_key(repairs).items():
+            for first in range(0, max(len(corrections), 1), AT_ONCE):
+                args = [key, *corrections[first : first + AT_ONCE]]
+                await self._call("restate", self._reader.names.fixed, args)
+
+    async def _strike(self, repairs: Sequence[Repair]) -> None:
+        for first in range(0, len(repairs), AT_ONCE):
+            some = repairs[first : first + AT_ONCE]
+            keys = list(dict.fromkeys(repair.subject for repair in some))
+            args: list[Any] = []
+            for repair in some:
+                args += (keys.index(repair.subject) + 1, *repair.args)
+            await self._call("strike", keys, args)
+
+    async def _adjust(self, repairs: Sequence[Repair]) -> None:
+        args = [part for repair in repairs for part in (repair.subject, *repair.args)]
+        await self._call("adjust", [self._reader.names.totals], args)
+
+    async def _call(self, operation: str, keys: Sequence[bytes], args: Sequence[Any]) -> None:
+        # Sent whole: a server that started knows no script, and whoever is at work must be the one to notice that.
+        await self._reader.ask("EVAL", script(operation).text, len(keys), *keys, *args)
+
+
+def _by_key(repairs: Sequence[Repair]) -> dict[bytes, list[bytes | int]]:
+    """What is to be done about each key, every thing once."""
+    made: dict[bytes, dict[bytes | int, None]] = {}
+    for repair in repairs:
+        made.setdefault(repair.subject, {}).update(dict.fromkeys(repair.args))
+    return {key: list(args) for key, args in made.items()}

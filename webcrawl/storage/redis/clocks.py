@@ -1,0 +1,135 @@
+"""The clocks that politeness keys share, exact across all processes of a crawl: they are kept and told by the server.
+
+All of them are in the slot of one shard, since a fetch takes its clocks at once, and are held while its member's
+lease there lasts. Times of two processes are never compared: each says how long ago a fetch ended, and is told how
+long to wait.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from webcrawl.politeness.host_record import Pauses
+from webcrawl.storage.contract import (
+    LeaseValidity,
+    RateLimitDenial,
+    RateLimitRequest,
+    RateLimitReturn,
+    uptime,
+)
+from webcrawl.storage.inspection import Use
+from webcrawl.storage.redis.leases import ServerClock, given_time, until
+from webcrawl.storage.redis.names import ShardNames
+from webcrawl.storage.redis.server import Call, Server
+from webcrawl.storage.redis.shard import Shard
+
+_STATE = struct.Struct("<dd")
+"""How a value begins, see ``lua/clock_state.lua``."""
+LOST_SECONDS = 0.5
+"""After so long it is asked again where our lease has ended: the next sign of life joins anew."""
+
+
+async def uses_of(server: Server, names: ShardNames, pauses: Pauses, now: float) -> dict[str, Use]:
+    """How clocks stand that somebody has, or has had lately. ``now`` is by the server."""
+    values = await server.commands([("GET", names.clock(name)) for name in pauses])
+    found = {}
+    for (name, pause), value in zip(pauses.items(), values, strict=True):
+        if value:
+            at, owed = _STATE.unpack_from(value)
+            # Member, without what makes it another one at each start, and ticket.
+            holder = value[_STATE.size :].decode("utf-8", "replace").rpartition(" ")[0].rpartition("-")[0]
+            free_at = now + max(pause, owed) if holder and at > now else at
+            found[name] = Use(free_at, holder or None)
+    return found
+
+
+class _Given(NamedTuple):
+    at: float
+    """As told by ``uptime``."""
+    one: RateLimitReturn
+
+
+class RedisClocks:
+    """A ``ClockStore`` on the server."""
+
+    def __init__(
+        self,
+        server: Server,
+        shard: Callable[[], Shard],
+        member: str,
+        clock: ServerClock,
+        claim_seconds: float,
+    ) -> None:
+        """``shard()``: the one in whose slot the clocks are. ``claim_seconds``: a claim that nobody gives back ends
+        after so long."""
+        self._server = server
+        self._shard = shard
+        self._member = member
+        self._clock = clock
+        self._claim_seconds = claim_seconds
+        self._open: dict[int, tuple[Pauses, LeaseValidity]] = {}
+        self._given: deque[_Given] = deque()
+
+    def rest(self, now: float) -> None:
+        """Nothing to do: the server knows what is owed."""
+
+    async def exchange(
+        self, returned: Sequence[RateLimitReturn], wanted: Sequence[RateLimitRequest]
+    ) -> list[LeaseValidity | RateLimitDenial]:
+        if returned:
+            await self._server.call("disclaim", [self._disclaiming(one) for one in returned])
+            at = uptime()
+            for one in returned:
+                self._open.pop(one.ticket, None)
+                self._given.append(_Given(at, one))
+        if not wanted:
+            return []
+        sent, shard = uptime(), self._shard()
+        calls = [self._claiming(one.ticket, one.pauses) for one in wanted]
+        answers = await self._server.call("claim", calls)
+        return [self._answer(one, answer, sent, shard) for one, answer in zip(wanted, answers, strict=True)]
+
+    def _answer(
+        self, one: RateLimitRequest, answer: Sequence[int | bytes], sent_at: float, shard: Shard
+    ) -> LeaseValidity | RateLimitDenial:
+        number = int(answer[0])
+        if number < 0:
+            return RateLimitDenial(next(iter(one.pauses)), LOST_SECONDS)
+        if number:
+            return RateLimitDenial(list(one.pauses)[number - 1], float(answer[1]))
+        hold = LeaseValidity(until(sent_at, self._claim_seconds), others=(shard.hold,))
+        self._open[one.ticket] = one.pauses, hold
+        return hold
+
+    async def say_again(self) -> None:
+        """The server has started, and may have forgotten its last second."""
+        given = [self._disclaiming(one, again=True) for _, one in self._given]
+        if given:
+            await self._server.call("disclaim", given)
+        still_open = list(self._open.items())
+        calls = [self._claiming(ticket, pauses, again=True) for ticket, (pauses, _) in still_open]
+        answers = await self._server.call("claim", calls) if calls else []
+        for (_, (_, hold)), answer in zip(still_open, answers, strict=True):
+            if int(answer[0]):
+                # Somebody else has a clock of it by now.
+                hold.until = 0.0
+
+    def forget_what_is_safe(self, told_before: float) -> None:
+        """The server has on its disk what it was told before that moment, as told by ``uptime``."""
+        while self._given and self._given[0].at < told_before:
+            self._given.popleft()
+
+    def _claiming(self, ticket: int, pauses: Pauses, *, again: bool = False) -> Call:
+        return self._call(ticket, repr(self._claim_seconds), pauses, again=again)
+
+    def _disclaiming(self, one: RateLimitReturn, *, again: bool = False) -> Call:
+        ago = "" if one.ended_at is None else repr(max(self._clock() - one.ended_at, 0.0))
+        return self._call(one.ticket, ago, one.pauses, again=again)
+
+    def _call(self, ticket: int, seconds: str, pauses: Pauses, *, again: bool) -> Call:
+        names = self._shard().names
+        args = [given_time(self._clock), self._member, ticket, seconds, int(again)]
+        return [*names.fixed, *map(names.clock, pauses)], [*args, *map(repr, pauses.values())]

@@ -1,0 +1,220 @@
+"""What one commit asks of each shard: the calls of ``push``, ``settle``, ``release`` and ``robots``."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from webcrawl.frontier.queue_head import place_of
+from webcrawl.frontier.records import Kind, State, UrlEntry
+from webcrawl.politeness.host_record import HostRecord, RobotsRecord
+from webcrawl.storage.contract import FIRST_VISIT_AHEAD_SECONDS, QUEUE_FULL, Room, Settled
+from webcrawl.storage.redis.marks import mark_bytes
+from webcrawl.storage.redis.packing import (
+    encoded,
+    pack_entries,
+    pack_entry,
+    pack_record,
+    pack_robots,
+    place_bytes,
+)
+from webcrawl.storage.redis.server import Call
+from webcrawl.storage.redis.shard import Shard
+
+AT_ONCE = 500
+"""URLs in one call: some two milliseconds in which the server does nothing else."""
+
+
+@dataclass(slots=True)
+class Portion:
+    """URLs of one shard that go out in one call, key by key."""
+
+    shard: Shard
+    keys: dict[str, list[Any]] = field(default_factory=dict)
+    size: int = 0
+
+    def in_order(self) -> Iterator[Any]:
+        """All of them, in the order of the answers."""
+        for members in self.keys.values():
+            yield from members
+
+
+def portions(
+    things: Iterable[Any],
+    key_of: Callable[[Any], str],
+    shard_of: Callable[[str], Shard],
+    size_of: Callable[[Any], int] = lambda thing: 1,
+) -> list[Portion]:
+    """Deal ``things`` out to their shards, in calls of bounded size."""
+    current: dict[int, Portion] = {}
+    made: list[Portion] = []
+    for thing in things:
+        key = key_of(thing)
+        shard = shard_of(key)
+        portion = current.get(id(shard))
+        if portion is None or portion.size >= AT_ONCE:
+            portion = current[id(shard)] = Portion(shard)
+            made.append(portion)
+        portion.keys.setdefault(key, []).append(thing)
+        portion.size += size_of(thing)
+    return made
+
+
+def push_call(
+    portion: Portion, member: str, delay_seconds: float, long: int, queue_max: int, at: float
+) -> Call:
+    """Queue the entries of ``portion`` at the time ``at``; those that were pruned only in queues
+    of less than ``queue_max`` (0: no limit). The answer has the lengths of queues with ``long`` URLs or more."""
+    first_at = at - FIRST_VISIT_AHEAD_SECONDS
+    # The word is given without a limit too: the crawl may have had one before, or another worker may have one.
+    args: list[Any] = [member, repr(delay_seconds), long, repr(at), repr(first_at), queue_max, QUEUE_FULL]
+    for key, entries in portion.keys.items():
+        if len(entries) > 1:
+            entries.sort(key=place_of)
+            _keep_apart(entries)
+        packed = pack_entries(key, entries)
+        text = b"".join(packed)
+        args += (encoded(key), _marks(entries, len(text) - len(packed[-1]) + 1), text)
+    names = portion.shard.names
+    return [*names.fixed, names.reasons], args
+
+
+_PLAIN, _REPEATED, _NEVER_SEEN = 0, 1, 2
+
+
+def _marks(entries: Sequence[UrlEntry], last_at: int) -> bytes:
+    """What ``lua/push.lua`` asks of the seen test. ``last_at``: where the last entry begins."""
+    units: list[int] = []
+    for entry in entries:
+        units += (entry.fingerprint, _kind(entry) if entry.repeat else _PLAIN)
+    plain = not any(units[1::2]) and len(set(units[::2])) == len(entries)
+    return struct.pack(_UNITS[len(entries)], b"p" if plain else b"m", last_at, *units)
+
+
+_UNITS = [">cI" + "qB" * number for number in range(AT_ONCE + 1)]
+
+
+def _kind(entry: UrlEntry) -> int:
+    return _NEVER_SEEN if entry.kind == Kind.ROBOTS else _REPEATED
+
+
+def _keep_apart(entries: Sequence[UrlEntry]) -> None:
+    """No two of sorted entries at the same place."""
+    before = entries[0]
+    for entry in entries[1:]:
+        if entry.level == before.level and entry.position <= before.position:
+            entry.position = before.position + 1
+        before = entry
+
+
+@dataclass(slots=True)
+class Verdicts:
+    """What a commit says of one key: its record, and what became of its URLs."""
+
+    key: str
+    record: HostRecord | None = None
+    settled: list[Settled] = field(default_factory=list)
+
+
+def verdicts(records: Iterable[HostRecord], settled: Iterable[Settled]) -> list[Verdicts]:
+    """What is said of each key, put together; in one not more URLs than go out in one call."""
+    current = {record.key: Verdicts(record.key, record) for record in records}
+    made = list(current.values())
+    for one in settled:
+        verdict = current.get(one.entry.key)
+        if verdict is None or len(verdict.settled) >= AT_ONCE:
+            verdict = current[one.entry.key] = Verdicts(one.entry.key)
+            made.append(verdict)
+        verdict.settled.append(one)
+    return made
+
+
+def settle_portions(
+    records: Iterable[HostRecord], settled: Iterable[Settled], shard_of: Callable[[str], Shard]
+) -> list[Portion]:
+    """Portions of ``Verdicts``, one of each key in a call: one that is full fills a call."""
+    said = verdicts(records, settled)
+    return portions(said, lambda one: one.key, shard_of, lambda one: 1 + len(one.settled))
+
+
+def settle_call(portion: Portion, member: str, epoch: int | str, slack_seconds: float, long: int) -> Call:
+    """Store the records and settle the URLs of ``portion``, which holds ``Verdicts``.
+
+    ``epoch``: in which their links were queued, empty for no check. The lengths of queues are told that have ``long``
+    URLs or more.
+    """
+    words: dict[str, int] = {}
+    args: list[Any] = []
+    for one in portion.in_order():
+        record = one.record
+        args.append(encoded(one.key))
+        args += (b"", b"") if record is None else (record.fence, pack_record(record, slack_seconds))
+        args.append(len(one.settled))
+        for settled in one.settled:
+            args += (settled.fence, _pack_settled(settled, words))
+    names = portion.shard.names
+    return [*names.fixed, names.reasons], [member, epoch, long, len(words), *map(encoded, words), *args]
+
+
+def _pack_settled(settled: Settled, words: dict[str, int]) -> bytes:
+    """``words``: those of this call, with their numbers from 1 on."""
+    entry, again = settled.entry, settled.again
+    state = State.QUEUED if again is not None else settled.state
+    why = settled.rule if again is None and state in (State.FAILED, State.REFUSED) else None
+    number = 0 if why is None or entry.repeat else _number_of(why, words)
+    return b"%b%b%b%c%b" % (
+        place_bytes(place_of(entry)),
+        mark_bytes(entry.fingerprint),
+        b"-" if entry.repeat else b"%d" % state,
+        number,
+        b"" if again is None else pack_entry(again),
+    )
+
+
+def _number_of(why: str, words: dict[str, int]) -> int:
+    """What a byte can say of it."""
+    return words.setdefault(why, len(words) + 1) if why in words or len(words) < 255 else 0
+
+
+def release_calls(
+    records: Sequence[HostRecord],
+    shard_of: Callable[[str], Shard],
+    member: str,
+    what: str,
+    slack_seconds: float,
+) -> list[Call]:
+    """Let go of keys; ``what`` is ``release`` or ``again``. Their times are put later by ``slack_seconds``."""
+    calls: list[Call] = []
+    for portion in portions(records, lambda record: record.key, shard_of):
+        args: list[Any] = [member, what]
+        for key, [*_, record] in portion.keys.items():
+            args += (encoded(key), record.fence, pack_record(record, slack_seconds))
+        calls.append((portion.shard.names.fixed, args))
+    return calls
+
+
+def robots_calls(
+    answers: Sequence[RobotsRecord],
+    owner_of: Callable[[str], str],
+    shard_of: Callable[[str], Shard],
+    member: str,
+    most: int,
+) -> list[Call]:
+    """Store answers of robots.txt with the keys that own their origins; ``most`` may be kept in a shard, and no more
+    than there are on a server that is full."""
+    calls: list[Call] = []
+    for portion in portions(answers, lambda answer: owner_of(answer.origin), shard_of):
+        args: list[Any] = [0 if portion.shard.room.room is Room.FULL else most, member]
+        for key, kept in portion.keys.items():
+            for answer in kept:
+                args += (encoded(answer.origin), encoded(key), repr(answer.expires_at), pack_robots(answer))
+        names = portion.shard.names
+        calls.append(([*names.fixed, names.robots, names.robots_ends], args))
+    return calls
+
+
+def pruned(entries: Iterable[UrlEntry]) -> list[Settled]:
+    """What becomes of the end of a queue that is too long."""
+    return [Settled(entry, State.REFUSED, QUEUE_FULL) for entry in entries]

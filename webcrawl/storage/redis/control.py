@@ -1,0 +1,149 @@
+"""A shared crawl from outside: how it stands, and what its operator wants of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from webcrawl.errors import StartRefused
+from webcrawl.storage.contract import Counts, OperatorCommand
+from webcrawl.storage.inspection import CrawlStatus, Worker
+from webcrawl.storage.redis.leases import ServerClock, set_clock
+from webcrawl.storage.redis.names import CrawlNames, ShardNames
+from webcrawl.storage.redis.packing import PROTOCOL, READABLE
+from webcrawl.storage.redis.server import Server
+from webcrawl.storage.redis.workers import LOOK
+
+_COUNTED = ("queued", "done", "failed", "refused", "hosts", "given_up_hosts", "given_up_urls")
+
+
+class NoSuchCrawl(StartRefused):
+    """Redis has nothing of a crawl of this name."""
+
+
+class Control:
+    """Looks at a crawl and gives it commands, without being one of its members.
+
+    Every method may raise StorageAway, StorageFull or StorageLost.
+    """
+
+    def __init__(self, params: Mapping[str, Any], spider: str, lease_seconds: float) -> None:
+        """``params``: as scrapy-redis gives them to redis-py. ``lease_seconds``: who has been silent for so long is
+        not at work any more."""
+        self.spider = spider
+        self.server = Server(params, list)
+        self.shards: list[ShardNames] = []
+        self._names = CrawlNames(spider)
+        self._clock = ServerClock()
+        self._lease_seconds = lease_seconds
+
+    async def open(self) -> None:
+        """:raises StartRefused: Redis cannot be reached, has no such crawl, or one of another version"""
+        await self.server.connect()
+        try:
+            meta = await self._meta()
+            where = f"on Redis at {self.server.address}"
+            if not meta:
+                raise NoSuchCrawl(f"there is no crawl '{self.spider}' {where}; --spider NAME names another")
+            if meta.get("protocol") not in READABLE or not meta.get("shards", "").isdigit():
+                raise StartRefused(
+                    f"the crawl '{self.spider}' {where} is one of protocol {meta.get('protocol')}, this webcrawl "
+                    f"speaks {PROTOCOL}; use the version that began it"
+                )
+        except BaseException:
+            await self.close()
+            raise
+        self.shards = [ShardNames(self.spider, number) for number in range(int(meta["shards"]))]
+
+    async def close(self) -> None:
+        await self.server.close()
+
+    async def now(self) -> float:
+        """Epoch seconds by the clock that the members go by."""
+        await set_clock(self.server, self._names.meta, self._clock)
+        return self._clock()
+
+    async def command(self, command: OperatorCommand | None = None) -> OperatorCommand:
+        """What the operator wanted until now; from now on ``command``, if one is given."""
+        told = (await self._meta()).get("command")
+        before = OperatorCommand(told) if told in list(OperatorCommand) else OperatorCommand.RUN
+        if command is not None:
+            await self.server.commands([("HSET", self._names.meta, "command", str(command))])
+        return before
+
+    async def look(self, when: str) -> None:
+        """Have all workers look at their exclusion files at once; ``when`` must be another text each time."""
+        await self.server.commands([("HSET", self._names.meta, LOOK, when)])
+
+    async def workers(self) -> list[Worker]:
+        """Everybody who told of himself and did not leave, in the order in which they started."""
+        everybody = await self._everybody()
+        found = [
+            Worker(
+                facts["name"],
+                facts.get("started_at"),
+                float(facts["seen_at"]),
+                facts.get("figures", {}),
+                str(facts.get("exclusions", "")),
+            )
+            for facts in everybody.values()
+        ]
+        return sorted(found, key=lambda worker: (worker.started_at or 0.0, worker.name))
+
+    async def at_work(self) -> set[str]:
+        """The names of those who are at work: who were heard of lately, or have leases that have not ended."""
+        now = await self.now()
+        everybody = await self._everybody()
+        names = {name: str(facts["name"]) for name, facts in everybody.items()}
+        found = {
+            name for name, facts in everybody.items() if now - float(facts["seen_at"]) < self._lease_seconds
+        }
+        asked = [("ZRANGEBYSCORE", shard.fixed[7], f"({now!r}", "+inf") for shard in self.shards]
+        for members in await self.server.commands(asked):
+            found.update(member.decode("utf-8", "replace") for member in members)
+        return {names.get(name, name) for name in found}
+
+    async def settings(self) -> dict[str, str]:
+        """The settings that the crawl was begun with; those of its scope under ``crew.SCOPE`` and the name."""
+        return await self._meta()
+
+    async def name_of(self, member: str) -> str:
+        """What a member of the crew calls itself; one that told nothing of itself has its number for a name."""
+        facts = (await self._everybody()).get(member)
+        return member if facts is None else str(facts["name"])
+
+    async def seeded(self, hosts: Sequence[str]) -> bool:
+        """Whether the operator named one of ``hosts``, by a seed or a pushed URL."""
+        named = [host.encode("utf-8", "surrogatepass") for host in hosts]
+        places = await self.server.commands([("ZSCORE", self._names.seeded, name) for name in named])
+        return any(place is not None for place in places)
+
+    async def standing(self) -> CrawlStatus:
+        """How the crawl stands."""
+        asked: list[tuple[Any, ...]] = []
+        for shard in self.shards:
+            asked.append(("HMGET", shard.totals, *_COUNTED))
+            asked.append(("ZLEXCOUNT", shard.idle, "[p", "(p\xff"))
+            asked.append(("HLEN", shard.held))
+        answers = await self.server.commands(asked)
+        counts, active = Counts(), 0
+        for totals, parked, held in zip(answers[::3], answers[1::3], answers[2::3], strict=True):
+            for name, number in zip(_COUNTED, totals, strict=True):
+                setattr(counts, name, getattr(counts, name) + int(number or 0))
+            counts.parked_hosts += parked
+            active += held
+        return CrawlStatus(await self.now(), counts, active, await self.workers(), await self.command())
+
+    async def _meta(self) -> dict[str, str]:
+        return await self._hash(self._names.meta)
+
+    async def _everybody(self) -> dict[str, dict[str, Any]]:
+        """What each member told of itself; see ``Crew``. Some of them may have died long ago."""
+        told = await self._hash(self._names.crew)
+        return {member: json.loads(text) for member, text in told.items()}
+
+    async def _hash(self, name: str) -> dict[str, str]:
+        [answer] = await self.server.commands([("HGETALL", name)])
+        found = answer.items() if isinstance(answer, Mapping) else zip(answer[::2], answer[1::2], strict=True)
+        return {field.decode("utf-8", "replace"): value.decode("utf-8", "replace") for field, value in found}

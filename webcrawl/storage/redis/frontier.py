@@ -1,0 +1,374 @@
+"""The backend contract on Redis: what the event loop sees."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from webcrawl.errors import StartRefused, StorageAway, StorageFull
+from webcrawl.frontier.order import LevelSampler
+from webcrawl.frontier.queue_head import Place
+from webcrawl.frontier.records import State
+from webcrawl.politeness.host_record import HostRecord, RobotsRecord
+from webcrawl.storage.contract import (
+    HEAD,
+    Activated,
+    Batch,
+    Committed,
+    Counts,
+    HeartbeatAnswer,
+    Idle,
+    Loaded,
+    Move,
+    Spot,
+    Walked,
+    uptime,
+)
+from webcrawl.storage.redis import leases
+from webcrawl.storage.redis.budget import Budget
+from webcrawl.storage.redis.clocks import RedisClocks
+from webcrawl.storage.redis.contents import RedisContents
+from webcrawl.storage.redis.holding import FORGETS_SECONDS, Holding
+from webcrawl.storage.redis.leases import FIRST_READINGS, ServerClock
+from webcrawl.storage.redis.loading import Loader, Walker
+from webcrawl.storage.redis.marks import mark_bytes
+from webcrawl.storage.redis.names import CrawlNames, RedisOptions, ShardNames, shard_of
+from webcrawl.storage.redis.packing import PROTOCOL, unpack_robots
+from webcrawl.storage.redis.seeds import SeededNames, SeedLists, StartList
+from webcrawl.storage.redis.server import Call, Server
+from webcrawl.storage.redis.shard import Shard
+from webcrawl.storage.redis.visits import RedisVisits
+from webcrawl.storage.redis.workers import PASSING, WorkerRegistry
+from webcrawl.storage.redis.writing import Writer
+
+_T = TypeVar("_T")
+
+logger = logging.getLogger(__name__)
+
+PULSE_SECONDS = 1.0
+
+SHARDS, SHARDS_OF_CLUSTER = 2, 16
+"""On one server a commit costs less the fewer parts it is for; a cluster shares them out among its nodes."""
+ACTIVATED_AT_ONCE = 200
+"""Keys in one call of ``lease`` and ``load``."""
+
+
+class RedisBackend:
+    """A member of the crew. Its state is in Redis, but for the leases it holds and URLs it knows to be known.
+
+    Always true: a key is leased to one member at a time, under a number that is never given again; what is written
+    about it under another number is dropped.
+    """
+
+    def __init__(
+        self,
+        params: Mapping[str, Any],
+        options: RedisOptions,
+        identity: Mapping[str, str],
+        owner_of: Callable[[str], str],
+        clock: ServerClock,
+        learnt: Callable[[str], None] = lambda host: None,
+    ) -> None:
+        """``params``: as scrapy-redis gives them to redis-py. ``identity``: settings on which all members must agree;
+        those whose names begin with ``crew.SCOPE`` may change while nobody is at work. ``owner_of``: the politeness
+        key of an origin. ``clock`` is set by the server's. ``learnt``: called with each host that the operator named
+        to another member, before an URL of it is given out."""
+        self._options = options
+        self.pulse_seconds = min(PULSE_SECONDS, options.lease_seconds / 5)
+        self.silence_seconds = options.lease_seconds / 2
+        self._identity = identity
+        self._clock = clock
+        self._member = f"{options.worker}-{uuid4().hex[:8]}"
+        self._server = Server(params, self._recover_calls)
+        self._names = CrawlNames(options.spider)
+        self._crew = WorkerRegistry(
+            self._server, self._names, self._member, options.worker, 2 * options.lease_seconds
+        )
+        self._meta: dict[str, str] = {}
+        """What the crawl was begun with."""
+        self._shards: list[Shard] = []
+        self._budget = Budget(self._server, self._shards, self._shard_of, options.budget_bytes)
+        self._walker = Walker(self._server, self._shards, self._shard_of, self._crew, self._member)
+        self._writer = Writer(
+            self._server,
+            options,
+            self._member,
+            owner_of,
+            self._shards,
+            self._shard_of,
+            clock,
+            self._budget,
+            self._walker.repeat_what_is_doubtful,
+        )
+        self._seeded = SeededNames(self._server, self._names, learnt)
+        self._loader = Loader(self._server, self._shard_of, self._seeded)
+        self._holding = Holding(
+            self._server,
+            self._shards,
+            self._shard_of,
+            self._member,
+            options.lease_seconds,
+            clock,
+            self._server_started,
+        )
+        self.clocks = RedisClocks(
+            self._server, lambda: self._shards[0], self._member, clock, options.claim_seconds
+        )
+        self.contents = RedisContents(self._server, lambda: [shard.names for shard in self._shards])
+        self.visits = RedisVisits(self._server, lambda: [shard.names for shard in self._shards])
+        self._pulsing = asyncio.Lock()
+
+    # -- life ----------------------------------------------------------------------------------------------
+
+    async def open(self, now: float) -> Counts:
+        await self._server.connect()
+        try:
+            for _ in range(FIRST_READINGS):
+                await self._set_clock()
+            shards = self._options.shards or (SHARDS_OF_CLUSTER if self._server.is_cluster else SHARDS)
+            begun_with = {"protocol": PROTOCOL, "shards": str(shards), "crawl": uuid4().hex, **self._identity}
+            meta = await self._crew.found(begun_with)
+            self._meta = {name: value for name, value in meta.items() if name not in PASSING}
+            self._server.crawl = meta.get("crawl", "")
+            alone = await self._crew.agree(meta, self._identity, self._clock())
+            self._meta["protocol"] = PROTOCOL
+            self._shards += [Shard(ShardNames(self._options.spider, n)) for n in range(int(meta["shards"]))]
+            await self._seeded.learn()
+            await self._holding.join()
+            if alone:
+                await self._begin()
+            await self._crew.report(self._clock(), {})
+            await self._crew.members(self._clock())
+            await self._budget.look(self._crew.rank, self._crew.size)
+            return await self.counts()
+        except BaseException:
+            await self._server.close()
+            raise
+
+    async def close(self) -> None:
+        try:
+            if self._shards:
+                await self._holding.leave()
+                await self._crew.leave()
+        except StorageAway as error:
+            # All that had to become durable is so; what we hold can be had when our leases have ended.
+            logger.warning("Nobody could be told that this worker leaves: %s", error)
+        finally:
+            await self._server.close()
+
+    async def _begin(self) -> None:
+        """Nobody else is at work: a crawl that is started again gives every key another chance."""
+        fixed: list[Call] = [(shard.names.fixed, []) for shard in self._shards]
+        while any(await self._server.call("revive", fixed)):
+            pass
+        await self._server.call("wake", fixed)
+
+    def _recover_calls(self) -> list[Call]:
+        given = leases.given_time(self._clock)
+        args = [given, self._options.lease_seconds]
+        return [(shard.names.fixed, args) for shard in self._shards]
+
+    async def _set_clock(self) -> None:
+        await leases.set_clock(self._server, self._names.meta, self._clock)
+
+    # -- keys ----------------------------------------------------------------------------------------------
+
+    async def activate(self, count: int, now: float, draw: LevelSampler) -> list[Activated]:
+        await self._holding.be_sure()
+        shards = random.sample(self._shards, len(self._shards))
+        ready = [leases.ready_levels(view, now) for view in await self._looked_at(shards)]
+        wanted = draw.spread([level for levels in ready for level in levels], min(count, ACTIVATED_AT_ONCE))
+        asked: dict[int, list[int]] = {}
+        for level, number in wanted.items():
+            having = [at for at, levels in enumerate(ready) if level in levels]
+            for rank, at in enumerate(having):
+                part = number // len(having) + (rank < number % len(having))
+                if part:
+                    asked.setdefault(at, []).extend((level, part))
+        leased = await self._holding.lease([(shards[at], levels) for at, levels in asked.items()], now)
+        try:
+            loaded = await self._loader.load_all([(record.key, None, HEAD) for _, record in leased])
+        except BaseException:
+            self._holding.forsake(leased)
+            raise
+        return [
+            Activated(record, queue, shard.hold)
+            for (shard, record), queue in zip(leased, loaded, strict=True)
+        ]
+
+    async def load(self, key: str, after: Place | None, count: int) -> Loaded:
+        return await self._loader.load(key, after, count)
+
+    async def walk(self, spot: Spot | None, count: int) -> Walked:
+        return await self._walker.walk(spot, count)
+
+    async def move(self, moves: Sequence[Move]) -> list[Move]:
+        return await self._with_room(self._walker.move(moves))
+
+    async def commit(self, batch: Batch) -> Committed:
+        return await self._with_room(self._writer.commit(batch))
+
+    async def _with_room(self, step: Coroutine[Any, Any, _T]) -> _T:
+        """Do ``step``; if a server refuses it for lack of room, let there be some when it is tried again."""
+        try:
+            return await step
+        except StorageAway:
+            raise
+        except StorageFull:
+            await self._writer.make_room()
+            raise
+
+    async def release(self, records: Sequence[HostRecord]) -> None:
+        await self._holding.release(records)
+
+    async def wake(self, keys: Sequence[str]) -> None:
+        calls: list[Call] = [
+            (self._shard_of(key).names.fixed, [key.encode("utf-8", "surrogatepass")]) for key in keys
+        ]
+        if calls:
+            await self._server.call("wake", calls)
+
+    def seed_lists(self) -> SeedLists:
+        """Who reads which list of seeds."""
+        options = self._options
+        return SeedLists(
+            self._server, self._names.seed_lists, self._member, options.lease_seconds, self._clock
+        )
+
+    def start_list(self, key: str) -> StartList:
+        """The list ``key``, to which anybody pushes URLs for the crawl."""
+        return StartList(self._server, key, self._member, self._options.lease_seconds, self._clock)
+
+    @property
+    def spider(self) -> str:
+        """What all names of the crawl begin with."""
+        return self._options.spider
+
+    @property
+    def server(self) -> Server:
+        """The connection, for what else of the crawl is kept there."""
+        return self._server
+
+    async def allow_hosts(self, hosts: Sequence[str]) -> None:
+        await self._seeded.tell(hosts)
+
+    async def first_addresses(self, name: str, addresses: Sequence[str]) -> Sequence[str]:
+        return await self._seeded.first(name, addresses)
+
+    # -- figures -------------------------------------------------------------------------------------------
+
+    async def idle(self) -> Idle:
+        views = await self._looked_at(self._shards)
+        at, parked_at = leases.first_due(views, self._clock())
+        # Keys of others may be forgotten until they have said so, and URLs until all was queued again.
+        doubtful = self._writer.is_doubtful or any(wait for _, wait, _ in views)
+        return Idle(at, parked_at, busy=doubtful or any(held for held, _, _ in views))
+
+    async def keys_at_hand(self, at_most: int) -> int:
+        asked: list[tuple[Any, ...]] = []
+        for shard in self._shards:
+            asked.append(("ZLEXCOUNT", shard.names.idle, "[r", "(r\xff"))
+            asked.append(("HLEN", shard.names.held))
+            asked.append(("HGET", shard.names.totals, "held_urls"))
+        answers = await self._server.commands(asked)
+        found = sum(answers[::3])
+        if any(int(urls or 0) for urls in answers[2::3]):
+            found += sum(answers[1::3])
+        return min(int(found), at_most)
+
+    async def counts(self) -> Counts:
+        return await self._writer.counts()
+
+    async def state_of(self, key: str, fingerprint: int) -> State | None:
+        args = [key.encode("utf-8", "surrogatepass"), mark_bytes(fingerprint)]
+        [state] = await self._server.call("state", [(self._shard_of(key).names.fixed, args)])
+        return None if state is None else State(state)
+
+    async def robots_of(self, origin: str, key: str) -> RobotsRecord | None:
+        """What is known of the robots.txt of an origin that belongs to ``key``."""
+        [value] = await self._server.commands(
+            [("HGET", self._shard_of(key).names.robots, origin.encode("utf-8", "surrogatepass"))]
+        )
+        return unpack_robots(origin, value) if value else None
+
+    async def checkpoint(self, directory: Path) -> None:
+        raise StartRefused(
+            "the state of this crawl is in Redis; take a copy of its append-only file or snapshot"
+        )
+
+    def _server_started(self) -> None:
+        self._writer.forget()
+        self._walker.forget()
+
+    # -- the crew ------------------------------------------------------------------------------------------
+
+    @property
+    def place(self) -> str:
+        return f"Redis at {self._server.address}"
+
+    @property
+    def workers(self) -> int:
+        return self._crew.at_work
+
+    @property
+    def look_asked(self) -> str:
+        return self._crew.look_asked
+
+    @property
+    def exclusions(self) -> str:
+        return self._crew.exclusions
+
+    @exclusions.setter
+    def exclusions(self, version: str) -> None:
+        self._crew.exclusions = version
+
+    async def heartbeat(self, figures: Mapping[str, float]) -> HeartbeatAnswer:
+        async with self._pulsing:
+            return await self._with_room(self._heartbeat(figures))
+
+    async def _heartbeat(self, figures: Mapping[str, float]) -> HeartbeatAnswer:
+        await self._set_clock()
+        began = uptime()
+        await self._holding.renew()
+        self._writer.forget_what_is_safe(began - FORGETS_SECONDS)
+        self._walker.forget_what_is_safe(began - FORGETS_SECONDS)
+        self.clocks.forget_what_is_safe(began - FORGETS_SECONDS)
+        await self._walker.repeat_what_is_doubtful()
+        await self._writer.repeat_what_is_doubtful()
+        if self._holding.news.forgotten:
+            # In the first second of a crawl that is forgotten too.
+            await self._crew.found_again(self._meta)
+            await self.clocks.say_again()
+        await self._seeded.learn(forgotten=self._holding.news.forgotten)
+        active = sum(len(shard.mine) for shard in self._shards)
+        now = self._clock()
+        command = await self._crew.report(now, {"active": active, **figures})
+        share = await self._crew.share(now, self._holding.news.idle)
+        filling = await self._budget.look(self._crew.rank, self._crew.size)
+        news = self._holding.take_news()
+        news.changed_queues.update(self._writer.take_uncertain())
+        for key in news.changed_queues:
+            self._shard_of(key).forget_robots(key)
+        for shard in self._shards:
+            shard.tidy()
+        return HeartbeatAnswer(command, news.lost, news.changed_queues, share, filling)
+
+    # -- shards --------------------------------------------------------------------------------------------
+
+    def _shard_of(self, key: str) -> Shard:
+        return self._shards[shard_of(key, len(self._shards))]
+
+    async def _looked_at(self, shards: Sequence[Shard]) -> list[leases.View]:
+        calls: list[Call] = [(shard.names.fixed, [leases.given_time(self._clock)]) for shard in shards]
+        answers = await self._server.call("ready", calls)
+        views = [leases.view_of(answer, shard.epoch) for shard, answer in zip(shards, answers, strict=True)]
+        # Without a lease of our own in a shard there is nothing to be had before the next pulse.
+        return [
+            (held, max(wait, PULSE_SECONDS / 2) if shard.hold.is_over() else wait, found)
+            for shard, (held, wait, found) in zip(shards, views, strict=True)
+        ]

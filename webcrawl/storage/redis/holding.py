@@ -1,0 +1,255 @@
+"""Our leases: how keys become ours and cease to be, and how lost answers and a restarted server are put right."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from webcrawl.frontier.queue_head import EVERYTHING
+from webcrawl.politeness.host_record import HostRecord
+from webcrawl.storage.contract import uptime
+from webcrawl.storage.redis.commits import release_calls
+from webcrawl.storage.redis.leases import Renewed, ServerClock, given_time, until
+from webcrawl.storage.redis.packing import place_from, unpack_host
+from webcrawl.storage.redis.server import Call, Server
+from webcrawl.storage.redis.shard import Shard
+
+FORGETS_SECONDS = 3.0
+"""With ``appendfsync everysec`` a server that loses its power forgets at most two seconds."""
+
+
+class Holding:
+    """The keys that are ours in each shard, in agreement with the server.
+
+    Always true between two calls: the server holds no key for us that is not in ``Shard.mine``, but in shards that
+    are ``doubtful``; and what is in there is ours until the shard's hold is over. What is told about keys and queues
+    is told until somebody has taken it (``take_news``), whatever goes wrong in between.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        shards: list[Shard],
+        shard_of: Callable[[str], Shard],
+        member: str,
+        lease_seconds: float,
+        clock: ServerClock,
+        forgotten: Callable[[], None],
+    ) -> None:
+        """``shards`` is filled when the crawl is opened. ``forgotten`` is called before anybody else hears that a
+        server has started: it may not know its last second."""
+        self._server = server
+        self._shards = shards
+        self._shard_of = shard_of
+        self._member = member
+        self._lease_seconds = lease_seconds
+        self._clock = clock
+        self._forgotten = forgotten
+        self._looked_at = uptime()
+        self._turn = asyncio.Lock()
+        """Keys change hands one call at a time: an answer that is on its way belongs to the agreement."""
+        self.news = Renewed()
+        """What renewing brought and nobody has taken yet."""
+
+    async def join(self) -> None:
+        """Become a member."""
+        async with self._turn:
+            for shard, epoch in zip(self._shards, await self._join(self._shards), strict=True):
+                shard.epoch = epoch
+
+    async def leave(self) -> None:
+        """Give back what is still ours; be a member no more."""
+        async with self._turn:
+            await self._leave(self._shards)
+            for shard in self._shards:
+                shard.lose()
+
+    # -- keys --------------------------------------------------------------------------------------------------
+
+    async def be_sure(self) -> None:
+        """Give back what the server holds for us in doubtful shards, of which we know nothing."""
+        if any(shard.doubtful for shard in self._shards):
+            async with self._turn:
+                doubtful = [shard for shard in self._shards if shard.doubtful and not shard.hold.is_over()]
+                await self._put_right(doubtful)
+
+    async def lease(
+        self, asked: Sequence[tuple[Shard, Sequence[int]]], now: float
+    ) -> list[tuple[Shard, HostRecord]]:
+        """Take idle keys: for each shard pairs of level and number."""
+        first = [given_time(self._clock), repr(now), self._member]
+        calls: list[Call] = [(shard.names.fixed, [*first, *levels]) for shard, levels in asked]
+        leased: list[tuple[Shard, HostRecord]] = []
+        if not asked:
+            return leased
+        async with self._turn:
+            with _doubting([shard for shard, _ in asked]):
+                answers = await self._server.call("lease", calls)
+            for (shard, _), (fence, *pairs) in zip(asked, answers, strict=True):
+                for key, value in zip(pairs[::2], pairs[1::2], strict=True):
+                    record = unpack_host(key.decode("utf-8", "surrogatepass"), value).record
+                    record.fence = fence
+                    shard.mine[record.key] = fence
+                    shard.let_go.pop(record.key, None)
+                    leased.append((shard, record))
+        return leased
+
+    def forsake(self, leased: Sequence[tuple[Shard, HostRecord]]) -> None:
+        """Nobody will use these keys: the next pulse gives them back."""
+        for shard, record in leased:
+            if shard.mine.get(record.key) == record.fence:
+                del shard.mine[record.key]
+                shard.doubtful = True
+
+    async def release(self, records: Sequence[HostRecord]) -> None:
+        calls = release_calls(records, self._shard_of, self._member, "release", self._clock.slack_seconds)
+        async with self._turn:
+            await self._server.call("release", calls)
+            at = uptime()
+            for record in records:
+                shard = self._shard_of(record.key)
+                if shard.mine.get(record.key) == record.fence:
+                    del shard.mine[record.key]
+                    shard.let_go[record.key] = at, record
+
+    # -- renewing ----------------------------------------------------------------------------------------------
+
+    async def renew(self) -> None:
+        """Renew every lease. Those that ended, here or there, are lost, and we join anew without them."""
+        async with self._turn:
+            if uptime() - self._looked_at >= self._lease_seconds / 2:
+                # A server that was frozen carries out calls that were given up long before.
+                self._looked_at = uptime()
+                for shard in self._shards:
+                    shard.doubtful = True
+            await self._drop_ended()
+            again = await self._heartbeat()
+            if again:
+                await self._put_right(again)
+
+    def take_news(self) -> Renewed:
+        """What renewing brought since this was asked last."""
+        news, self.news = self.news, Renewed()
+        return news
+
+    async def _drop_ended(self) -> None:
+        """What ended here may go on there: give it back, or nobody would ever use it."""
+        ended = [shard for shard in self._shards if shard.hold.is_over()]
+        for shard in ended:
+            self.news.lost += shard.lose()
+        await self._leave(ended)
+
+    async def _heartbeat(self) -> list[Shard]:
+        """Renew, and hear what is new. The shards that have to be joined again."""
+        sent = uptime()
+        first = self._first_args()
+        calls: list[Call] = [(shard.names.fixed, [*first, *shard.heard]) for shard in self._shards]
+        again = []
+        self.news.idle = 0
+        for shard, (epoch, idle, *marks) in zip(
+            self._shards, await self._server.call("pulse", calls), strict=True
+        ):
+            self.news.idle += max(idle, 0)
+            shard.heard = marks
+            if shard.hold.is_over() or (idle < 0 and epoch == shard.epoch):
+                self.news.lost += shard.lose()
+                again.append(shard)
+            elif idle < 0 or epoch != shard.epoch or shard.doubtful:
+                again.append(shard)
+            else:
+                shard.hold.until = max(shard.hold.until, until(sent, self._lease_seconds))
+                self._forget_what_is_safe(shard, sent)
+            for key, mark in zip(marks[::2], marks[1::2], strict=True):
+                place = place_from(mark)
+                name = key.decode("utf-8", "surrogatepass")
+                self.news.changed_queues[name] = min(place, self.news.changed_queues.get(name, place))
+        return again
+
+    @staticmethod
+    def _forget_what_is_safe(shard: Shard, sent_at: float) -> None:
+        """The server ran all the time until ``sent_at``: it has on its disk what it was told some time before."""
+        if shard.let_go:
+            safe = sent_at - FORGETS_SECONDS
+            shard.let_go = {key: (at, record) for key, (at, record) in shard.let_go.items() if at > safe}
+
+    async def _put_right(self, shards: Sequence[Shard]) -> None:
+        """Agree anew on what is ours. Of its last second a server that started may have forgotten everything: which
+        keys it gave us, what we committed, what we said of keys when we let go of them."""
+        epochs = dict(zip(shards, await self._join(shards), strict=True))
+        started = [shard for shard in shards if epochs[shard] != shard.epoch]
+        if started:
+            self.news.forgotten = True
+            self._forgotten()
+            await self._say_again(started)
+        for shard in started:
+            shard.epoch = epochs[shard]
+            # What we have in memory of their queues may be more than the server has, or less.
+            self.news.changed_queues.update(dict.fromkeys(shard.mine, EVERYTHING))
+
+    async def _say_again(self, shards: Sequence[Shard]) -> None:
+        """What we said when we let go of keys; they were joined as ours."""
+        at = uptime()
+        last_words = []
+        for shard in shards:
+            shard.let_go = {key: (at, record) for key, (_, record) in shard.let_go.items()}
+            last_words += [record for _, record in shard.let_go.values()]
+        if last_words:
+            slack = self._clock.slack_seconds
+            await self._server.call(
+                "release", release_calls(last_words, self._shard_of, self._member, "again", slack)
+            )
+
+    async def _join(self, shards: Sequence[Shard]) -> list[int]:
+        """Be a member in ``shards`` with the keys we hold there; those that others hold by now are lost. Epochs."""
+        sent = uptime()
+        first = self._first_args()
+        calls: list[Call] = []
+        for shard in shards:
+            pairs = [part for key, fence in shard.mine.items() for part in (_encode(key), fence)]
+            for key, (_, record) in shard.let_go.items():
+                pairs += (_encode(key), record.fence)
+            calls.append((shard.names.fixed, [*first, shard.epoch, len(shard.mine), *pairs]))
+        epochs = []
+        for shard, (epoch, gone, more) in zip(shards, await self._server.call("join", calls), strict=True):
+            epochs.append(epoch)
+            shard.doubtful = bool(more)
+            for name in gone:
+                key = name.decode("utf-8", "surrogatepass")
+                shard.let_go.pop(key, None)
+                if shard.mine.pop(key, None) is not None:
+                    self.news.lost.append(key)
+            if shard.hold.is_over():
+                # It stays so: whoever relied on it may have let go of its keys.
+                ended = shard.lose()
+                self.news.lost += ended
+                shard.doubtful = shard.doubtful or bool(ended)
+            shard.hold.until = max(shard.hold.until, until(sent, self._lease_seconds))
+        return epochs
+
+    async def _leave(self, shards: Sequence[Shard]) -> None:
+        args = [repr(self._clock() + self._clock.slack_seconds), self._member]
+        left = shards
+        while left:
+            done = await self._server.call("leave", [(shard.names.fixed, args) for shard in left])
+            left = [shard for shard, all_done in zip(left, done, strict=True) if not all_done]
+
+    def _first_args(self) -> list[str]:
+        """The first arguments of every operation on leases."""
+        now = self._clock() + self._clock.slack_seconds
+        return [given_time(self._clock), repr(now), self._member, repr(self._lease_seconds)]
+
+
+@contextmanager
+def _doubting(shards: Sequence[Shard]) -> Iterator[None]:
+    """``shards`` are doubtful from now on, unless all goes well."""
+    before = [shard.doubtful for shard in shards]
+    for shard in shards:
+        shard.doubtful = True
+    yield
+    for shard, doubtful in zip(shards, before, strict=True):
+        shard.doubtful = doubtful
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

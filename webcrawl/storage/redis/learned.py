@@ -1,0 +1,187 @@
+"""What the workers of a shared crawl learn, in Redis: each tells what it added to the weights, and adds what others
+tell.
+
+All names have one hash tag, ``{<spider>:focus}``, and a number that stands for what is looked for. ``deltas`` is a
+STREAM of what was learned: fields ``by`` (a name for the process), ``learned`` (examples) and ``deltas`` (12 bytes
+each: place, step, square, little-endian). ``saved`` is a HASH: all weights (``weights``,
+as ``saved.pack`` has them) with everything up to the entry ``at`` of the stream, which has nothing from before
+``since`` any more. ``claim`` is the name of the process that saves, for some seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import struct
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+from uuid import uuid4
+from zlib import crc32
+
+from webcrawl.errors import CrawlError
+from webcrawl.features.focus.learner import Learner
+from webcrawl.features.focus.store import SAVE_SECONDS, saved_of, unpack
+from webcrawl.features.focus.weights import SIZE
+
+TELL_SECONDS = 2.0
+"""Between two exchanges of a worker."""
+SAVED_EVERY = 3 * SAVE_SECONDS
+"""How long the stream grows before the weights are saved and it is cut; a worker that was away for two of these reads
+all weights anew."""
+_AT_ONCE = 100
+_DELTA = struct.Struct("<Iff")
+_FIRST = b"0-0"
+
+
+class Commands(Protocol):
+    """What is needed of a connection."""
+
+    def scan(self, pattern: bytes) -> AsyncIterator[list[bytes]]:
+        """The names of all keys that match a glob pattern, some at a time."""
+        ...
+
+    async def commands(self, commands: Sequence[tuple[Any, ...]], *, failing: bool = True) -> list[Any]:
+        """Send commands together, each of which names its key; the answers in their order."""
+        ...
+
+
+class SharedLearning:
+    """A ``LearnerStore`` of one worker. The weights of all come to be the same sums, in whatever order they are
+    added.
+    """
+
+    def __init__(self, server: Commands, spider: str, focus: str) -> None:
+        self._server = server
+        number = crc32(focus.encode("utf-8", "surrogatepass"))
+        self._name(f"{_tag(spider)}{number:08x}:")
+        self._focus = focus
+        self._me = uuid4().hex.encode()
+        self._read = _FIRST
+        self._told_at: float | None = None
+        self._saved_at: float | None = None
+
+    def _name(self, prefix: str) -> None:
+        self._deltas, self._saved, self._claim = f"{prefix}deltas", f"{prefix}saved", f"{prefix}claim"
+
+    @classmethod
+    async def all_of(cls, server: Commands, spider: str) -> list[SharedLearning]:
+        """One for everything that was looked for in a crawl, to be asked."""
+        pattern = re.sub(r"([*?\[\]\\])", r"\\\1", _tag(spider)) + "*:deltas"
+        names = {bytes(name) async for some in server.scan(pattern.encode()) for name in some}
+        found = []
+        for name in sorted(names):
+            found.append(cls(server, spider, ""))
+            found[-1]._name(name.decode().removesuffix("deltas"))
+        return found
+
+    async def begin(self, learner: Learner) -> bool:
+        known = await self._load(learner)
+        known |= await self._hear(learner, own=True)
+        learner.learned()
+        return known
+
+    async def step(self, learner: Learner, now: float, *, last: bool = False) -> bool:
+        if self._told_at is not None and now - self._told_at < TELL_SECONDS and not last:
+            return False
+        await self._tell(learner)
+        self._told_at = now
+        [since] = await self._server.commands([("HGET", self._saved, "since")])
+        behind = since is not None and _number(since) > _number(self._read)
+        if behind:
+            await self._load(learner)
+        heard = await self._hear(learner, own=behind)
+        if self._saved_at is None:
+            self._saved_at = now
+        if now - self._saved_at >= SAVED_EVERY or last:
+            self._saved_at = now
+            await self._save(learner, last=last)
+        return heard
+
+    async def _tell(self, learner: Learner) -> None:
+        news, learned = learner.weights.take_news()
+        if not learned:
+            return
+        packed = b"".join(_DELTA.pack(place, *delta) for place, delta in news.items())
+        entry = ("by", self._me, "learned", learned, "deltas", packed)
+        try:
+            await self._server.commands([("XADD", self._deltas, "*", *entry)])
+        except CrawlError:
+            learner.weights.give_back(news, learned)
+            raise
+
+    async def _hear(self, learner: Learner, *, own: bool) -> bool:
+        heard = False
+        while True:
+            asked = ("XRANGE", self._deltas, b"(" + self._read, "+", "COUNT", _AT_ONCE)
+            [answer] = await self._server.commands([asked])
+            for at, fields in answer or ():
+                said = _mapping(fields)
+                if own or said[b"by"] != self._me:
+                    learner.weights.add(dict(_deltas(said[b"deltas"])), int(said[b"learned"]))
+                    heard = True
+                self._read = bytes(at)
+            if len(answer or ()) < _AT_ONCE:
+                return heard
+
+    async def _load(self, learner: Learner) -> bool:
+        """All weights, as they were saved."""
+        at, packed = (await self._server.commands([("HMGET", self._saved, "at", "weights")]))[0]
+        if at is None or packed is None:
+            return False
+        try:
+            (await asyncio.to_thread(unpack, packed)).restore(learner)
+        except ValueError:
+            return False
+        self._read = bytes(at)
+        return True
+
+    async def _save(self, learner: Learner, *, last: bool) -> None:
+        milliseconds = int(SAVED_EVERY * 1000)
+        claimed, before = await self._server.commands(
+            [
+                ("SET", self._claim, self._me, "NX", "PX", milliseconds),
+                ("HGET", self._saved, "at"),
+            ]
+        )
+        if not (claimed or last) or before == self._read:
+            return
+        packed = await asyncio.to_thread(saved_of(learner, self._focus).pack)
+        since = before or _FIRST
+        await self._server.commands(
+            [
+                ("HSET", self._saved, "at", self._read, "since", since, "weights", packed),
+                ("XTRIM", self._deltas, "MINID", since),
+            ]
+        )
+
+
+async def learner_of(server: Commands, spider: str) -> Learner | None:
+    """What was learned of all that was learned from most; None where nothing was."""
+    learners = []
+    for store in await SharedLearning.all_of(server, spider):
+        learner = Learner()
+        if await store.begin(learner):
+            learners.append(learner)
+    return max(learners, key=lambda one: one.weights.learned, default=None)
+
+
+def _tag(spider: str) -> str:
+    return f"{{{spider}:focus}}:"
+
+
+def _deltas(packed: bytes) -> Iterator[tuple[int, tuple[float, float]]]:
+    for place, step, square in _DELTA.iter_unpack(packed):
+        if place < SIZE:
+            yield place, (step, square)
+
+
+def _number(entry: bytes) -> tuple[int, int]:
+    milliseconds, _, number = bytes(entry).partition(b"-")
+    return int(milliseconds), int(number or 0)
+
+
+def _mapping(fields: Any) -> dict[bytes, bytes]:
+    """The fields of an entry: pairs on some connections, a mapping on others."""
+    if isinstance(fields, Mapping):
+        return dict(fields)
+    return dict(zip(fields[::2], fields[1::2], strict=True))

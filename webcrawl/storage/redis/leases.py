@@ -1,0 +1,136 @@
+"""Leases: how long they last, what renewing them brings, and what idle keys there are.
+
+The server's clock, as far as it can be known here: processes on machines with different clocks agree by it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from webcrawl.errors import StorageAway
+from webcrawl.frontier.queue_head import Place
+from webcrawl.storage.contract import uptime
+from webcrawl.storage.redis.packing import level_from
+from webcrawl.storage.redis.server import Server
+
+_SAMPLES = 64
+"""Readings that are considered: with one a second, the two clocks have no time to drift apart."""
+
+FIRST_READINGS = 5
+"""Readings that are believed at once, while no time depends on this clock yet."""
+
+SLEW = 0.0005
+"""How fast the clock is put right afterwards, in seconds a second: a delay of 5 s may be 2.5 ms short by it."""
+
+
+class ServerClock:
+    """Epoch seconds by the server's clock, never ahead of it and never backwards.
+
+    An answer says what the server's clock showed at some moment before it arrived here. Taking it for the moment
+    of arrival makes the estimate late by at most the round trip: what must not happen before a time does not.
+    ``slack_seconds`` is how late it may be; a time that is written down for others is put later by so much. A better
+    reading moves it forward only slowly: a jump would cut short what is being waited for.
+    """
+
+    def __init__(self) -> None:
+        self._offset = time.time() - uptime()
+        self._samples: deque[tuple[float, float]] = deque(maxlen=_SAMPLES)
+        self._latest = 0.0
+        self._readings = 0
+        self._read_at = 0.0
+        self.slack_seconds = 0.0
+
+    def __call__(self) -> float:
+        self._latest = max(self._latest, self._offset + uptime())
+        return self._latest
+
+    @property
+    def given(self) -> float | None:
+        """The time by which scripts go instead of the server's clock; for tests."""
+        return None
+
+    def heard(self, server_time: float, sent_at: float, received_at: float) -> None:
+        """An answer came: ``server_time`` in epoch seconds, the others as told by ``uptime``."""
+        if not self._samples:
+            # What was told before was a guess.
+            self._latest = 0.0
+        self._readings += 1
+        self._samples.append((server_time - received_at, received_at - sent_at))
+        best, round_trip = max(self._samples)
+        if self._readings > FIRST_READINGS:
+            best_now = min(best, self._offset + SLEW * (received_at - self._read_at))
+        else:
+            best_now = best
+        self._offset, self._read_at = best_now, received_at
+        self.slack_seconds = round_trip + best - best_now
+
+
+MARGIN_SHARE, MARGIN_SECONDS = 0.02, 0.25
+"""By how much a lease ends sooner here than there: clocks that run at different speeds, a request on its way out."""
+
+View = tuple[int, float, list[tuple[str, int, float]]]
+"""URLs on held keys; seconds until keys may be leased; (class, level, due) of what is due first of each."""
+
+
+@dataclass(slots=True)
+class Renewed:
+    """What renewing brought."""
+
+    lost: list[str] = field(default_factory=list)
+    changed_queues: dict[str, Place] = field(default_factory=dict)
+    idle: int = 0
+    """Keys that have URLs and no holder."""
+    forgotten: bool = False
+    """A server started: it may have forgotten its last second."""
+
+
+def given_time(clock: ServerClock) -> str:
+    """ARGV for the time of a script: empty for the server's own."""
+    return "" if clock.given is None else repr(clock.given)
+
+
+async def set_clock(server: Server, key: str, clock: ServerClock) -> None:
+    """Read the clock of the server that has ``key``: all members ask the same one."""
+    sent = uptime()
+    [(seconds, microseconds)] = await server.commands([("EVAL", "return redis.call('TIME')", 1, key)])
+    clock.heard(int(seconds) + int(microseconds) / 1e6, sent, uptime())
+
+
+def until(sent_at: float, lease_seconds: float) -> float:
+    """When a lease ends for us that was asked for at ``sent_at``; both as told by ``uptime``."""
+    return sent_at + lease_seconds * (1 - MARGIN_SHARE) - min(MARGIN_SECONDS, lease_seconds / 4)
+
+
+def view_of(answer: list[object], epoch: int) -> View:
+    """What ``ready`` found in a shard. :raises StorageAway: its server has started since ``epoch``"""
+    held, wait, members, now_epoch = answer
+    if now_epoch != epoch:
+        # What is missing there others may have, or we: nobody can tell yet whether the crawl is over.
+        raise StorageAway("Redis has started anew; what it may have forgotten is told again")
+    assert isinstance(held, int)
+    assert isinstance(wait, bytes)
+    assert isinstance(members, list)
+    found = [
+        (member[:1].decode(), level_from(member[1:7]), int.from_bytes(member[7:15], "big") / 1e6)
+        for member in members
+    ]
+    return held, float(wait), found
+
+
+def ready_levels(view: View, now: float) -> list[int]:
+    """Levels of which keys are due."""
+    _, wait, found = view
+    return [] if wait else sorted({level for _, level, due in found if due <= now})
+
+
+def first_due(views: Sequence[View], now: float) -> tuple[float | None, float | None]:
+    """When the first key that rests, and the first that is parked, may become active."""
+    times: dict[str, float] = {}
+    for _, wait, found in views:
+        for kind, _, due in found:
+            at = max(due, now + wait) if wait else due
+            times[kind] = min(times.get(kind, at), at)
+    return times.get("r"), times.get("p")

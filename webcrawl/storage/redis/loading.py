@@ -1,0 +1,244 @@
+"""Reading queues: stretches of many at a time, with the robots.txt answers of what is in them.
+
+Going through all queues, and giving entries other places in them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+from webcrawl.frontier.queue_head import Place, place_of
+from webcrawl.frontier.records import UrlEntry, web_origin
+from webcrawl.storage.contract import Loaded, Move, Spot, Walked, uptime
+from webcrawl.storage.redis.commits import portions
+from webcrawl.storage.redis.packing import encoded, place_bytes, unpack_entries, unpack_robots
+from webcrawl.storage.redis.seeds import SeededNames
+from webcrawl.storage.redis.server import Call, Server
+from webcrawl.storage.redis.shard import Shard
+
+if TYPE_CHECKING:
+    from webcrawl.storage.redis.workers import WorkerRegistry
+
+
+Stretch = tuple[str, Place | None, int]
+"""Politeness key, the place behind which to begin, number of entries."""
+
+AT_ONCE = 50
+"""Queues in one call: less than a millisecond in which the server does nothing else."""
+
+TOGETHER_SECONDS = 0.005
+"""How long one that is to be loaded waits for others: a call costs as much as ten queues in it, and news from other
+processes make many keys need their queues at once."""
+
+
+class Loader:
+    """Reads queues of keys that are ours."""
+
+    def __init__(self, server: Server, shard_of: Callable[[str], Shard], seeded: SeededNames) -> None:
+        self._server = server
+        self._shard_of = shard_of
+        self._seeded = seeded
+        self._waiting: list[tuple[Stretch, asyncio.Future[Loaded]]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    async def load(self, key: str, after: Place | None, count: int) -> Loaded:
+        """The next entries of one queue, asked for with what others want at the same time."""
+        future: asyncio.Future[Loaded] = asyncio.get_running_loop().create_future()
+        self._waiting.append(((key, after, count), future))
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._load_together())
+        return await future
+
+    async def _load_together(self) -> None:
+        while self._waiting:
+            await asyncio.sleep(TOGETHER_SECONDS)
+            together, self._waiting = self._waiting, []
+            futures = [future for _, future in together]
+            try:
+                found = await self.load_all([stretch for stretch, _ in together])
+            except Exception as error:
+                for future in futures:
+                    if not future.done():
+                        future.set_exception(error)
+            else:
+                for future, loaded in zip(futures, found, strict=True):
+                    if not future.done():
+                        future.set_result(loaded)
+
+    async def load_all(self, wanted: Sequence[Stretch]) -> list[Loaded]:
+        """Stretches of queues, with the robots.txt answers of what is in them, and behind them the hosts that may be
+        contacted since the operator named them."""
+        parts = _by_shard(wanted, lambda stretch: self._shard_of(stretch[0]))
+        calls: list[Call] = []
+        for shard, numbers in parts:
+            args: list[Any] = []
+            for number in numbers:
+                key, after, count = wanted[number]
+                args += (encoded(key), b"" if after is None else place_bytes(after), count)
+            calls.append((shard.names.fixed, args))
+        news = self._seeded.question()
+        *answers, hosts = await self._server.call("load", calls, then=news)
+        self._seeded.answer(news, hosts)
+        found = [Loaded([], False, []) for _ in wanted]
+        for (_, numbers), answer in zip(parts, answers, strict=True):
+            for number, entries, more in zip(numbers, answer[::2], answer[1::2], strict=True):
+                found[number].entries = list(unpack_entries(entries, wanted[number][0]))
+                found[number].more = bool(more)
+        await self._add_robots([key for key, _, _ in wanted], found)
+        return found
+
+    async def _add_robots(self, keys: Sequence[str], loaded: Sequence[Loaded]) -> None:
+        unknown: list[tuple[Shard, str, str, Loaded]] = []
+        for key, one in zip(keys, loaded, strict=True):
+            shard = self._shard_of(key)
+            known = shard.known_robots(key)
+            for origin in sorted({origin for entry in one.entries if (origin := web_origin(entry.url))}):
+                if record := known.get(origin):
+                    one.robots.append(record)
+                else:
+                    unknown.append((shard, key, origin, one))
+        if not unknown:
+            return
+        parts = _by_shard(unknown, lambda one: one[0])
+        commands = [
+            ("HMGET", shard.names.robots, *(encoded(unknown[number][2]) for number in numbers))
+            for shard, numbers in parts
+        ]
+        for (_, numbers), values in zip(parts, await self._server.commands(commands), strict=True):
+            for number, value in zip(numbers, values, strict=True):
+                if value:
+                    shard, key, origin, one = unknown[number]
+                    record = unpack_robots(origin, value)
+                    shard.keep_robots(key, record)
+                    one.robots.append(record)
+
+
+def _by_shard(things: Iterable[Any], shard_of: Callable[[Any], Shard]) -> list[tuple[Shard, list[int]]]:
+    """Numbers of ``things``, dealt out to their shards, ``AT_ONCE`` at most together."""
+    current: dict[Shard, list[int]] = {}
+    parts: list[tuple[Shard, list[int]]] = []
+    for number, thing in enumerate(things):
+        shard = shard_of(thing)
+        numbers = current.get(shard)
+        if numbers is None or len(numbers) >= AT_ONCE:
+            numbers = current[shard] = []
+            parts.append((shard, numbers))
+        numbers.append(number)
+    return parts
+
+
+HOSTS_AT_ONCE = 200
+"""Records of keys that are looked at in one step."""
+
+
+class Walker:
+    """Reads queues of keys that are ours, and of those that nobody holds our part, by the crew's last roll call."""
+
+    def __init__(
+        self,
+        server: Server,
+        shards: Sequence[Shard],
+        shard_of: Callable[[str], Shard],
+        crew: WorkerRegistry,
+        member: str,
+    ) -> None:
+        self._server = server
+        self._shards = shards
+        self._shard_of = shard_of
+        self._crew = crew
+        self._member = member
+        self._recent: deque[tuple[float, list[Move]]] = deque()
+        """What was moved lately and may not be on the server's disk, with the time as told by ``uptime``."""
+        self._doubtful: list[Move] = []
+        """What was moved shortly before a server started."""
+
+    async def walk(self, spot: Spot | None, count: int) -> Walked:
+        """A spot is the number of a shard, the cursor of a scan of its hosts (None behind it), keys that were found
+        and are not read yet, and how far the first of these was."""
+        number, cursor, keys, after = spot or (0, b"0", (), None)
+        if not keys:
+            keys, cursor = await self._some_keys(self._shards[number], cursor)
+            after = None
+        entries: list[UrlEntry] = []
+        while keys and len(entries) < count:
+            found, more = await self._stretch(self._shards[number], keys[0], after, count - len(entries))
+            entries += found
+            after = place_of(found[-1]) if more else None
+            keys = keys if more else keys[1:]
+        if not keys and cursor is None:
+            number, cursor = number + 1, b"0"
+        return Walked(entries, (number, cursor, keys, after) if number < len(self._shards) else None)
+
+    async def _some_keys(self, shard: Shard, cursor: Any) -> tuple[tuple[bytes, ...], Any]:
+        """Keys with URLs that we are to read, and where to go on."""
+        [(cursor, answer)] = await self._server.commands(
+            [("HSCAN", shard.names.hosts, cursor, "COUNT", HOSTS_AT_ONCE)]
+        )
+        pairs = answer.items() if isinstance(answer, dict) else zip(answer[::2], answer[1::2], strict=True)
+        keys = sorted(key for key, value in pairs if any(value[:4]) and self._is_ours(shard, key))
+        if keys:
+            [held] = await self._server.commands([("HMGET", shard.names.held, *keys)])
+            keys = [
+                key
+                for key, holder in zip(keys, held, strict=True)
+                if holder is None or key.decode("utf-8", "surrogatepass") in shard.mine
+            ]
+        return tuple(keys), cursor if int(cursor) else None
+
+    def _is_ours(self, shard: Shard, key: bytes) -> bool:
+        """Whether we hold it, or it falls to us if nobody does."""
+        return (
+            key.decode("utf-8", "surrogatepass") in shard.mine
+            or crc32(key) % self._crew.size == self._crew.rank
+        )
+
+    async def _stretch(
+        self, shard: Shard, key: bytes, after: Place | None, count: int
+    ) -> tuple[list[UrlEntry], bool]:
+        args = [key, b"" if after is None else place_bytes(after), count]
+        [(entries, more)] = await self._server.call("load", [(shard.names.fixed, args)])
+        return list(unpack_entries(entries, key.decode("utf-8", "surrogatepass"))), bool(more)
+
+    def forget(self) -> None:
+        """A server has started: it may have forgotten what was moved last."""
+        self._doubtful += [move for _, moves in self._recent for move in moves]
+        self._recent.clear()
+
+    def forget_what_is_safe(self, before: float) -> None:
+        """What was moved ``before`` (see ``uptime``) the server has on its disk."""
+        while self._recent and self._recent[0][0] < before:
+            self._recent.popleft()
+
+    async def repeat_what_is_doubtful(self) -> None:
+        """Move again what may stand where it stood; a page is settled by its place, so this comes before that."""
+        if again := list(self._doubtful):
+            await self._move(again)
+            del self._doubtful[: len(again)]
+
+    async def move(self, moves: Sequence[Move]) -> list[Move]:
+        """Those that were moved. :raises webcrawl.errors.StorageFull: some of them may have been"""
+        await self.repeat_what_is_doubtful()
+        return await self._move(moves)
+
+    async def _move(self, moves: Sequence[Move]) -> list[Move]:
+        # Before it is known: an answer may be lost.
+        self._recent.append((uptime(), list(moves)))
+        made = portions(moves, lambda move: move.entry.key, self._shard_of)
+        calls: list[Call] = []
+        for portion in made:
+            args: list[Any] = [self._member]
+            for key, members in portion.keys.items():
+                fence = members[0].fence
+                places = b"".join(
+                    place_bytes(place_of(move.entry)) + place_bytes(move.place) for move in members
+                )
+                args += (encoded(key), b"" if fence is None else fence, places)
+            calls.append((portion.shard.names.fixed, args))
+        moved: list[Move] = []
+        for portion, fates in zip(made, await self._server.call("move", calls), strict=True):
+            moved += [move for move, fate in zip(portion.in_order(), fates, strict=True) if fate == 49]
+        return moved

@@ -1,0 +1,88 @@
+"""What the crawl's state is called in Redis, and which shard a politeness key belongs to.
+
+What an operator chooses of a crawl in Redis.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from zlib import crc32
+
+_FIXED = ("hosts", "idle", "held", "stirred", "queues", "totals", "given_up", "members", "seen", "chunks")
+"""The order in which ``lua/shard.lua`` expects them."""
+
+
+@lru_cache(1 << 16)
+def shard_of(key: str, shards: int) -> int:
+    return crc32(key.encode("utf-8", "surrogatepass")) % shards
+
+
+class CrawlNames:
+    """Keys of the whole crawl. ``spider`` is the prefix, as scrapy-redis has it."""
+
+    def __init__(self, spider: str) -> None:
+        self.spider = spider
+        self.meta = f"{spider}:meta"
+        self.crew = f"{spider}:crew"
+        self.seeded = f"{spider}:seeded"
+        self.seed_addresses = f"{spider}:seed_addresses"
+        self.seed_lists = f"{spider}:seed_lists"
+
+
+class ShardNames:
+    """Keys of one shard: all in one slot of a cluster."""
+
+    def __init__(self, spider: str, number: int) -> None:
+        self._tag = f"{{{spider}:{number}}}:".encode()
+        self.fixed = [self._tag + name.encode() for name in _FIXED]
+        self.idle, self.totals = self.fixed[1], self.fixed[5]
+        self.hosts, self.held, self.queues = self.fixed[0], self.fixed[2], self.fixed[4]
+        self.given_up = self.fixed[6]
+        self.seen, self.chunks = self.fixed[8], self.fixed[9]
+        self.reasons = self._tag + b"reasons"
+        self.robots = self._tag + b"robots"
+        self.robots_ends = self._tag + b"robots_ends"
+        self.contents = self._tag + b"contents"
+        self.pages = self._tag + b"pages"
+        self.visits = self._tag + b"visits"
+        """What is remembered of pages; also how all names begin that have to do with visits."""
+        self.visits_lessons, self.visits_full = self.visits + b":lessons", self.visits + b":full"
+        self.visits_due, self.visits_untold = self.visits + b":due", self.visits + b":untold"
+        self.others = [self.contents, self.pages, self.reasons, self.robots, self.robots_ends]
+        """What only some operations need."""
+        self.clocks = self._tag + b"clock:"
+        """How the names of clocks begin that politeness keys share."""
+
+    def visits_of(self, key: str) -> bytes:
+        return self.visits + b":of:" + key.encode("utf-8", "surrogatepass")
+
+    def visits_out(self, key: str) -> bytes:
+        return self.visits + b":out:" + key.encode("utf-8", "surrogatepass")
+
+    def clock(self, name: str) -> bytes:
+        return self.clocks + name.encode("utf-8", "surrogatepass")
+
+
+@dataclass(frozen=True, slots=True)
+class RedisOptions:
+    """How a crawl is kept in Redis."""
+
+    spider: str = "broad"
+    """The prefix of all its keys."""
+    shards: int = 0
+    """Into how many parts a new crawl is cut, 0 for as many as its server wants; one that exists keeps its own
+    number."""
+    lease_seconds: float = 60.0
+    queue_max: int = 0
+    """URLs per key; what is over it is pruned, lowest level first. 0 for no limit."""
+    robots_max: int = 1 << 18
+    """robots.txt answers kept, in the whole crawl."""
+    budget_bytes: int = 0
+    """Memory of each server that may be used; 0 for most of its own limit, if it has one."""
+    delay_seconds: float = 0.0
+    """What a key that was never fetched from owes after its holder was lost."""
+    claim_seconds: float = 180.0
+    """How long a fetch may keep clocks that it shares with others."""
+    worker: str = "worker"
+    """This process, for people."""

@@ -1,0 +1,380 @@
+"""How entries, records and robots.txt answers are written down in Redis: short, and readable by no code but this."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from webcrawl.frontier.queue_head import Place
+from webcrawl.frontier.records import Kind, UrlEntry
+from webcrawl.politeness.host_record import HostRecord, RobotsRecord
+
+PROTOCOL = "3"
+"""Changes whenever processes with the old code could not work on the same crawl any more."""
+
+READABLE = ("1", "2", PROTOCOL)
+"""Protocols of crawls that this code can go on with: in the first one URLs had no reasons, in the second
+entries had no traits."""
+
+TOTALS = (
+    "queued",
+    "done",
+    "failed",
+    "refused",
+    "hosts",
+    "given_up_hosts",
+    "given_up_urls",
+    "held_urls",
+    "seen",
+)
+"""The running totals of a shard. ``totals`` also has ``fence``, ``epoch``, ``run``, ``quiet_until``, ``stirs``."""
+
+_RANKS = 1 << 47
+_POSITIONS = 1 << 63
+_HEADER = struct.Struct("<III14s6sdddBB")
+_RECORD = struct.Struct("<dddBB")
+_REST = struct.Struct("<IIIIdBdB")
+_ANSWERED, _CRAWL_DELAY, _ERROR, _PAGES = 1, 2, 4, 8
+_MICROSECONDS = 1_000_000
+_ENTRY = struct.Struct(">HIQIcBq")
+"""Place (two parts of its rank, its position), length of what follows, repeat, flags, fingerprint."""
+_PLAIN = struct.Struct(">HIQIcBqBBB")
+"""The same, with depth, code of the prefix and length of the rest of the URL."""
+_BODY = 18
+_VIA, _KIND, _COUNTS, _PAYLOAD, _LISTED, _TRAITS = 1, 2, 4, 8, 16, 32
+
+
+def place_bytes(place: Place) -> bytes:
+    """14 bytes that sort like places."""
+    rank, position = place
+    return (_RANKS + rank).to_bytes(6, "big") + max(position + _POSITIONS, 0).to_bytes(8, "big")
+
+
+def place_from(text: bytes) -> Place:
+    return int.from_bytes(text[:6], "big") - _RANKS, int.from_bytes(text[6:14], "big") - _POSITIONS
+
+
+def level_from(rank: bytes) -> int:
+    return _RANKS - int.from_bytes(rank, "big")
+
+
+# -- queues ----------------------------------------------------------------------------------------------
+
+
+def chunk_prefix(key: bytes) -> bytes:
+    """What the chunks of a key begin with in ``chunks``."""
+    return len(key).to_bytes(2, "big") + key
+
+
+def chunk_key(member: bytes) -> bytes:
+    """The key of a chunk."""
+    return member[2 : 2 + int.from_bytes(member[:2], "big")]
+
+
+# -- entries ---------------------------------------------------------------------------------------------
+
+
+def _varint(number: int) -> bytes:
+    if number < 0x80:
+        return _SMALL[number]
+    out = bytearray()
+    while number >= 0x80:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+_SMALL = [bytes((number,)) for number in range(0x80)]
+
+
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    number, shift = 0, 0
+    while True:
+        byte = data[at]
+        number |= (byte & 0x7F) << shift
+        at += 1
+        if byte < 0x80:
+            return number, at
+        shift += 7
+
+
+@lru_cache(1 << 12)
+def _prefixes(key: bytes) -> tuple[bytes, ...]:
+    """What URLs of a key begin with, most of them with one of the first four."""
+    return (
+        b"https://www." + key,
+        b"http://www." + key,
+        b"https://" + key,
+        b"http://" + key,
+        b"https://",
+        b"http://",
+        b"",
+    )
+
+
+def encoded(text: str) -> bytes:
+    """Text as it goes to the server, whatever is in it."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _shared(one: bytes, other: bytes) -> int:
+    """How many bytes two texts begin with that are the same, or some fewer."""
+    length = one.rfind(b"/") + 1
+    if one[:length] == other[:length]:
+        # Of what follows the last slash not much can be the same.
+        return length
+    length = min(len(one), len(other))
+    if one[:length] == other[:length]:
+        return length
+    # The first byte in which they differ is the highest one that is set in the difference of the two numbers.
+    difference = int.from_bytes(one[:length], "big") ^ int.from_bytes(other[:length], "big")
+    return length - (difference.bit_length() + 7) // 8
+
+
+def pack_entries(key: str, entries: Iterable[UrlEntry]) -> list[bytes]:
+    """Entries of one key as ``lua/queue.lua`` describes them. The key is not in them: it is known from the queue.
+
+    Done for every link that may be new, so what most of them are like is packed in one step.
+    """
+    prefixes = _prefixes(encoded(key))
+    packed = []
+    via_text, via = None, b""
+    for entry in entries:
+        rare = entry.payload or entry.listed
+        if entry.via is None or entry.kind != "page" or entry.redirects or entry.attempts or rare:
+            packed.append(_pack_rare(entry, prefixes))
+            continue
+        url = entry.url.encode("utf-8", "surrogatepass")
+        if entry.via is not via_text:
+            via_text = entry.via
+            via = via_text.encode("utf-8", "surrogatepass")
+        for code, prefix in enumerate(prefixes):  # noqa: B007 - the one it ends with
+            if url.startswith(prefix):
+                break
+        rest = url[len(prefix) :]
+        shared = _shared(url, via)
+        size, more = len(rest), len(via) - shared
+        if size > 0x7F or shared > 0x7F or more > 0x7F or entry.depth > 0x7F:
+            packed.append(_pack_rare(entry, prefixes))
+            continue
+        rank, length, flags, last = _RANKS - entry.level, size + more + 15, _VIA, b""
+        if entry.traits is not None:
+            flags, last = _VIA | _TRAITS, _text(entry.traits)
+            length += len(last)
+        repeat = b"1" if entry.repeat else b"0"
+        packed.append(
+            b"%b%b%c%c%b%b"
+            % (
+                _PLAIN.pack(
+                    rank >> 32,
+                    rank & 0xFFFFFFFF,
+                    entry.position + _POSITIONS,
+                    length,
+                    repeat,
+                    flags,
+                    entry.fingerprint,
+                    entry.depth,
+                    code,
+                    size,
+                ),
+                rest,
+                shared,
+                more,
+                via[shared:],
+                last,
+            )
+        )
+    return packed
+
+
+def _text(text: str) -> bytes:
+    data = text.encode("utf-8", "surrogatepass")
+    return _varint(len(data)) + data
+
+
+def pack_entry(entry: UrlEntry) -> bytes:
+    """A single entry."""
+    [packed] = pack_entries(entry.key, [entry])
+    return packed
+
+
+def _pack_rare(entry: UrlEntry, prefixes: tuple[bytes, ...]) -> bytes:
+    url = encoded(entry.url)
+    code, prefix = next((code, one) for code, one in enumerate(prefixes) if url.startswith(one))
+    rest = url[len(prefix) :]
+    flags = 0
+    parts = [_varint(entry.depth), _SMALL[code], _varint(len(rest)), rest]
+    if entry.via is not None:
+        flags |= _VIA
+        via = encoded(entry.via)
+        shared = _shared(url, via)
+        parts += (_varint(shared), _varint(len(via) - shared), via[shared:])
+    if entry.kind != "page":
+        flags |= _KIND
+        parts.append(_text(str(entry.kind)))
+    if entry.redirects or entry.attempts:
+        flags |= _COUNTS
+        parts += (_varint(entry.redirects), _varint(entry.attempts))
+    if entry.listed is not None:
+        flags |= _LISTED
+        parts.append(_text(entry.listed))
+    if entry.traits is not None:
+        flags |= _TRAITS
+        parts.append(_text(entry.traits))
+    if entry.payload is not None:
+        flags |= _PAYLOAD
+        parts.append(encoded(entry.payload))
+    # What is never seen is always a repeat; see lua/push.lua.
+    repeat = b"2" if entry.kind == Kind.ROBOTS else b"1" if entry.repeat else b"0"
+    body = b"".join(parts)
+    rank, position = _RANKS - entry.level, max(entry.position + _POSITIONS, 0)
+    length = _ENTRY.size - _BODY + len(body)
+    head = _ENTRY.pack(rank >> 32, rank & 0xFFFFFFFF, position, length, repeat, flags, entry.fingerprint)
+    return head + body
+
+
+def unpack_entries(data: bytes, key: str) -> Iterator[UrlEntry]:
+    """The entries of a stretch of the queue of ``key``."""
+    prefixes = _prefixes(encoded(key))
+    at = 0
+    while at < len(data):
+        high, low, position, length, repeat, flags, fingerprint = _ENTRY.unpack_from(data, at)
+        body = data[at + _ENTRY.size : at + _BODY + length]
+        at += _BODY + length
+        entry = UrlEntry("", key, fingerprint, _RANKS - (high << 32 | low), position - _POSITIONS)
+        entry.repeat = repeat != b"0"
+        _unpack(body, flags, entry, prefixes)
+        yield entry
+
+
+def _unpack(body: bytes, flags: int, entry: UrlEntry, prefixes: tuple[bytes, ...]) -> None:
+    entry.depth, at = _read_varint(body, 0)
+    prefix = prefixes[body[at]]
+    length, at = _read_varint(body, at + 1)
+    url = prefix + body[at : at + length]
+    at += length
+    entry.url = _decode(url)
+    if flags & _VIA:
+        shared, at = _read_varint(body, at)
+        length, at = _read_varint(body, at)
+        entry.via = _decode(url[:shared] + body[at : at + length])
+        at += length
+    if flags & _KIND:
+        length, at = _read_varint(body, at)
+        entry.kind = _decode(body[at : at + length])
+        at += length
+    if flags & _COUNTS:
+        entry.redirects, at = _read_varint(body, at)
+        entry.attempts, at = _read_varint(body, at)
+    if flags & _LISTED:
+        length, at = _read_varint(body, at)
+        entry.listed = _decode(body[at : at + length])
+        at += length
+    if flags & _TRAITS:
+        length, at = _read_varint(body, at)
+        entry.traits = _decode(body[at : at + length])
+        at += length
+    if flags & _PAYLOAD:
+        entry.payload = _decode(body[at:])
+
+
+def _decode(text: bytes) -> str:
+    return text.decode("utf-8", "surrogatepass")
+
+
+# -- hosts and robots.txt --------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class StoredHost:
+    """A key as it is stored."""
+
+    record: HostRecord
+    queued: int
+    level: int
+    known: int
+    """URLs that are."""
+    chunks: int
+    """Of its queue."""
+    last: bytes
+    """The last place ever in its queue."""
+
+
+def pack_record(record: HostRecord, slack_seconds: float) -> bytes:
+    """What a holder knows of a key, as ``lua/crew.lua`` takes it. Its time is put later by ``slack_seconds``."""
+    flags = bool(record.answered) * _ANSWERED
+    if record.crawl_delay_seconds is not None:
+        flags |= _CRAWL_DELAY
+    if record.last_error is not None:
+        flags |= _ERROR
+    if record.pages:
+        flags |= _PAGES
+    downloads = [min(max(round(one * _MICROSECONDS), 0), 0xFFFFFFFF) for one in record.download_seconds]
+    return b"".join(
+        (
+            _RECORD.pack(
+                record.next_fetch_at + slack_seconds,
+                record.blocked_until,
+                record.delay_seconds,
+                record.parked,
+                record.given_up,
+            ),
+            _REST.pack(
+                record.fetches,
+                record.failures,
+                record.parks,
+                record.backoffs,
+                record.forgiven_at,
+                flags,
+                record.crawl_delay_seconds or 0.0,
+                len(downloads),
+            ),
+            struct.pack(f"<{len(downloads)}I", *downloads),
+            struct.pack("<I", record.pages) if record.pages else b"",
+            encoded(record.last_error or ""),
+        )
+    )
+
+
+def unpack_host(key: str, value: bytes) -> StoredHost:
+    """A value of ``hosts``; see ``lua/shard.lua``."""
+    queued, known, chunks, last, rank, next_at, blocked, delay, parked, given_up = _HEADER.unpack_from(value)
+    record = HostRecord(
+        key, next_at, delay, parked=bool(parked), given_up=bool(given_up), blocked_until=blocked
+    )
+    if len(value) > _HEADER.size:
+        _unpack_rest(record, value[_HEADER.size :])
+    return StoredHost(record, queued, level_from(rank), known, chunks, last)
+
+
+def _unpack_rest(record: HostRecord, rest: bytes) -> None:
+    record.fetches, record.failures, record.parks, record.backoffs, record.forgiven_at, *more = (
+        _REST.unpack_from(rest)
+    )
+    flags, crawl_delay, downloads = more
+    record.answered = bool(flags & _ANSWERED)
+    if flags & _CRAWL_DELAY:
+        record.crawl_delay_seconds = crawl_delay
+    times = struct.unpack_from(f"<{downloads}I", rest, _REST.size)
+    record.download_seconds = [time / _MICROSECONDS for time in times]
+    at = _REST.size + 4 * downloads
+    if flags & _PAGES:
+        [record.pages] = struct.unpack_from("<I", rest, at)
+        at += 4
+    if flags & _ERROR:
+        record.last_error = _decode(rest[at:])
+
+
+def pack_robots(record: RobotsRecord) -> bytes:
+    head = [record.state, record.fetched_at, record.expires_at, record.crawl_delay_seconds, record.attempts]
+    return json.dumps(head, separators=(",", ":")).encode() + b"\n" + encoded(record.text)
+
+
+def unpack_robots(origin: str, value: bytes) -> RobotsRecord:
+    head, _, text = value.partition(b"\n")
+    state, fetched_at, expires_at, crawl_delay, attempts = json.loads(head)
+    return RobotsRecord(origin, state, fetched_at, expires_at, _decode(text), crawl_delay, attempts)

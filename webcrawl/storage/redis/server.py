@@ -1,0 +1,394 @@
+"""The connection to Redis: operations go out together, errors come back in the crawl's own words.
+
+A server that has started knows no script, and says so. That is how a restart, or another server in its place, is
+noticed by whoever speaks to it first, and before anything else can be done ``recover`` is.
+
+The Lua operations in ``lua/``, put together with what they use.
+
+What servers say of themselves when they are met: whether a crawl can be kept on them; when they are ready.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, cast
+
+from redis import exceptions
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import BusyLoadingError
+
+from webcrawl.errors import StartRefused, StorageAway, StorageFull, StorageLost
+from webcrawl.storage.redis.cluster import Nodes
+
+_USES = "-- uses: "
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """One operation: its text and the name by which a server knows it."""
+
+    name: str
+    text: str
+    sha: str
+
+
+@cache
+def script(name: str, crawl: str = "") -> Script:
+    """The operation in ``lua/<name>.lua``; a line ``-- uses: a b`` in it puts ``a.lua`` and ``b.lua`` before it.
+
+    Called without keys it does nothing. Each ``crawl`` (letters and digits) has an operation of its own, so that it
+    does not become known to a server by the calls of another crawl.
+    """
+    text = _read(name)
+    uses = next((line for line in text.splitlines() if line.startswith(_USES)), _USES)
+    parts = [_read(part) for part in ("making_known", *uses.removeprefix(_USES).split())]
+    whole = "\n".join([*parts, text, f"-- of the crawl {crawl}\n"])
+    return Script(name, whole, hashlib.sha1(whole.encode(), usedforsecurity=False).hexdigest())
+
+
+def _read(name: str) -> str:
+    return resources.files(__package__).joinpath("lua", f"{name}.lua").read_text("utf-8")
+
+
+OLDEST = (6, 2)
+
+LOOK_SECONDS = 0.5
+"""Between two looks at a server that reads its data."""
+
+Info = Mapping[str, Any]
+"""What INFO answers."""
+
+logger = logging.getLogger(__name__)
+
+
+def refuse_unfit(info: Info, address: str) -> None:
+    """:raises StartRefused: a crawl cannot be kept on this server"""
+    version = tuple(int(part) for part in str(info["redis_version"]).split(".")[:2])
+    if version < OLDEST:
+        raise StartRefused(f"Redis at {address} is version {info['redis_version']}; it must be 6.2 or newer")
+    if info.get("maxmemory") and str(info.get("maxmemory_policy")).startswith("allkeys"):
+        raise StartRefused(
+            f"Redis at {address} drops keys when it is full (maxmemory-policy {info['maxmemory_policy']}), and with "
+            "them the crawl; it must have maxmemory-policy noeviction"
+        )
+
+
+async def until_loaded(address: str, ask: Callable[[], Awaitable[Sequence[Info]]]) -> None:
+    """Wait until no server reads its data any more, and say so once.
+
+    A server that has just started refuses everything but INFO until it has read its append-only file, which takes
+    minutes with a large crawl. ``ask`` gets the INFO of each server.
+    """
+    said = False
+    while True:
+        try:
+            reading = [info for info in await ask() if int(info.get("loading", 0))]
+        except BusyLoadingError:
+            reading = [{}]
+        if not reading:
+            return
+        if not said:
+            said = True
+            logger.warning(
+                "Redis at %s is reading its data%s: waiting for it", address, _progress(reading[0])
+            )
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def _progress(info: Info) -> str:
+    share, seconds = info.get("loading_loaded_perc"), info.get("loading_eta_seconds")
+    if share is None or seconds is None:
+        return ""
+    return f" ({float(share):.0f} % so far, some {max(float(seconds), 0):,.0f} s to go)"
+
+
+Call = tuple[Sequence[bytes], Sequence[Any]]
+"""KEYS and ARGV of one call of a script."""
+
+OPERATIONS = (
+    "allow",
+    "claim",
+    "disclaim",
+    "done",
+    "join",
+    "lease",
+    "leave",
+    "load",
+    "move",
+    "pulse",
+    "push",
+    "reading",
+    "ready",
+    "release",
+    "revive",
+    "robots",
+    "settle",
+    "state",
+    "tail",
+    "take",
+    "visits_hint",
+    "visits_keep",
+    "visits_take",
+    "wake",
+)
+AT_ONCE = 32
+"""Calls under way; each has a connection, of which a pool has a hundred and then fails."""
+
+LOADED_LATER = 3
+"""How often a call is tried again that a server did not know: it may start again in between."""
+_SCANNED = 1000
+"""Keys that a server looks at in one step of a scan."""
+
+_AWAY = (
+    exceptions.ConnectionError,
+    exceptions.TimeoutError,
+    exceptions.BusyLoadingError,
+    exceptions.ReadOnlyError,
+    exceptions.ClusterError,
+    exceptions.RedisClusterException,
+    exceptions.TryAgainError,
+    exceptions.MovedError,
+    OSError,
+    asyncio.TimeoutError,
+)
+_AWAY_WORDS = ("LOADING", "MASTERDOWN", "CLUSTERDOWN", "READONLY", "TRYAGAIN", "BUSY", "UNKILLABLE")
+_FULL_WORDS = ("OOM", "MISCONF")
+_DENIED = (exceptions.AuthenticationError, exceptions.AuthorizationError, exceptions.NoPermissionError)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What one server uses, as it counts when it decides whether there is room, and where it refuses; 0 for never."""
+
+    server: str
+    used_bytes: int
+    max_bytes: int
+
+
+class Server:
+    """One Redis, or one Redis Cluster. Every method may raise StorageAway, StorageFull or StorageLost."""
+
+    def __init__(self, params: Mapping[str, Any], recover: Callable[[], Sequence[Call]]) -> None:
+        """``params``: those of ``redis.Redis``, with ``url`` in place of host, port and db where one is given.
+
+        ``recover()``: the calls of ``recover`` for every shard.
+        """
+        self._params = _own(params)
+        self._recover_calls = recover
+        self._recovering = asyncio.Lock()
+        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._client: Redis | None = None
+        self._cluster: Nodes | None = None
+        self.crawl = ""
+        """What tells this crawl from others on the same server; letters and digits."""
+
+    @property
+    def address(self) -> str:
+        """For people; without a password."""
+        url = str(self._params.get("url", ""))
+        if not url:
+            return f"{self._params.get('host', 'localhost')}:{self._params.get('port', 6379)}"
+        return url.split("://", 1)[-1].rsplit("@", 1)[-1]
+
+    @property
+    def is_cluster(self) -> bool:
+        """Once it is connected."""
+        return self._cluster is not None
+
+    async def connect(self) -> None:
+        """Return when it can be worked with; one that has just started may have to be waited for.
+
+        :raises StartRefused: it cannot be reached, or is no Redis for this
+        """
+        try:
+            await self._meet()
+        except BaseException as error:
+            await self.close()
+            if isinstance(error, _DENIED):
+                raise StartRefused(f"Redis at {self.address} does not let us in: {error}") from error
+            if isinstance(error, (*_AWAY, exceptions.RedisError, ValueError)):
+                raise StartRefused(f"Redis at {self.address} cannot be reached: {error}") from error
+            raise
+
+    async def _meet(self) -> None:
+        self._client = _client(self._params)
+        info = dict(await self._client.info())
+        refuse_unfit(info, self.address)
+        if info.get("redis_mode") == "cluster" or info.get("cluster_enabled"):
+            await self._client.aclose()
+            self._client = None
+            self._cluster = Nodes(self._params)
+        await until_loaded(self.address, self._persistence)
+
+    async def _persistence(self) -> list[dict[str, Any]]:
+        """What each server says of its files."""
+        if self._client is not None:
+            return [dict(await self._client.info("persistence"))]
+        assert self._cluster is not None
+        return [await self._cluster.info("persistence", name) for name in await self._cluster.names()]
+
+    async def close(self) -> None:
+        with suppress(*_AWAY, exceptions.RedisError):
+            for client in (self._client, self._cluster):
+                if client is not None:
+                    await client.aclose()
+        self._client = self._cluster = None
+
+    async def call(
+        self, name: str, calls: Sequence[Call], *, then: tuple[Any, ...] | None = None
+    ) -> list[Any]:
+        """Call one operation with each of ``calls``; the answers in their order. ``then``: a command that is carried
+        out behind them; its answer comes last."""
+        sha = script(name, self.crawl).sha
+        asked = [("EVALSHA", sha, len(keys), *keys, *args) for keys, args in calls]
+        together = [*asked, then] if then is not None and self._cluster is None else asked
+        answers = await self.commands(together, failing=False)
+        for _ in range(LOADED_LATER):
+            unknown = [at for at, one in enumerate(answers) if isinstance(one, exceptions.NoScriptError)]
+            if not unknown:
+                break
+            await self._recover()
+            for at, answer in zip(
+                unknown, await self.commands([asked[at] for at in unknown], failing=False), strict=True
+            ):
+                answers[at] = answer
+            if len(answers) > len(asked):
+                del answers[-1]
+        if then is not None and len(answers) == len(asked):
+            # In a cluster another node may carry it out, so it waits for the answers.
+            answers += await self.commands([then], failing=False)
+        _raise_first(answers)
+        return answers
+
+    async def commands(self, commands: Sequence[tuple[Any, ...]], *, failing: bool = True) -> list[Any]:
+        """Send commands together, each of which names its key; errors of single ones are raised if ``failing``."""
+        try:
+            async with self._turns:
+                answers = await self._sent(commands)
+        except (*_AWAY, exceptions.RedisError) as error:
+            if self._client is not None:
+                # The others in the pool are as dead, and each would be an error of its own when all is well again.
+                await self._client.connection_pool.disconnect(inuse_connections=False)
+            raise translate(error) from error
+        if failing:
+            _raise_first(answers)
+        return answers
+
+    async def _sent(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        if self._cluster is not None:
+            return await self._cluster.send(commands)
+        if self._client is None:
+            raise StorageLost("Redis was closed")
+        async with self._client.pipeline(transaction=False) as pipeline:
+            for command in commands:
+                pipeline.execute_command(*command)
+            return list(await pipeline.execute(raise_on_error=False))
+
+    async def memory(self, keys: Sequence[bytes]) -> list[Memory]:
+        """For each key what the server uses that has it."""
+        if self._cluster is None:
+            [info] = await self.commands([("INFO", "memory")])
+            return [_memory("", info)] * len(keys)
+        found: dict[str, Memory] = {}
+        try:
+            names = [await self._cluster.name_of(key) for key in keys]
+            for name in names:
+                if name not in found:
+                    found[name] = _memory(name, await self._cluster.info("memory", name))
+        except (*_AWAY, exceptions.RedisError) as error:
+            raise translate(error) from error
+        return [found[name] for name in names]
+
+    async def scan(self, pattern: bytes) -> AsyncIterator[list[bytes]]:
+        """The names of all keys that match a glob pattern, some at a time; one may come twice."""
+        for name in await self._names():
+            cursor = 0
+            while True:
+                cursor, found = await self._scan_on(name, cursor, pattern)
+                yield found
+                if not cursor:
+                    break
+
+    async def _names(self) -> list[str]:
+        """The nodes of a cluster that have keys."""
+        try:
+            return [""] if self._cluster is None else await self._cluster.names()
+        except (*_AWAY, exceptions.RedisError) as error:
+            raise translate(error) from error
+
+    async def _scan_on(self, name: str, cursor: int, pattern: bytes) -> tuple[int, list[bytes]]:
+        try:
+            if self._cluster is not None:
+                return await self._cluster.scan(name, cursor, pattern, _SCANNED)
+            if self._client is None:
+                raise StorageLost("Redis was closed")
+            cursor, found = await cast("Awaitable[Any]", self._client.scan(cursor, pattern, _SCANNED))
+        except (*_AWAY, exceptions.RedisError) as error:
+            raise translate(error) from error
+        return int(cursor), found
+
+    async def _recover(self) -> None:
+        """A server does not know our scripts: it has started. First make sure of the leases, then make it work."""
+        text = script("recover").text
+        first = [("EVAL", text, len(keys), *keys, *args) for keys, args in self._recover_calls()]
+        known = [("EVAL", script(name, self.crawl).text, 0) for name in OPERATIONS]
+        async with self._recovering:
+            try:
+                # On one connection, that is to one server: another one may take its place at any moment.
+                if self._cluster is not None:
+                    answers = await self._cluster.send(first, known)
+                else:
+                    answers = await self._sent([*first, *known])
+            except (*_AWAY, exceptions.RedisError) as error:
+                raise translate(error) from error
+            _raise_first(answers)
+
+
+def _memory(server: str, info: Mapping[str, Any]) -> Memory:
+    # What waits to be written to the append-only file and to replicas does not count against maxmemory.
+    used = int(info["used_memory"]) - int(info.get("mem_not_counted_for_evict", 0))
+    return Memory(server, used, int(info.get("maxmemory", 0)))
+
+
+def translate(error: BaseException) -> Exception:
+    """The crawl's own exception for one of redis-py's."""
+    word = str(error).split(" ", 1)[0]
+    if isinstance(error, StorageFull | StorageLost):
+        return error
+    if isinstance(error, exceptions.OutOfMemoryError) or word in _FULL_WORDS or "-OOM" in str(error):
+        full = StorageFull(f"Redis has no room: {error}")
+        full.shown = "Redis full"
+        return full
+    if isinstance(error, _DENIED):
+        return StorageLost(f"Redis does not let us in any more: {error}")
+    if isinstance(error, _AWAY) or word in _AWAY_WORDS:
+        return StorageAway(f"Redis is away: {error}")
+    return StorageLost(f"Redis answers with an error: {error}")
+
+
+def _raise_first(answers: Sequence[Any]) -> None:
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            raise translate(answer) from answer
+
+
+def _own(params: Mapping[str, Any]) -> dict[str, Any]:
+    """What of the given parameters decides where we connect, with what we decide ourselves put right."""
+    own = {name: value for name, value in params.items() if name not in ("redis_cls", "retry_on_timeout")}
+    # A step that failed is tried again by the crawl, which knows what it means; bytes are never decoded by guess.
+    own.update(decode_responses=False, retry=Retry(NoBackoff(), 0), health_check_interval=0)
+    return own
+
+
+def _client(params: Mapping[str, Any]) -> Redis:
+    rest = {name: value for name, value in params.items() if name != "url"}
+    return Redis.from_url(params["url"], **rest) if params.get("url") else Redis(**rest)

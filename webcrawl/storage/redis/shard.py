@@ -1,0 +1,203 @@
+"""How much room a server has left for a crawl, and what is still added to it: rules in numbers, told the figures.
+
+Two marks of the budget matter. Between the first and the second, new URLs of the lowest levels are turned away, the
+more of them the nearer the second is. From the second on no new URL is taken, and the ends of the longest queues are
+pruned. What makes the second mark hold with any number of processes is the allowance: what may be added until the
+next look is the room before it, divided among them all.
+
+One shard of the crawl, as this process knows it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from webcrawl.frontier.records import Kind, UrlEntry
+from webcrawl.politeness.host_record import HostRecord, RobotsRecord
+from webcrawl.storage.contract import Filling, LeaseValidity, Room
+from webcrawl.storage.redis.names import ShardNames
+
+SCARCE_FROM, PLENTY_BELOW = 0.85, 0.80
+"""Shares of the budget: from the first on room is scarce, until there is less than the second."""
+
+FULL_FROM, FULL_UNTIL = 0.93, 0.90
+"""The same for being full. What is left holds what is not counted here: records of hosts, answers of robots.txt, and
+what the server needs for what is just being sent."""
+
+OFFERS_REMEMBERED = 1000
+
+COST_BYTES = 400
+"""What a new URL takes at most, beside the bytes of its own: a place in a queue and in the seen test, and a new host.
+On the safe side; how much memory is used is looked up, not added up, and looked up again when this seems used up."""
+
+FREED_BYTES = 100
+"""What pruning a URL gives back, about: it stays known."""
+
+Worth = tuple[int, int]
+"""Level, and less the depth: what is worth less is turned away first."""
+
+
+def worth_of(entry: UrlEntry) -> Worth:
+    return entry.level, -entry.depth
+
+
+def is_given(entry: UrlEntry) -> bool:
+    """Whether somebody named this URL, as a seed or by hand, or it is where such a one led."""
+    return entry.via is None or entry.depth == 0
+
+
+class ServerRoom:
+    """The room on one server. Told at each look; asked for every new URL in between."""
+
+    def __init__(self) -> None:
+        self.room = Room.PLENTY
+        self.filling: Filling | None = None
+        """As of the last look; None without a budget."""
+        self.prunable_bytes = 0.0
+        """How much is to be pruned by us until the next look."""
+        self._allowance_bytes = math.inf
+        self._bar: Worth | None = None
+        """What is worth as much or less is turned away; None turns nothing away."""
+        self._offers: list[Worth] = []
+
+    def looked(self, used_bytes: int, budget_bytes: int, members: int) -> None:
+        """So much of the budget is used, and so many processes share what is left. A budget of 0 is none."""
+        if not budget_bytes:
+            self.room, self.filling, self.prunable_bytes = Room.PLENTY, None, 0.0
+            self._allowance_bytes = math.inf
+            return
+        share = used_bytes / budget_bytes
+        self.room = _next_room(self.room, share)
+        self.filling = Filling(used_bytes, budget_bytes, self.room)
+        self._allowance_bytes = max(FULL_FROM * budget_bytes - used_bytes, 0.0) / max(members, 1)
+        excess = used_bytes - FULL_UNTIL * budget_bytes if self.room is Room.FULL else 0.0
+        self.prunable_bytes = max(excess, 0.0) / max(members, 1)
+        self._set_bar(share)
+
+    def is_short(self, entries: int, size_bytes: int) -> bool:
+        """Whether so many entries, with so many bytes of their own, may be more than is allowed."""
+        return entries * COST_BYTES + size_bytes > self._allowance_bytes
+
+    def takes(self, entry: UrlEntry) -> bool:
+        """Whether a new URL may be added now; if so it is counted."""
+        if entry.kind == Kind.ROBOTS:
+            # Without it the URLs that are there could not be fetched.
+            return True
+        if self.filling is None:
+            return True
+        cost = COST_BYTES + own_bytes(entry)
+        if self.room is Room.FULL or cost > self._allowance_bytes:
+            return False
+        if self.room is Room.SCARCE and not is_given(entry):
+            worth = worth_of(entry)
+            if len(self._offers) < OFFERS_REMEMBERED:
+                self._offers.append(worth)
+            if self._bar is not None and worth <= self._bar:
+                return False
+        self._allowance_bytes -= cost
+        return True
+
+    def pruned(self, urls: int) -> None:
+        """So many were taken out of their queues."""
+        self.prunable_bytes = max(self.prunable_bytes - urls * FREED_BYTES, 0.0)
+
+    def _set_bar(self, share: float) -> None:
+        """Turn away such a part of what is offered as the way from one mark to the other is behind us."""
+        if self.room is not Room.SCARCE:
+            self._bar = None
+            self._offers.clear()
+        elif self._offers:
+            self._offers.sort()
+            part = min(max((share - PLENTY_BELOW) / (FULL_FROM - PLENTY_BELOW), 0.0), 1.0)
+            self._bar = self._offers[int(part * (len(self._offers) - 1))]
+            self._offers.clear()
+
+
+def own_bytes(entry: UrlEntry) -> int:
+    """What of an entry's size depends on the entry, at most."""
+    return len(entry.url) + len(entry.via or "") + len(entry.payload or "")
+
+
+def cut_to(lengths: Mapping[str, int], urls: int) -> dict[str, int]:
+    """How long queues may stay to lose about ``urls`` URLs together, the longest most; one URL stays in each."""
+    ordered = sorted(lengths.values(), reverse=True)
+    most, cut = 1, 0
+    for number, length in enumerate(ordered, 1):
+        below = ordered[number] if number < len(ordered) else 1
+        gain = number * (length - below)
+        if cut + gain >= urls:
+            most = max(length - math.ceil((urls - cut) / number), 1)
+            break
+        cut += gain
+    return {key: most for key, length in lengths.items() if length > most}
+
+
+def _next_room(room: Room, share: float) -> Room:
+    if share >= FULL_FROM or (room is Room.FULL and share >= FULL_UNTIL):
+        return Room.FULL
+    if share >= SCARCE_FROM or (room is not Room.PLENTY and share >= PLENTY_BELOW):
+        return Room.SCARCE
+    return Room.PLENTY
+
+
+NEVER = -1
+"""The epoch of a shard that we have not joined."""
+
+
+@dataclass(slots=True, eq=False)
+class Shard:
+    """Names, figures and leases of a shard. ``hold`` stands for all keys of ``mine``."""
+
+    names: ShardNames
+    queued: int = 0
+    hosts: int = 0
+    epoch: int = NEVER
+    """Which start of its server this is."""
+    hold: LeaseValidity = field(default_factory=lambda: LeaseValidity(0.0))
+    mine: dict[str, int] = field(default_factory=dict)
+    """Keys that are active here, with their fencing numbers."""
+    let_go: dict[str, tuple[float, HostRecord]] = field(default_factory=dict)
+    """Keys that were released a moment ago: when (see ``uptime``), and our last words on each. The server may forget
+    them yet."""
+    heard: list[bytes] = field(default_factory=list)
+    """What the last pulse told of keys that others queued URLs for: key and mark in turn."""
+    doubtful: bool = False
+    """The answer to a lease was lost: the server may hold keys for us of which we know nothing."""
+    room: ServerRoom = field(default_factory=ServerRoom)
+    """Of the server it is on."""
+    _robots: dict[str, tuple[int, dict[str, RobotsRecord]]] = field(default_factory=dict)
+    """Answers of robots.txt of keys that are active here, by origin, with the fencing number of the key."""
+
+    def known_robots(self, key: str) -> Mapping[str, RobotsRecord]:
+        """What is known here of a key's robots.txt, by origin. Its holder is told when somebody else changes it."""
+        fence, known = self._robots.get(key, (None, {}))
+        return known if fence is not None and fence == self.mine.get(key) else {}
+
+    def keep_robots(self, key: str, record: RobotsRecord) -> None:
+        """An answer was read."""
+        fence = self.mine.get(key)
+        if fence is None:
+            return
+        if self._robots.get(key, (None,))[0] != fence:
+            self._robots[key] = fence, {}
+        self._robots[key][1][record.origin] = record
+
+    def forget_robots(self, key: str) -> None:
+        """There may be other answers than those that are known here."""
+        self._robots.pop(key, None)
+
+    def tidy(self) -> None:
+        """Keep nothing of keys that are not active here any more."""
+        self._robots = {key: known for key, known in self._robots.items() if key in self.mine}
+
+    def lose(self) -> list[str]:
+        """Nothing of it is ours any more: the keys that were."""
+        lost = list(self.mine)
+        self.mine.clear()
+        self.let_go.clear()
+        self._robots.clear()
+        self.hold.until = 0.0
+        self.hold = LeaseValidity(0.0)
+        return lost

@@ -1,0 +1,169 @@
+"""The crew: who works on the crawl, how they fare, and what the operator wants of them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from webcrawl.errors import StartRefused, StorageLost
+from webcrawl.storage.contract import OperatorCommand
+from webcrawl.storage.redis.names import CrawlNames
+from webcrawl.storage.redis.packing import PROTOCOL, READABLE
+from webcrawl.storage.redis.server import Server, script
+
+SCOPE = "scope:"
+"""Names in ``meta`` that may change between two runs, while nobody is at work, begin with this."""
+
+LOOK = "look"
+"""The name in ``meta`` of when the operator last wanted all to look at their exclusion files."""
+
+PASSING = ("command", LOOK)
+"""What in ``meta`` is no part of what the crawl was begun with."""
+
+ALIVE_SECONDS = 10.0
+"""Who is at work, or obeys a stop, gives a sign of life each second: whoever was silent for so long does neither."""
+
+
+class WorkerRegistry:
+    """The crawl's ``meta`` (what it was begun with, and the operator's command) and its list of members.
+
+    ``<spider>:meta`` is a HASH of text; ``<spider>:crew`` a HASH from member to a JSON object with ``name``,
+    ``protocol``, ``started_at``, ``seen_at`` (epoch seconds), ``figures``, and ``exclusions`` where there is a list.
+    """
+
+    def __init__(
+        self, server: Server, names: CrawlNames, member: str, name: str, silent_seconds: float
+    ) -> None:
+        """``silent_seconds``: who has not been heard of for so long is gone."""
+        self._server = server
+        self._names = names
+        self._member = member
+        self._name = name
+        self._silent_seconds = silent_seconds
+        self._started_at = 0.0
+        self.size = 1
+        """How many there were when we last asked."""
+        self.rank = 0
+        """Which of them we are, from 0 on."""
+        self.at_work = 1
+        """How many gave a sign of life in the last seconds, this process among them."""
+        self.exclusions = ""
+        """The version of the exclusion list in force here."""
+        self.look_asked = ""
+        """What ``meta`` had under ``LOOK`` when we last asked."""
+
+    async def found(self, values: Mapping[str, str]) -> dict[str, str]:
+        """Begin the crawl with ``values`` unless it exists; what it was begun with."""
+        pairs = [part for pair in values.items() for part in pair]
+        [answer] = await self._server.commands([("EVAL", script("found").text, 1, self._names.meta, *pairs)])
+        parts = [part.decode("utf-8", "replace") for part in answer]
+        return dict(zip(parts[::2], parts[1::2], strict=True))
+
+    async def found_again(self, values: Mapping[str, str]) -> None:
+        """The server may have forgotten what the crawl was begun with.
+
+        :raises StorageLost: somebody has begun it with something else meanwhile
+        """
+        meta = await self.found(values)
+        lasting = [name for name in values if name != "crawl" and not name.startswith(SCOPE)]
+        if other := [name for name in lasting if meta.get(name) != values[name]]:
+            raise StorageLost(
+                f"Redis had forgotten the crawl '{self._names.spider}', and somebody began it anew with another "
+                f"{other[0]}: {meta.get(other[0])} instead of {values[other[0]]}"
+            )
+
+    async def members(self, now: float) -> dict[str, dict[str, Any]]:
+        """Everybody who was heard of lately, this process among them once it said so."""
+        [answer] = await self._server.commands([("HGETALL", self._names.crew)])
+        everybody = {name.decode(): json.loads(text) for name, text in _pairs(answer)}
+        heard = {
+            name: facts
+            for name, facts in everybody.items()
+            if now - float(facts["seen_at"]) < self._silent_seconds
+        }
+        self.size = max(len(heard), 1)
+        self.rank = sum(name < self._member for name in heard)
+        others = {name: facts for name, facts in heard.items() if name != self._member}
+        self.at_work = 1 + _heard_within(ALIVE_SECONDS, others, now)
+        return heard
+
+    async def agree(self, meta: Mapping[str, str], identity: Mapping[str, str], now: float) -> bool:
+        """Whether this process may work with the others, and is the first of them.
+
+        :raises StartRefused: the crawl was begun with something else that must not change
+        """
+        members = await self.members(now)
+        alone = not members
+        where = f"the crawl '{self._names.spider}' on Redis at {self._server.address}"
+        earlier = alone and meta.get("protocol") in READABLE
+        if meta.get("protocol") != PROTOCOL and not earlier:
+            raise StartRefused(
+                f"{where} is worked on by a webcrawl with protocol {meta.get('protocol')}, this one speaks "
+                f"{PROTOCOL}; use the version that began it, or another database"
+            )
+        changed = {"protocol": PROTOCOL} if earlier and meta["protocol"] != PROTOCOL else {}
+        if meta.get("command") == OperatorCommand.STOP and not _heard_within(ALIVE_SECONDS, members, now):
+            # Everybody has obeyed: who starts now means to go on.
+            changed["command"] = str(OperatorCommand.RUN)
+        for name, value in identity.items():
+            theirs = meta.get(name, value)
+            if theirs == value:
+                continue
+            if alone and name.startswith(SCOPE):
+                changed[name] = value
+                continue
+            plain = name.removeprefix(SCOPE)
+            until = " while others are at work on it" if name.startswith(SCOPE) else ""
+            raise StartRefused(
+                f"{where} has {plain}={theirs} and cannot be joined with {plain}={value}{until}; "
+                f"give {plain}={theirs}, or another database"
+            )
+        if changed:
+            pairs = [part for pair in changed.items() for part in pair]
+            await self._server.commands([("HSET", self._names.meta, *pairs)])
+        return alone
+
+    async def report(self, now: float, figures: Mapping[str, float]) -> OperatorCommand:
+        """Tell how this process fares; what the operator wants."""
+        self._started_at = self._started_at or now
+        facts = {
+            "name": self._name,
+            "protocol": PROTOCOL,
+            "started_at": round(self._started_at, 3),
+            "seen_at": round(now, 3),
+            "figures": dict(figures),
+            **({"exclusions": self.exclusions} if self.exclusions else {}),
+        }
+        _, (command, look) = await self._server.commands(
+            [
+                ("HSET", self._names.crew, self._member, json.dumps(facts)),
+                ("HMGET", self._names.meta, "command", LOOK),
+            ]
+        )
+        self.look_asked = look.decode("utf-8", "replace") if look else ""
+        return OperatorCommand(command.decode()) if command else OperatorCommand.RUN
+
+    async def share(self, now: float, idle: int) -> int | None:
+        """A fair part of all keys with URLs, ``idle`` of which nobody holds, when somebody else waits for some."""
+        members = await self.members(now)
+        others = [facts["figures"] for name, facts in members.items() if name != self._member]
+        if not any(figures.get("waiting") for figures in others):
+            return None
+        active = sum(float(facts["figures"].get("active", 0)) for facts in members.values())
+        return max(math.ceil((active + idle) / len(members)), 1)
+
+    async def leave(self) -> None:
+        await self._server.commands([("HDEL", self._names.crew, self._member)])
+
+
+def _heard_within(seconds: float, members: Mapping[str, Mapping[str, Any]], now: float) -> int:
+    return sum(now - float(facts["seen_at"]) < seconds for facts in members.values())
+
+
+def _pairs(answer: Any) -> list[tuple[bytes, bytes]]:
+    """HGETALL of a raw command: pairs on some connections, a mapping on others."""
+    if isinstance(answer, Mapping):
+        return list(answer.items())
+    return list(zip(answer[::2], answer[1::2], strict=True))

@@ -1,0 +1,338 @@
+"""Carrying out commits: several small operations, in an order that loses nothing wherever it is cut off."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.errors import StorageAway
+from webcrawl.frontier.queue_head import EVERYTHING, Place, place_of
+from webcrawl.frontier.records import Kind, UrlEntry
+from webcrawl.politeness.host_record import HostRecord
+from webcrawl.storage.contract import Batch, Committed, Counts, Settled, uptime
+from webcrawl.storage.redis.budget import LONG, Budget
+from webcrawl.storage.redis.commits import (
+    Portion,
+    portions,
+    pruned,
+    push_call,
+    robots_calls,
+    settle_call,
+    settle_portions,
+)
+from webcrawl.storage.redis.marks import Known
+from webcrawl.storage.redis.packing import encoded, place_from, unpack_entries
+from webcrawl.storage.redis.server import Call, Server
+from webcrawl.storage.redis.shard import Shard
+
+if TYPE_CHECKING:
+    from webcrawl.storage.redis.leases import ServerClock
+    from webcrawl.storage.redis.names import RedisOptions
+
+_COUNTED = ("queued", "done", "failed", "refused", "hosts", "given_up_hosts", "given_up_urls")
+_RELIEVED_AT_ONCE = 16
+_TAKEN_IN_AT_ONCE = 1000
+_PRUNED = ord("3")
+"""The fate of a URL that was pruned from a queue that is still full."""
+
+
+class Writer:
+    """Writes what commits say.
+
+    First everything that was discovered is queued, and only then what is known of hosts is stored and do URLs
+    leave their queues: a commit that is cut off is carried out again, and what was done already changes nothing.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        options: RedisOptions,
+        member: str,
+        owner_of: Callable[[str], str],
+        shards: list[Shard],
+        shard_of: Callable[[str], Shard],
+        clock: ServerClock,
+        budget: Budget,
+        put_in_place: Callable[[], Awaitable[None]],
+    ) -> None:
+        """``shards`` is filled when the crawl is opened. ``put_in_place``: called before anything is settled by the
+        place where it was."""
+        self._put_in_place = put_in_place
+        self._server = server
+        self._options = options
+        self._member = member
+        self._owner_of = owner_of
+        self._shards = shards
+        self._shard_of = shard_of
+        self._clock = clock
+        self._budget = budget
+        self._long = min(options.queue_max + 1, LONG) if options.queue_max else LONG
+        self._known = Known()
+        self._recent: deque[tuple[float, list[UrlEntry]]] = deque()
+        """What was queued lately and may not be on the server's disk, with the time as told by ``uptime``."""
+        self._doubtful: list[UrlEntry] = []
+        """What was queued shortly before a server started."""
+        self._starts = 0
+        """Of servers that were noticed."""
+        self._uncertain: set[str] = set()
+        """Keys about which a commit may have queued something without our hearing of it."""
+        self._may_return: list[int] = []
+        """Fingerprints that this commit found to be refused, or refused, for a full queue."""
+
+    def forget(self) -> None:
+        """A server has started: it may have forgotten what it told us last, and what we told it."""
+        self._starts += 1
+        self._known.clear()
+        self._doubtful += [entry for _, entries in self._recent for entry in entries]
+        self._recent.clear()
+
+    async def repeat_what_is_doubtful(self) -> None:
+        """Queue again what may have been forgotten; what is still known is not."""
+        if self._doubtful:
+            told, again = self._starts, list(self._doubtful)
+            await self._push(again, {}, 0.0)
+            if told == self._starts:
+                # What was still there may not be on the disk yet either: the server may be killed once more.
+                self._recent.append((uptime(), again))
+                del self._doubtful[: len(again)]
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether something may be forgotten and is not queued again yet."""
+        return bool(self._doubtful)
+
+    def forget_what_is_safe(self, before: float) -> None:
+        """What was queued ``before`` (see ``uptime``) the server has on its disk."""
+        while self._recent and self._recent[0][0] < before:
+            self._recent.popleft()
+
+    def take_uncertain(self) -> dict[str, Place]:
+        """Active keys of ours whose queues may hold more than we were told, with a place before it all."""
+        keys, self._uncertain = self._uncertain, set()
+        return {key: EVERYTHING for key in keys if key in self._shard_of(key).mine}
+
+    async def commit(self, batch: Batch) -> Committed:
+        try:
+            return await self._commit(batch)
+        except BaseException:
+            self._uncertain.update(entry.key for entry in batch.discovered)
+            self._uncertain.update(one.again.key for one in batch.settled if one.again is not None)
+            raise
+
+    async def _commit(self, batch: Batch) -> Committed:
+        lengths: dict[str, int] = {}
+        # Before it is asked what is known: by an epoch that is over nothing is settled.
+        epochs = [shard.epoch for shard in self._shards]
+        await self._put_in_place()
+        self._may_return = []
+        queued, turned_away = await self._take_in(self._unknown(batch.discovered), lengths, batch.at)
+        if batch.robots:
+            most = max(self._options.robots_max // len(self._shards), 1)
+            calls = robots_calls(batch.robots, self._owner_of, self._shard_of, self._member, most)
+            await self._server.call("robots", calls)
+            for answer in batch.robots:
+                owner = self._owner_of(answer.origin)
+                self._shard_of(owner).forget_robots(owner)
+        lost: set[str] = set()
+        queued += await self._settle(batch.hosts, batch.settled, lengths, lost, epochs, self._long)
+        self._budget.note(lengths)
+        pruned = await self._prune(lengths)
+        crowded_out = await self._relieve()
+        if gone := pruned | crowded_out:
+            queued = [entry for entry in queued if (entry.key, place_of(entry)) not in gone]
+        total = sum(shard.queued for shard in self._shards)
+        hosts = sum(shard.hosts for shard in self._shards)
+        return Committed(
+            *(queued, len(pruned), total, hosts, sorted(lost), turned_away, len(crowded_out)),
+            may_return=self._may_return,
+        )
+
+    async def make_room(self) -> None:
+        """A server refuses to take more: prune what is too much by the budget, so that it does so no longer."""
+        await self._budget.look()
+        for _ in range(_RELIEVED_AT_ONCE):
+            if not await self._relieve():
+                return
+
+    async def _take_in(
+        self, found: Sequence[UrlEntry], lengths: dict[str, int], at: float
+    ) -> tuple[list[UrlEntry], int]:
+        """Queue that of ``found`` for which there is room: what was queued, and how many were turned away."""
+        queued: list[UrlEntry] = []
+        turned_away = 0
+        # With a budget some at a time: how much room each part took is known only behind it.
+        step = _TAKEN_IN_AT_ONCE if self._budget.is_given else max(len(found), 1)
+        for first in range(0, len(found), step):
+            part = found[first : first + step]
+            taken = await self._budget.taken(part)
+            queued += await self._push(taken, lengths, at)
+            turned_away += len(part) - len(taken)
+        return queued, turned_away
+
+    # -- one step each -------------------------------------------------------------------------------------
+
+    def _unknown(self, entries: Sequence[UrlEntry]) -> list[UrlEntry]:
+        """Those of which we have not heard that the server knows them."""
+        news: list[UrlEntry] = []
+        known = self._known.among(entry.fingerprint for entry in entries)
+        for entry in entries:
+            if entry.kind == Kind.ROBOTS:
+                # A hop of a robots.txt redirect is no URL of the crawl: it is never seen, whatever it points to.
+                entry.repeat = True
+            elif entry.fingerprint in known and not entry.repeat:
+                continue
+            news.append(entry)
+        return news
+
+    async def _push(self, news: Sequence[UrlEntry], lengths: dict[str, int], now: float) -> list[UrlEntry]:
+        """Queue what is new; what was really queued, in the order it came."""
+        known_before: set[int] = set()
+        made = portions(news, lambda entry: entry.key, self._shard_of)
+        delay, long, most = self._options.delay_seconds, self._long, self._options.queue_max
+        calls = [push_call(portion, self._member, delay, long, most, now) for portion in made]
+        for portion, answer in zip(made, await self._server.call("push", calls), strict=True):
+            portion.shard.queued, portion.shard.hosts, fates, moves, told = answer
+            members: list[UrlEntry] = list(portion.in_order())
+            for at, place in zip(moves[::2], moves[1::2], strict=True):
+                members[at - 1].position = place_from(place)[1]
+            self._known.update(entry.fingerprint for entry in members if entry.kind != Kind.ROBOTS)
+            for entry, fate in zip(members, fates.decode(), strict=True):
+                if fate in "03":
+                    known_before.add(id(entry))
+                else:
+                    entry.repeat = fate == "2"
+            if b"3" in fates:
+                self._let_return(
+                    entry.fingerprint for entry, fate in zip(members, fates, strict=True) if fate == _PRUNED
+                )
+            changed = _changed(members, known_before) if b"0" in fates or b"3" in fates else portion.keys
+            lengths.update(_lengths(changed, told))
+        new = [entry for entry in news if id(entry) not in known_before] if known_before else list(news)
+        self._remember(new)
+        return new
+
+    def _let_return(self, fingerprints: Iterable[int]) -> None:
+        """What was pruned is to be asked for again when it is found again."""
+        gone = list(fingerprints)
+        self._known.discard(gone)
+        self._may_return += gone
+
+    def _remember(self, entries: list[UrlEntry]) -> None:
+        if entries:
+            self._recent.append((uptime(), entries))
+
+    async def _settle(
+        self,
+        records: Sequence[HostRecord],
+        settled: Sequence[Settled],
+        lengths: dict[str, int],
+        lost: set[str],
+        epochs: Sequence[int] | None = None,
+        long: int = 1,
+    ) -> list[UrlEntry]:
+        """Store and settle what is ours to; the entries that went back into their queues.
+
+        ``epochs``: those of the shards when the links of what is settled were queued. ``long``: from which length on
+        those of queues are to be known.
+        """
+        again: list[UrlEntry] = []
+        made = settle_portions(records, settled, self._shard_of)
+        slack = self._clock.slack_seconds
+        calls = []
+        for portion in made:
+            epoch = "" if epochs is None else epochs[self._shards.index(portion.shard)]
+            calls.append(settle_call(portion, self._member, epoch, slack, long))
+        for portion, (total, *answer) in zip(made, await self._server.call("settle", calls), strict=True):
+            if total == -1:
+                raise StorageAway("Redis has started anew; what it may have forgotten is queued again")
+            portion.shard.queued = total
+            fates, told, dropped = answer
+            again += self._judged(portion, fates, dropped, lost)
+            lengths.update(_lengths(portion.keys, told))
+        return again
+
+    def _judged(
+        self, portion: Portion, fates: bytes, dropped: Sequence[bytes], lost: set[str]
+    ) -> list[UrlEntry]:
+        """What became of the verdicts of a portion: the entries that went back, and keys that are lost."""
+        again: list[UrlEntry] = []
+        fate = iter(fates.decode())
+        for one in portion.in_order():
+            if one.record is not None and encoded(one.key) in dropped:
+                self._lose(one.key, one.record.fence, lost)
+            for its in one.settled:
+                became = next(fate)
+                if became == "0":
+                    self._lose(one.key, its.fence, lost)
+                elif its.again is not None and became == "1":
+                    again.append(its.again)
+        return again
+
+    def _lose(self, key: str, fence: int, lost: set[str]) -> None:
+        """Something under ``fence`` was dropped. That may be of an earlier time: the key may be ours again."""
+        mine = self._shard_of(key).mine
+        if mine.get(key) == fence:
+            del mine[key]
+            lost.add(key)
+
+    async def _prune(self, lengths: dict[str, int]) -> set[tuple[str, Place]]:
+        """Cut queues that are longer than any may be. Returns (key, place) of what went."""
+        most = self._options.queue_max
+        return await self._cut({key: most for key, length in lengths.items() if most and length > most})
+
+    async def _relieve(self) -> set[tuple[str, Place]]:
+        """Cut the longest queues of servers that are full. Returns (key, place) of what went."""
+        gone = await self._cut(await self._budget.over())
+        self._budget.pruned(key for key, _ in gone)
+        return gone
+
+    async def _cut(self, most: dict[str, int]) -> set[tuple[str, Place]]:
+        """Cut queues to the lengths of ``most``, lowest level and last come first."""
+        gone: set[tuple[str, Place]] = set()
+        full = list(most)
+        while full:
+            calls: list[Call] = [(self._shard_of(key).names.fixed, [encoded(key), most[key]]) for key in full]
+            tails = await self._server.call("tail", calls)
+            over = [
+                entry for key, tail in zip(full, tails, strict=True) for entry in unpack_entries(tail, key)
+            ]
+            gone.update((entry.key, place_of(entry)) for entry in over)
+            left: dict[str, int] = {}
+            await self._settle((), pruned(over), left, set())
+            self._let_return(entry.fingerprint for entry in over if not entry.repeat)
+            self._budget.note({key: left.get(key, 0) for key in full})
+            full = [key for key in full if left.get(key, 0) > most[key]]
+        return gone
+
+    # -- figures -------------------------------------------------------------------------------------------
+
+    async def counts(self) -> Counts:
+        """The figures of all shards together."""
+        commands: list[tuple[Any, ...]] = []
+        for shard in self._shards:
+            commands.append(("HMGET", shard.names.totals, *_COUNTED))
+            commands.append(("ZLEXCOUNT", shard.names.idle, "[p", "(p\xff"))
+        answers = await self._server.commands(commands)
+        counts = Counts()
+        for shard, totals, parked in zip(self._shards, answers[::2], answers[1::2], strict=True):
+            numbers = [int(number or 0) for number in totals]
+            for name, number in zip(_COUNTED, numbers, strict=True):
+                setattr(counts, name, getattr(counts, name) + number)
+            counts.parked_hosts += parked
+            shard.queued, shard.hosts = numbers[0], numbers[4]
+        return counts
+
+
+def _changed(entries: Iterable[UrlEntry], known_before: Container[int]) -> set[str]:
+    """The keys of those entries whose id is not in ``known_before``."""
+    return {entry.key for entry in entries if id(entry) not in known_before}
+
+
+def _lengths(keys: Iterable[str], told: Sequence[Any]) -> dict[str, int]:
+    """How many URLs each of ``keys`` has queued, 0 for those of which that was not told since they are few."""
+    long = {
+        key.decode("utf-8", "surrogatepass"): length
+        for key, length in zip(told[::2], told[1::2], strict=True)
+    }
+    return {key: long.get(key, 0) for key in keys}

@@ -1,0 +1,192 @@
+"""What one commit changes in the tables, a table at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from sys import maxsize
+
+from webcrawl.frontier.queue_head import Place, place_of
+from webcrawl.frontier.records import Kind, State, UrlEntry
+from webcrawl.storage.contract import QUEUE_FULL, Batch, Committed, Settled
+from webcrawl.storage.sqlite.keys import Keys
+from webcrawl.storage.sqlite.queues import Queues
+from webcrawl.storage.sqlite.seen import Ends, Mark, SeenTest
+
+Row = tuple[int, UrlEntry]
+"""The number of a key, and what goes into its queue."""
+
+_HOST = itemgetter(0)
+_ROBOTS = Kind.ROBOTS.value
+
+
+class Commits:
+    """Carries out batches. All methods run on the store's thread inside a transaction."""
+
+    def __init__(
+        self, keys: Keys, queues: Queues, seen: SeenTest, totals: dict[str, int], queue_max: int
+    ) -> None:
+        """``totals``: the row of the table of that name; what is changed there is for the caller to store."""
+        self._keys = keys
+        self._queues = queues
+        self._seen = seen
+        self._totals = totals
+        self._queue_max = queue_max
+
+    def carry_out(self, batch: Batch) -> Committed:
+        totals = self._totals
+        ids = self._keys.ids_of(
+            [one.entry.key for one in batch.settled]
+            + [one.key for one in batch.discovered]
+            + [one.key for one in batch.hosts]
+        )
+        left: dict[int, int] = {}
+        rows = self._settle(batch.settled, ids, left)
+        may_return: list[int] = []
+        rows += self._admitted(batch.discovered, ids, rows, left, may_return)
+        self._queues.push(rows)
+        totals["queued"] += len(rows) - sum(left.values())
+        self._keys.queued(*_gains(rows, left), batch.at)
+        self._keys.left(left)
+        self._keys.store(batch.hosts)
+        totals["robots"] += self._queues.store_robots(batch.robots, totals["robots"])
+        pruned = self._prune(rows, may_return)
+        totals["hosts"] += self._keys.added
+        if pruned:
+            rows = [(host_id, entry) for host_id, entry in rows if (host_id, place_of(entry)) not in pruned]
+        return Committed(
+            [entry for _, entry in rows],
+            len(pruned),
+            totals["queued"],
+            totals["hosts"],
+            may_return=may_return,
+        )
+
+    def _settle(self, settled: Sequence[Settled], ids: Mapping[str, int], left: dict[int, int]) -> list[Row]:
+        """Take what was settled out of its queue; counts in ``left`` how many each key lost. Returns what is
+        queued again."""
+        rows: list[Row] = []
+        ends: Ends = {}
+        queued = self._queues.remove([(ids[one.entry.key], *place_of(one.entry)) for one in settled])
+        for one in settled:
+            entry = one.entry
+            host_id = ids[entry.key]
+            place = (host_id, *place_of(entry))
+            was_queued = place in queued
+            if was_queued:
+                queued.discard(place)
+                left[host_id] = left.get(host_id, 0) + 1
+            elif not entry.repeat:
+                # It was pruned while it was leased: what became of it since is what counts, unless it was found
+                # again. Then its new place in the queue does.
+                if not self._is_refused((host_id, entry.fingerprint), ends):
+                    continue
+                self._totals["refused"] -= 1
+            if one.again is not None:
+                rows.append((host_id, one.again))
+                if not was_queued and not entry.repeat:
+                    ends[host_id, entry.fingerprint] = State.QUEUED, None
+            elif not entry.repeat:
+                self._end(ends, (host_id, entry.fingerprint), one.state, one.rule)
+        self._seen.settle(ends)
+        return rows
+
+    def _is_refused(self, mark: Mark, ends: Ends) -> bool:
+        """Whether a URL that left its queue is refused by now; ``ends`` are on their way to the seen test. Where that
+        keeps no states nothing is found again."""
+        state = ends[mark][0] if mark in ends else self._seen.state_of(*mark)
+        return state in (State.REFUSED, None)
+
+    def _admitted(
+        self,
+        discovered: Sequence[UrlEntry],
+        ids: Mapping[str, int],
+        again: Sequence[Row],
+        left: Mapping[int, int],
+        may_return: list[int],
+    ) -> list[Row]:
+        """What is to be queued of what was discovered, when ``again`` is queued and so many have ``left``; puts
+        into ``may_return`` what has no room now."""
+        # Both tables have an order by key: what lies together is looked up and written together.
+        found = sorted(zip([ids[entry.key] for entry in discovered], discovered, strict=True), key=_HOST)
+        # A hop of a robots.txt redirect is no URL of the crawl: it is never seen, whatever it points to.
+        rows = [row for row in found if row[1].kind == _ROBOTS]
+        if rows:
+            found = [row for row in found if row[1].kind != _ROBOTS]
+            for _, hop in rows:
+                hop.repeat = True
+        added, pruned = self._seen.add([(host_id, entry.fingerprint) for host_id, entry in found])
+        for row, is_new in zip(found, added, strict=True):
+            if is_new:
+                row[1].repeat = False
+                rows.append(row)
+            elif row[1].repeat:
+                rows.append(row)
+        if pruned:
+            rows += self._taken_back([found[number] for number in pruned], [*again, *rows], left, may_return)
+        return rows
+
+    def _taken_back(
+        self, pruned: Sequence[Row], rows: Sequence[Row], left: Mapping[int, int], may_return: list[int]
+    ) -> list[Row]:
+        """Those of ``pruned``, which are found again, that have room in their queues beside ``rows``."""
+        room: dict[int, int] = {}
+        gains = Counter(host_id for host_id, _ in rows)
+        ends: Ends = {}
+        taken: list[Row] = []
+        for host_id, entry in pruned:
+            mark = host_id, entry.fingerprint
+            if entry.repeat or mark in ends:
+                continue
+            if host_id not in room:
+                length = self._queues.length(host_id) - left.get(host_id, 0) + gains[host_id]
+                room[host_id] = (self._queue_max or maxsize) - length
+            if room[host_id] <= 0:
+                may_return.append(entry.fingerprint)
+                continue
+            room[host_id] -= 1
+            ends[mark] = State.QUEUED, None
+            taken.append((host_id, entry))
+        self._seen.settle(ends)
+        self._totals["refused"] -= len(taken)
+        return taken
+
+    def _end(self, ends: Ends, mark: Mark, state: State, rule: str | None) -> None:
+        ends[mark] = state, rule
+        self._totals[_TOTAL_OF[state]] += 1
+
+    def _prune(self, rows: Sequence[Row], may_return: list[int]) -> set[tuple[int, Place]]:
+        """Cut full queues. Returns (host id, place) of what went."""
+        pruned: set[tuple[int, Place]] = set()
+        if not self._queue_max:
+            return pruned
+        ends: Ends = {}
+        gains: dict[int, int] = {}
+        for host_id in {host_id for host_id, _ in rows}:
+            for place, fingerprint, repeat in self._queues.prune(host_id, self._queue_max):
+                gains[host_id] = gains.get(host_id, 0) - 1
+                pruned.add((host_id, place))
+                if not repeat:
+                    self._end(ends, (host_id, fingerprint), State.REFUSED, QUEUE_FULL)
+        self._seen.settle(ends)
+        if self._seen.keeps_states:
+            may_return += [fingerprint for _, fingerprint in ends]
+        self._keys.queued(gains, {}, 0.0)
+        self._totals["queued"] -= len(pruned)
+        return pruned
+
+
+def _gains(rows: Sequence[Row], left: Mapping[int, int]) -> tuple[dict[int, int], dict[int, int]]:
+    """By key: how many URLs more it has, and the highest level among those that came."""
+    gains = {host_id: -count for host_id, count in left.items()}
+    levels: dict[int, int] = {}
+    for host_id, entry in rows:
+        gains[host_id] = gains.get(host_id, 0) + 1
+        level = levels.get(host_id)
+        if level is None or level < entry.level:
+            levels[host_id] = entry.level
+    return gains, levels
+
+
+_TOTAL_OF = {State.DONE: "done", State.FAILED: "failed", State.REFUSED: "refused"}

@@ -1,0 +1,279 @@
+"""The backend contract on SQLite: what the event loop sees."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, ParamSpec, TypeVar
+
+from webcrawl.errors import StorageAway, StorageFull, StorageLost
+from webcrawl.frontier.order import LevelSampler
+from webcrawl.frontier.queue_head import Place
+from webcrawl.frontier.records import State
+from webcrawl.politeness.host_record import HostRecord, RobotsRecord
+from webcrawl.storage.contract import (
+    HEAD,
+    Activated,
+    Batch,
+    Committed,
+    Counts,
+    Idle,
+    Loaded,
+    Move,
+    Spot,
+    Walked,
+)
+from webcrawl.storage.sqlite.commits import Commits
+from webcrawl.storage.sqlite.keys import Keys
+from webcrawl.storage.sqlite.opening import open_database, translate_opening
+from webcrawl.storage.sqlite.queues import Queues
+from webcrawl.storage.sqlite.seen import BloomSeen, ExactSeen, SeenTest
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+PRUNES = "prunes"
+"""The name in ``meta`` that is there once the crawl has had a limit for its queues."""
+
+_TOTALS = ("queued", "done", "failed", "refused", "hosts", "robots")
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteOptions:
+    """How a crawl's database is kept; the settings ``FRONTIER_*`` and ``ROBOTS_CACHE_SIZE`` say the same."""
+
+    seen: Literal["exact", "bloom"] = "exact"
+    seen_capacity: int = 10_000_000
+    seen_error_rate: float = 1e-4
+    cache_bytes: int = 32 * 1024 * 1024
+    queue_max: int = 0
+    """URLs per key; what is over it is pruned, lowest level first. 0 for no limit."""
+    robots_max: int = 1 << 18
+    delay_seconds: float = 0.0
+    """What a key that was never fetched from owes after a crash."""
+
+
+class SqliteBackend:
+    """All state in ``directory/frontier.db``. One thread holds the only connection that writes.
+
+    Nothing here runs on the event loop but the hand-over, so a commit or a checkpoint of the write-ahead log
+    that takes its time delays only what waits for it.
+    """
+
+    def __init__(self, directory: Path, options: SqliteOptions, identity: Mapping[str, str]) -> None:
+        self._directory = directory
+        self._path = directory / "frontier.db"
+        self._options = options
+        self._identity = identity
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="frontier")
+
+    async def open(self, now: float) -> Counts:
+        return await self._run(self._open, now)
+
+    async def close(self) -> None:
+        try:
+            await self._run(self._close)
+        finally:
+            self._thread.shutdown()
+
+    async def activate(self, count: int, now: float, draw: LevelSampler) -> list[Activated]:
+        return await self._run(self._activate, count, now, draw)
+
+    async def load(self, key: str, after: Place | None, count: int) -> Loaded:
+        return await self._run(self._load, key, after, count)
+
+    async def walk(self, spot: Spot | None, count: int) -> Walked:
+        return await self._run(self._walk, spot, count)
+
+    async def move(self, moves: Sequence[Move]) -> list[Move]:
+        return await self._run(self._move, moves)
+
+    async def commit(self, batch: Batch) -> Committed:
+        return await self._run(self._commit, batch)
+
+    async def release(self, records: Sequence[HostRecord]) -> None:
+        await self._run(self._release, records)
+
+    async def wake(self, keys: Sequence[str]) -> None:
+        await self._run(self._wake, keys)
+
+    async def idle(self) -> Idle:
+        return await self._run(self._idle)
+
+    async def keys_at_hand(self, at_most: int) -> int:
+        return await self._run(self._keys_at_hand, at_most)
+
+    async def counts(self) -> Counts:
+        return await self._run(self._count)
+
+    async def state_of(self, key: str, fingerprint: int) -> State | None:
+        return await self._run(self._state_of, key, fingerprint)
+
+    async def robots_of(self, origin: str, key: str) -> RobotsRecord | None:
+        return await self._run(self._robots_of, origin)
+
+    async def checkpoint(self, directory: Path) -> None:
+        await self._run(self._checkpoint, directory)
+
+    async def _run(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, lambda: self._guarded(function, *args, **kwargs))
+
+    # What follows runs on the store's thread.
+
+    def _guarded(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        try:
+            return function(*args, **kwargs)
+        except sqlite3.DatabaseError as error:
+            raise self._translate(error) from error
+
+    def _open(self, now: float) -> Counts:
+        self._connection = open_database(self._path, self._options.cache_bytes, self._identity)
+        try:
+            self._take_up(now)
+        except BaseException as error:
+            self._let_go()
+            if isinstance(error, sqlite3.DatabaseError):
+                raise translate_opening(error, self._path) from error
+            raise
+        return self._count()
+
+    def _take_up(self, now: float) -> None:
+        options = self._options
+        self._keys = Keys(self._connection, options.delay_seconds)
+        self._queues = Queues(self._connection, options.robots_max)
+        row = self._connection.execute(f"SELECT {', '.join(_TOTALS)} FROM totals").fetchone()
+        self._totals = dict(zip(_TOTALS, row, strict=True))
+        self._seen: SeenTest = (
+            ExactSeen(self._connection, prunes=self._prunes())
+            if options.seen == "exact"
+            else BloomSeen(self._connection, self._directory, options.seen_capacity, options.seen_error_rate)
+        )
+        self._commits = Commits(self._keys, self._queues, self._seen, self._totals, options.queue_max)
+        with self._transaction():
+            self._keys.rest_after_crash(now)
+            self._keys.revive()
+            self._keys.wake_all()
+
+    def _prunes(self) -> bool:
+        """Whether URLs are pruned from full queues, or may have been when the crawl had a limit before."""
+        if self._options.queue_max > 0:
+            self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, 'yes')", (PRUNES,))
+            return True
+        return bool(self._connection.execute("SELECT 1 FROM meta WHERE name = ?", (PRUNES,)).fetchone())
+
+    def _close(self) -> None:
+        if hasattr(self, "_seen"):
+            # A full disk is no loss here: what the filter's file lacks is in the database.
+            with suppress(OSError, sqlite3.OperationalError):
+                self._seen.save()
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Close the connection, and what would keep it open behind its back: its cursors."""
+        for name in ("_commits", "_keys", "_queues", "_seen"):
+            self.__dict__.pop(name, None)
+        self._connection.close()
+
+    def _activate(self, count: int, now: float, draw: LevelSampler) -> list[Activated]:
+        with self._transaction():
+            return [
+                Activated(record, self._queues.load(host_id, record.key, None, HEAD))
+                for host_id, record in self._keys.activate(count, now, draw)
+            ]
+
+    def _load(self, key: str, after: Place | None, count: int) -> Loaded:
+        return self._queues.load(self._keys.id_of(key), key, after, count)
+
+    def _walk(self, spot: Spot | None, count: int) -> Walked:
+        return self._queues.walk(spot, count)
+
+    def _move(self, moves: Sequence[Move]) -> list[Move]:
+        with self._transaction():
+            ids = self._keys.allowed(moves)
+            moved = self._queues.move(moves, ids)
+            self._keys.left({ids[move.entry.key] for move in moved})
+        return moved
+
+    def _release(self, records: Sequence[HostRecord]) -> None:
+        with self._transaction():
+            self._keys.release(records)
+
+    def _wake(self, keys: Sequence[str]) -> None:
+        with self._transaction():
+            self._keys.wake(keys)
+
+    def _idle(self) -> Idle:
+        return self._keys.idle()
+
+    def _keys_at_hand(self, at_most: int) -> int:
+        return self._keys.at_hand(at_most)
+
+    def _count(self) -> Counts:
+        totals = self._totals
+        counts = Counts(
+            totals["queued"], totals["done"], totals["failed"], totals["refused"], totals["hosts"]
+        )
+        self._keys.count_given_up(counts)
+        return counts
+
+    def _state_of(self, key: str, fingerprint: int) -> State | None:
+        host_id = self._keys.known_id(key)
+        return None if host_id is None else self._seen.state_of(host_id, fingerprint)
+
+    def _robots_of(self, origin: str) -> RobotsRecord | None:
+        return self._queues.robots_of(origin)
+
+    def _checkpoint(self, directory: Path) -> None:
+        self._seen.save()
+        with closing(sqlite3.connect(directory / self._path.name)) as copy:
+            self._connection.backup(copy)
+        for path in self._directory.glob("seen-*.bloom"):
+            shutil.copy2(path, directory)
+
+    def _commit(self, batch: Batch) -> Committed:
+        before = dict(self._totals)
+        try:
+            with self._transaction():
+                committed = self._commits.carry_out(batch)
+                self._connection.execute(
+                    f"UPDATE totals SET {', '.join(f'{name} = ?' for name in _TOTALS)}",
+                    [self._totals[name] for name in _TOTALS],
+                )
+        except BaseException:
+            self._totals.update(before)
+            raise
+        return committed
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            self._keys.forget_ids()
+            self._seen.rolled_back()
+            raise
+        self._keys.added = 0
+        self._seen.committed()
+
+    def _translate(self, error: sqlite3.DatabaseError) -> StorageFull | StorageLost:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+            return StorageFull(f"{self._path}: {error}")
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return StorageAway(f"{self._path}: {error}; another program works on it")
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            return StorageLost(
+                f"{self._path} was found damaged while the crawl ran ({error}); go on from a checkpoint"
+            )
+        return StorageLost(f"{self._path}: {error}")

@@ -1,0 +1,241 @@
+"""The statements on politeness keys: their records, who is active, who may become so."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from operator import attrgetter
+
+from webcrawl.frontier.order import LEVELS_CONSIDERED, LevelSampler
+from webcrawl.politeness.host_record import HostRecord
+from webcrawl.storage.contract import FIRST_VISIT_AHEAD_SECONDS, Counts, Idle, Move
+from webcrawl.storage.sqlite.queues import Rows
+
+_IDS_REMEMBERED = 200_000
+_LEVEL = "coalesce((SELECT -rank FROM queue WHERE host_id = hosts.id ORDER BY rank LIMIT 1), 0)"
+_FIELDS = [field.name for field in fields(HostRecord)]
+_WAKE = (
+    "UPDATE hosts SET next_fetch_at = coalesce(json_extract(record, '$.next_fetch_at'), 0.0) "
+    "WHERE parked = 1 AND active = 0 AND json_extract(record, '$.blocked_until') > 0"
+)
+_GAIN = (
+    "WITH gain (host, urls) AS (VALUES {rows}) UPDATE hosts SET queued = queued + gain.urls FROM gain "
+    "WHERE id = gain.host"
+)
+_ENTER = (
+    "WITH new (host, level, at) AS (VALUES {rows}) UPDATE hosts "
+    "SET level = CASE idle WHEN 1 THEN max(hosts.level, new.level) ELSE new.level END, "
+    "next_fetch_at = CASE WHEN idle = 1 THEN next_fetch_at "
+    f"WHEN record IS NULL THEN max(next_fetch_at, new.at - {FIRST_VISIT_AHEAD_SECONDS}) "
+    "ELSE max(next_fetch_at, new.at) END, idle = 1 FROM new "
+    "WHERE id = new.host AND active = 0 AND given_up = 0 AND queued > 0 AND (idle = 0 OR hosts.level < new.level)"
+)
+_STORE = (
+    "WITH new (host, at, delay, parked, given_up, record) AS (VALUES {rows}) UPDATE hosts "
+    "SET next_fetch_at = new.at, delay_seconds = new.delay, parked = new.parked, given_up = new.given_up, "
+    "record = new.record FROM new WHERE id = new.host"
+)
+_values = attrgetter(*_FIELDS)
+_DEFAULTS = list(zip(_FIELDS, _values(HostRecord("")), strict=True))
+_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+
+
+def dump(record: HostRecord) -> str:
+    """JSON of the fields that differ from their defaults: few do, and a commit writes almost a record a page."""
+    values = zip(_DEFAULTS, _values(record), strict=True)
+    return _encode({name: value for (name, default), value in values if value != default})
+
+
+def parse(text: str) -> HostRecord:
+    known = json.loads(text)
+    return HostRecord(**{"key": ""} | {name: known[name] for name in _FIELDS if name in known})
+
+
+class Keys:
+    """The table ``hosts``. All methods run on the store's thread inside a transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, delay_seconds: float) -> None:
+        self._cursor = cursor = connection.cursor()
+        self._gain = Rows(cursor, _GAIN, "(?, ?)")
+        self._enter = Rows(cursor, _ENTER, "(?, ?, ?)")
+        self._store = Rows(cursor, _STORE, "(?, ?, ?, ?, ?, ?)")
+        self._left = Rows(
+            cursor,
+            f"UPDATE hosts SET idle = (queued > 0), level = {_LEVEL} WHERE id IN (VALUES {{rows}}) AND idle = 1",
+            "(?)",
+        )
+        self._release = Rows(
+            cursor,
+            f"UPDATE hosts SET active = 0, idle = (queued > 0 AND NOT given_up), level = {_LEVEL} "
+            "WHERE id IN (VALUES {rows})",
+            "(?)",
+        )
+        self._delay_seconds = delay_seconds
+        self._ids: dict[str, int] = {}
+        self.added = 0
+
+    def id_of(self, key: str) -> int:
+        """The key's number; a key that is met for the first time gets its row."""
+        host_id = self._ids.get(key)
+        if host_id is not None:
+            return host_id
+        row = self._cursor.execute("SELECT id FROM hosts WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            self._cursor.execute(
+                "INSERT INTO hosts (key, delay_seconds) VALUES (?, ?)", (key, self._delay_seconds)
+            )
+            row = (self._cursor.lastrowid,)
+            self.added += 1
+        if len(self._ids) >= _IDS_REMEMBERED:
+            self._ids.clear()
+        self._ids[key] = row[0]
+        return int(row[0])
+
+    def ids_of(self, keys: Iterable[str]) -> dict[str, int]:
+        """The number of each key; those that are met for the first time get their rows."""
+        return {key: self.id_of(key) for key in dict.fromkeys(keys)}
+
+    def known_id(self, key: str) -> int | None:
+        row = self._cursor.execute("SELECT id FROM hosts WHERE key = ?", (key,)).fetchone()
+        return row[0] if row else None
+
+    def forget_ids(self) -> None:
+        """The transaction that may have given some of them was undone."""
+        self._ids.clear()
+        self.added = 0
+
+    def queued(self, gains: Mapping[int, int], levels: Mapping[int, int], at: float) -> None:
+        """``gains``: host id -> URLs more in its queue; ``levels``: -> the highest level of those that came, ``at``
+        that time."""
+        self._gain.run([value for gain in gains.items() for value in gain])
+        self._enter.run([value for host_id, level in levels.items() for value in (host_id, level, at)])
+
+    def left(self, host_ids: Iterable[int]) -> None:
+        """URLs left the queues of these keys; what is known of those that are idle may have changed with it."""
+        self._left.run(list(host_ids))
+
+    def allowed(self, moves: Sequence[Move]) -> dict[str, int]:
+        """The numbers of those keys that are active as ``moves`` say, or are not."""
+        active = {move.entry.key: move.fence is not None for move in moves}
+        listed = ", ".join("?" * len(active))
+        rows = self._cursor.execute(
+            f"SELECT key, id, active FROM hosts WHERE key IN ({listed})", list(active)
+        ).fetchall()
+        return {key: host_id for key, host_id, is_active in rows if active[key] == is_active}
+
+    def store(self, records: Sequence[HostRecord]) -> None:
+        ids = self.ids_of([record.key for record in records])
+        latest = {ids[record.key]: record for record in records}
+        self._store.run(
+            [value for host_id, record in latest.items() for value in (host_id, *self._columns(record))]
+        )
+
+    def release(self, records: Sequence[HostRecord]) -> None:
+        self.store(records)
+        self._release.run(list({self.id_of(record.key) for record in records}))
+
+    def wake(self, keys: Sequence[str]) -> None:
+        """Let idle keys wait for no robots.txt any longer: their time is that of their own clock again."""
+        self._cursor.executemany(f"{_WAKE} AND key = ?", [(key,) for key in keys])
+
+    def wake_all(self) -> None:
+        """After a start: an answer may have become durable while nobody was left to wake the key."""
+        self._cursor.execute(_WAKE)
+
+    def rest_after_crash(self, now: float) -> int:
+        """Keys that a crash left active may have been contacted a moment ago: they rest a full delay again."""
+        self._cursor.execute(
+            "UPDATE hosts SET active = 0, idle = (queued > 0 AND NOT given_up), "
+            f"next_fetch_at = max(next_fetch_at, ? + delay_seconds), level = {_LEVEL} WHERE active = 1",
+            (now,),
+        )
+        return self._cursor.rowcount
+
+    def revive(self) -> None:
+        """A crawl that is started again gives given-up keys another chance."""
+        self._cursor.execute(
+            f"UPDATE hosts SET given_up = 0, idle = (queued > 0), level = {_LEVEL} WHERE given_up = 1"
+        )
+
+    def activate(self, count: int, now: float, draw: LevelSampler) -> list[tuple[int, HostRecord]]:
+        chosen: list[tuple[int, HostRecord]] = []
+        for level, wanted in draw.spread(self._ready_levels(now), count).items():
+            rows = self._cursor.execute(
+                "SELECT id, key, next_fetch_at, delay_seconds, record FROM hosts "
+                "WHERE idle = 1 AND level = ? AND next_fetch_at <= ? ORDER BY next_fetch_at LIMIT ?",
+                (level, now, wanted),
+            ).fetchall()
+            chosen += [(row[0], self._record(*row[1:])) for row in rows]
+        self._cursor.executemany(
+            # Its own time again, in case it was blocked until then: a crash would leave what stands here.
+            "UPDATE hosts SET active = 1, idle = 0, parked = 0, next_fetch_at = ? WHERE id = ?",
+            [(record.next_fetch_at, host_id) for host_id, record in chosen],
+        )
+        return chosen
+
+    def idle(self) -> Idle:
+        at, parked_at = (
+            self._cursor.execute(
+                "SELECT next_fetch_at FROM hosts WHERE idle = 1 AND parked = ? "
+                "ORDER BY next_fetch_at LIMIT 1",
+                (parked,),
+            ).fetchone()
+            for parked in (0, 1)
+        )
+        return Idle(at=at and at[0], parked_at=parked_at and parked_at[0])
+
+    def at_hand(self, at_most: int) -> int:
+        """How many keys have URLs and may be contacted now or after a rest, up to ``at_most``."""
+        counted = 0
+        for where in ("idle = 1 AND parked = 0", "active = 1 AND queued > 0"):
+            counted += self._cursor.execute(
+                f"SELECT count(*) FROM (SELECT 1 FROM hosts WHERE {where} LIMIT ?)", (at_most - counted,)
+            ).fetchone()[0]
+        return counted
+
+    def count_given_up(self, counts: Counts) -> None:
+        row = self._cursor.execute("SELECT count(*), total(queued) FROM hosts WHERE given_up = 1").fetchone()
+        counts.given_up_hosts, counts.given_up_urls = row[0], int(row[1])
+        row = self._cursor.execute("SELECT count(*) FROM hosts WHERE idle = 1 AND parked = 1").fetchone()
+        counts.parked_hosts = row[0]
+
+    def _ready_levels(self, now: float) -> list[int]:
+        levels: list[int] = []
+        below = 1 << 62
+        while len(levels) < LEVELS_CONSIDERED:
+            row = self._cursor.execute(
+                "SELECT level FROM hosts WHERE idle = 1 AND level < ? ORDER BY level DESC LIMIT 1", (below,)
+            ).fetchone()
+            if row is None:
+                break
+            below = row[0]
+            ready = self._cursor.execute(
+                "SELECT 1 FROM hosts WHERE idle = 1 AND level = ? AND next_fetch_at <= ? LIMIT 1",
+                (below, now),
+            ).fetchone()
+            if ready:
+                levels.append(below)
+        return levels
+
+    @staticmethod
+    def _record(key: str, next_fetch_at: float, delay_seconds: float, text: str | None) -> HostRecord:
+        record = parse(text) if text else HostRecord(key)
+        # The columns are the truth: a restart may have moved them. The time of a blocked key is not its own.
+        record.delay_seconds = delay_seconds
+        if next_fetch_at != record.blocked_until:
+            record.next_fetch_at = next_fetch_at
+        record.given_up = record.parked = False
+        record.blocked_until = 0.0
+        return record
+
+    @staticmethod
+    def _columns(record: HostRecord) -> tuple[float, float, int, int, str]:
+        return (
+            max(record.next_fetch_at, record.blocked_until),
+            record.delay_seconds,
+            int(record.parked),
+            int(record.given_up),
+            dump(record),
+        )

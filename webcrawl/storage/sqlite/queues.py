@@ -1,0 +1,246 @@
+"""The statements on queues and on robots answers.
+
+One statement on many rows: SQLite takes them in one step, and Python's other threads run during all of it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from webcrawl.frontier.queue_head import Place, place_of
+from webcrawl.frontier.records import Kind, UrlEntry, web_origin
+from webcrawl.politeness.host_record import RobotsRecord
+from webcrawl.storage.contract import Loaded, Move, Spot, Walked
+
+Value = int | float | str | None
+
+SIZES = (512, 128, 32, 8, 2, 1)
+"""So many rows a statement is written for: any number is a few of these, and each of these is prepared once."""
+
+
+class Rows:
+    """A statement whose rows are bound as parameters: no format stands between, so each value stays what it is.
+
+    ``executemany`` makes a step of each row, and takes Python's lock after each, which a busy event loop beside it
+    wants too. Figures are in docs/decisions/0006-frontier.md.
+    """
+
+    def __init__(self, cursor: sqlite3.Cursor, statement: str, row: str) -> None:
+        """``statement`` has ``{rows}`` where its rows go; ``row`` is one of them, ``{nth}`` in it its number."""
+        self._cursor = cursor
+        self._width = row.count("?")
+        self._texts = {size: _written(statement, row, size) for size in SIZES}
+
+    @property
+    def texts(self) -> list[str]:
+        """The statement as it is written for each number of rows."""
+        return list(self._texts.values())
+
+    def run(self, values: Sequence[Value]) -> None:
+        """Carry it out on the rows whose values stand one behind the other."""
+        for _, text, part in self._parts(values):
+            self._cursor.execute(text, part)
+
+    def numbers(self, values: Sequence[Value]) -> list[int]:
+        """For a statement that selects the numbers of some of its rows, with commas between: all of them."""
+        [found] = self.columns(values, 1)
+        return found
+
+    def columns(self, values: Sequence[Value], columns: int) -> list[list[int]]:
+        """For a statement that selects so many such columns: the numbers in each."""
+        found: list[list[int]] = [[] for _ in range(columns)]
+        for first, text, part in self._parts(values):
+            row = self._cursor.execute(text, part).fetchone()
+            for numbers, listed in zip(found, row, strict=True):
+                if listed is not None:
+                    numbers += [first + int(number) for number in listed.split(",")]
+        return found
+
+    def _parts(self, values: Sequence[Value]) -> Iterator[tuple[int, str, Sequence[Value]]]:
+        """The number of the first row, the statement and the values of each part."""
+        width, first, left = self._width, 0, len(values) // self._width
+        for size in SIZES:
+            while left >= size:
+                yield first, self._texts[size], values[first * width : (first + size) * width]
+                first += size
+                left -= size
+
+
+def _written(statement: str, row: str, size: int) -> str:
+    rows = ", ".join(row.replace("{nth}", str(nth)) for nth in range(size))
+    return statement.replace("{rows}", rows)
+
+
+_PAGE = Kind.PAGE.value
+_FIRST: Place = (-(1 << 63), -(1 << 63))
+
+
+_FIELDS = (
+    "fingerprint, -rank, position, depth, via, kind, redirects, attempts, repeat, payload, listed, traits"
+)
+_ENTRY = f"url, key, {_FIELDS}"
+
+
+def _entry(row: Sequence[Any]) -> UrlEntry:
+    """An entry of the columns of ``_ENTRY``."""
+    entry = UrlEntry(*row)
+    entry.repeat = bool(entry.repeat)
+    return entry
+
+
+class Queues:
+    """The tables ``queue`` and ``robots``. All methods run on the store's thread inside a transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, robots_max: int) -> None:
+        self._cursor = cursor = connection.cursor()
+        self._push = Rows(cursor, "INSERT INTO queue VALUES {rows}", f"({', '.join('?' * 14)})")
+        self._push_plain = Rows(
+            cursor,
+            "INSERT INTO queue VALUES {rows}",
+            f"(?, ?, ?, ?, ?, ?, ?, '{_PAGE}', 0, 0, 0, NULL, NULL, NULL)",
+        )
+        self._vacant = Rows(
+            cursor,
+            "WITH place (nth, host, rank, position) AS (VALUES {rows}) SELECT group_concat(nth) FROM place "
+            "WHERE NOT EXISTS (SELECT 1 FROM queue WHERE host_id = place.host AND queue.rank = place.rank "
+            "AND queue.position = place.position)",
+            "({nth}, ?, ?, ?)",
+        )
+        self._remove = Rows(
+            cursor,
+            "WITH place (host, rank, position) AS (VALUES {rows}) DELETE FROM queue "
+            "WHERE (host_id, rank, position) IN (SELECT host, rank, position FROM place)",
+            "(?, ?, ?)",
+        )
+        self._move = Rows(
+            cursor,
+            "WITH new (host, rank, position, goal) AS (VALUES {rows}) UPDATE OR IGNORE queue SET rank = new.goal "
+            "FROM new WHERE host_id = new.host AND queue.rank = new.rank AND queue.position = new.position",
+            "(?, ?, ?, ?)",
+        )
+        self._robots_max = robots_max
+
+    def push(self, rows: Iterable[tuple[int, UrlEntry]]) -> None:
+        plain: list[Value] = []
+        other: list[Value] = []
+        for host_id, entry in rows:
+            if (
+                entry.payload is None
+                and entry.listed is None
+                and entry.traits is None
+                and entry.kind == _PAGE
+                and not (entry.redirects or entry.attempts or entry.repeat)
+            ):
+                values = plain
+            else:
+                values = other
+            values += (host_id, -entry.level, entry.position, entry.fingerprint)
+            values += (entry.url, entry.depth, entry.via)
+            if values is other:
+                values += (str(entry.kind), entry.redirects, entry.attempts, int(entry.repeat))
+                values += (entry.payload, entry.listed, entry.traits)
+        self._push_plain.run(plain)
+        self._push.run(other)
+
+    def remove(self, places: Sequence[tuple[int, int, int]]) -> set[tuple[int, int, int]]:
+        """Take out what stands at (host id, rank, position). Returns where there was an entry (it may have been
+        pruned meanwhile)."""
+        values = list(chain.from_iterable(places))
+        queued = set(places)
+        queued.difference_update([places[number] for number in self._vacant.numbers(values)])
+        self._remove.run(values)
+        return queued
+
+    def move(self, moves: Sequence[Move], ids: Mapping[str, int]) -> list[Move]:
+        """Carry out those of ``moves`` whose keys have numbers in ``ids``. Returns what was moved."""
+        there = [move for move in moves if move.entry.key in ids]
+        places = [(ids[move.entry.key], *place_of(move.entry)) for move in there]
+        before = set(self._vacant.numbers(list(chain.from_iterable(places))))
+        self._move.run(
+            [value for place, move in zip(places, there, strict=True) for value in (*place, -move.level)]
+        )
+        after = self._vacant.numbers(list(chain.from_iterable(places)))
+        return [there[number] for number in after if number not in before]
+
+    def walk(self, spot: Spot | None, count: int) -> Walked:
+        rows = self._cursor.execute(
+            f"SELECT {_ENTRY}, host_id FROM (SELECT * FROM queue WHERE (host_id, rank, position) > (?, ?, ?) "
+            "ORDER BY host_id, rank, position LIMIT ?) JOIN hosts ON id = host_id "
+            "ORDER BY host_id, rank, position",
+            (*(spot or (0, *_FIRST)), count),
+        ).fetchall()
+        entries = [_entry(row[:-1]) for row in rows]
+        return Walked(entries, (rows[-1][-1], *place_of(entries[-1])) if len(rows) == count else None)
+
+    def load(self, host_id: int, key: str, after: Place | None, count: int) -> Loaded:
+        rank, position = after or _FIRST
+        rows = self._cursor.execute(
+            f"SELECT url, ?, {_FIELDS} FROM queue WHERE host_id = ? AND (rank, position) > (?, ?) "
+            "ORDER BY rank, position LIMIT ?",
+            (key, host_id, rank, position, count + 1),
+        ).fetchall()
+        entries = [_entry(row) for row in rows[:count]]
+        return Loaded(entries, more=len(rows) > count, robots=self._robots_of_all(entries))
+
+    def length(self, host_id: int) -> int:
+        """How many URLs are queued, as is written with the key."""
+        row = self._cursor.execute("SELECT queued FROM hosts WHERE id = ?", (host_id,)).fetchone()
+        return row[0] if row else 0
+
+    def prune(self, host_id: int, queue_max: int) -> list[tuple[Place, int, bool]]:
+        """Cut the queue to ``queue_max``, lowest level and last come first; (place, fingerprint, repeat) of
+        what went.
+        """
+        length = self.length(host_id)
+        if length <= queue_max:
+            return []
+        rows = self._cursor.execute(
+            "SELECT rank, position, fingerprint, repeat FROM queue WHERE host_id = ? "
+            "ORDER BY rank DESC, position DESC LIMIT ?",
+            (host_id, length - queue_max),
+        ).fetchall()
+        self._remove.run([value for rank, position, _, _ in rows for value in (host_id, rank, position)])
+        return [((rank, position), fingerprint, bool(repeat)) for rank, position, fingerprint, repeat in rows]
+
+    def store_robots(self, records: Sequence[RobotsRecord], stored: int) -> int:
+        """Store answers; ``stored`` is how many there are. Returns by how many the number grew."""
+        grown = 0
+        for record in records:
+            self._cursor.execute("SELECT 1 FROM robots WHERE origin = ?", (record.origin,))
+            grown += self._cursor.fetchone() is None
+            self._cursor.execute(
+                "INSERT OR REPLACE INTO robots VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (
+                    record.origin,
+                    record.state,
+                    record.fetched_at,
+                    record.expires_at,
+                    record.text,
+                    record.crawl_delay_seconds,
+                    record.attempts,
+                ),
+            )
+        if stored + grown > self._robots_max:
+            # A tenth more than must go, so that not every commit has to prune.
+            excess = stored + grown - self._robots_max + self._robots_max // 10
+            self._cursor.execute(
+                "DELETE FROM robots WHERE origin IN (SELECT origin FROM robots ORDER BY expires_at LIMIT ?)",
+                (excess,),
+            )
+            grown -= self._cursor.rowcount
+        return grown
+
+    def robots_of(self, origin: str) -> RobotsRecord | None:
+        row = self._cursor.execute(
+            "SELECT origin, state, fetched_at, expires_at, text, crawl_delay_seconds, attempts "
+            "FROM robots WHERE origin = ?",
+            (origin,),
+        ).fetchone()
+        return RobotsRecord(*row) if row else None
+
+    def _robots_of_all(self, entries: Sequence[UrlEntry]) -> list[RobotsRecord]:
+        origins = {origin for entry in entries if (origin := web_origin(entry.url)) is not None}
+        return [record for origin in origins if (record := self.robots_of(origin)) is not None]

@@ -1,0 +1,207 @@
+"""The seen test of the SQLite backend: a table (exact), or a Bloom filter with a journal."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import chain, compress
+from pathlib import Path
+from typing import Protocol
+
+from webcrawl.errors import JobdirDamaged
+from webcrawl.frontier.records import State
+from webcrawl.frontier.seen import Seen
+from webcrawl.storage.contract import QUEUE_FULL
+from webcrawl.storage.sqlite.queues import Rows
+
+JOURNAL_MAX = 500_000
+"""Additions after which the filter's file is written anew: what a restart has to add again at most."""
+
+
+Mark = tuple[int, int]
+"""The number of a URL's key, and its fingerprint."""
+
+Ends = dict[Mark, tuple[State, str | None]]
+"""What became of URLs, and by which rule."""
+
+
+class SeenTest(Protocol):
+    """Called on the store's thread, inside a transaction unless said otherwise."""
+
+    keeps_states: bool
+
+    def add(self, marks: Sequence[Mark]) -> tuple[Sequence[bool], Sequence[int]]:
+        """Add URLs; says of each whether it was new, and the numbers of those that were pruned from a full queue.
+        Where one comes several times only the first of it is new."""
+        ...
+
+    def settle(self, ends: Ends) -> None: ...
+
+    def state_of(self, host_id: int, fingerprint: int) -> State | None: ...
+
+    def committed(self) -> None:
+        """The transaction was committed. Called outside of it."""
+        ...
+
+    def rolled_back(self) -> None:
+        """The transaction was undone. Called outside of it."""
+        ...
+
+    def save(self) -> None:
+        """Make what is only in memory lasting. Called outside of a transaction."""
+        ...
+
+
+class ExactSeen:
+    """The table ``seen``: no errors, and the state of every URL."""
+
+    keeps_states = True
+
+    def __init__(self, connection: sqlite3.Connection, *, prunes: bool) -> None:
+        """``prunes``: whether queues have or had a limit, so that it is worth the time to look for what was cut."""
+        self._cursor = cursor = connection.cursor()
+        # The row is at hand where it is known: to look at its rule too costs no statement, and needs no index.
+        pruned = (
+            f", group_concat(nth) FILTER (WHERE rule = '{QUEUE_FULL}' AND state = 3)" if prunes else ", NULL"
+        )
+        self._known = Rows(
+            cursor,
+            f"WITH mark (nth, host, fingerprint) AS (VALUES {{rows}}) SELECT group_concat(nth){pruned} FROM mark "
+            "CROSS JOIN seen ON host_id = mark.host AND seen.fingerprint = mark.fingerprint",
+            "({nth}, ?, ?)",
+        )
+        self._add = Rows(cursor, "INSERT INTO seen (host_id, fingerprint) VALUES {rows}", "(?, ?)")
+        self._settle = Rows(
+            cursor,
+            "WITH one (host, fingerprint, state, rule) AS (VALUES {rows}) UPDATE seen "
+            "SET state = one.state, rule = one.rule FROM one "
+            "WHERE host_id = one.host AND seen.fingerprint = one.fingerprint",
+            "(?, ?, ?, ?)",
+        )
+
+    def add(self, marks: Sequence[Mark]) -> tuple[Sequence[bool], Sequence[int]]:
+        values = list(chain.from_iterable(marks))
+        new = [True] * len(marks)
+        known, pruned = self._known.columns(values, 2)
+        for number in known:
+            new[number] = False
+        # Fingerprints alone are compared sooner than marks; that two of them are alike is rare.
+        if len(set(values[1::2])) < len(marks):
+            met: set[Mark] = set()
+            for number, mark in enumerate(marks):
+                new[number] = new[number] and mark not in met
+                met.add(mark)
+        self._add.run(list(chain.from_iterable(compress(marks, new))))
+        return new, pruned
+
+    def settle(self, ends: Ends) -> None:
+        self._settle.run(
+            [value for mark, (state, rule) in ends.items() for value in (*mark, int(state), rule)]
+        )
+
+    def state_of(self, host_id: int, fingerprint: int) -> State | None:
+        row = self._cursor.execute(
+            "SELECT state FROM seen WHERE host_id = ? AND fingerprint = ?", (host_id, fingerprint)
+        ).fetchone()
+        return State(row[0]) if row else None
+
+    def committed(self) -> None:
+        pass
+
+    def rolled_back(self) -> None:
+        pass
+
+    def save(self) -> None:
+        pass
+
+
+class BloomSeen:
+    """A Bloom filter in memory, in a file that is written now and then, and a journal of what came since.
+
+    The file's name carries a generation that the database names: whichever of the two a crash or a checkpoint
+    leaves older, filter and journal together hold every URL that was added.
+    """
+
+    keeps_states = False
+
+    def __init__(
+        self, connection: sqlite3.Connection, directory: Path, capacity: int, error_rate: float
+    ) -> None:
+        self._connection = connection
+        self._cursor = connection.cursor()
+        self._to_journal = Rows(self._cursor, "INSERT INTO seen_journal VALUES {rows}", "(?)")
+        self._directory = directory
+        row = self._cursor.execute("SELECT value FROM meta WHERE name = 'bloom_generation'").fetchone()
+        self._generation = int(row[0]) if row else 0
+        self._seen = self._read() if self._generation else Seen(capacity, error_rate)
+        self._journal = 0
+        for (fingerprint,) in self._cursor.execute("SELECT fingerprint FROM seen_journal"):
+            self._seen.add(fingerprint)
+            self._journal += 1
+        # The filter cannot forget, so what an undone transaction added must still count as new.
+        self._added: set[int] = set()
+        self._undone: set[int] = set()
+
+    def add(self, marks: Sequence[Mark]) -> tuple[Sequence[bool], Sequence[int]]:
+        new = [self._is_new(fingerprint) for _, fingerprint in marks]
+        self._to_journal.run([fingerprint for _, fingerprint in compress(marks, new)])
+        return new, ()
+
+    def _is_new(self, fingerprint: int) -> bool:
+        if fingerprint in self._added:
+            return False
+        if not self._seen.add(fingerprint) and fingerprint not in self._undone:
+            return False
+        self._added.add(fingerprint)
+        return True
+
+    def settle(self, ends: Ends) -> None:
+        pass
+
+    def state_of(self, host_id: int, fingerprint: int) -> State | None:
+        return None
+
+    def committed(self) -> None:
+        self._journal += len(self._added)
+        # What other transactions undid is still to come: only what this one added is settled.
+        self._undone -= self._added
+        self._added.clear()
+        if self._journal >= JOURNAL_MAX:
+            # A full disk is no loss here: the journal goes on holding what the file lacks.
+            with suppress(OSError, sqlite3.OperationalError):
+                self.save()
+
+    def rolled_back(self) -> None:
+        self._undone |= self._added
+        self._added.clear()
+
+    def save(self) -> None:
+        if not self._journal or self._undone:
+            # A filter written now would know URLs that no queue holds: file and journal so far are right.
+            return
+        generation = self._generation + 1
+        self._seen.save(self._path(generation))
+        with self._connection:
+            self._cursor.execute("BEGIN IMMEDIATE")
+            self._cursor.execute(
+                "INSERT OR REPLACE INTO meta VALUES ('bloom_generation', ?)", (str(generation),)
+            )
+            self._cursor.execute("DELETE FROM seen_journal")
+        # The one before stays: a checkpoint taken a moment ago may name it.
+        self._path(generation - 2).unlink(missing_ok=True)
+        self._generation = generation
+        self._journal = 0
+
+    def _path(self, generation: int) -> Path:
+        return self._directory / f"seen-{generation}.bloom"
+
+    def _read(self) -> Seen:
+        path = self._path(self._generation)
+        try:
+            return Seen.load(path)
+        except (OSError, ValueError) as error:
+            raise JobdirDamaged(
+                f"the seen filter {path} cannot be read ({error}); restore it or the whole JOBDIR from a "
+                "checkpoint"
+            ) from error

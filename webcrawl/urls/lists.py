@@ -1,0 +1,104 @@
+"""Text files with one entry a line and ``#`` comments, as people and other programs make them.
+
+Hosts as people write them in lists: with a scheme, in capitals, in their own script, with a final dot.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+from webcrawl.urls.politeness_key import host_of
+from webcrawl.urls.resolve import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+LONGEST_LINE = 65_536
+"""Characters of a line that are read; what is beyond them is skipped."""
+
+_SHOWN = 200
+_COMMENT = re.compile(r"\s#")
+
+
+class Line(NamedTuple):
+    """An entry of a list file. ``number`` counts all lines of the file, from 1."""
+
+    number: int
+    text: str
+    comment: str
+
+
+class WrongLine(NamedTuple):
+    """An entry that could not be understood. ``text`` is cut short and safe to print."""
+
+    number: int
+    text: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"line {self.number}: {self.reason}: {self.text}"
+
+
+def printable(text: str, length_max: int | None = _SHOWN) -> str:
+    """Return the beginning of a text from outside, with what could disturb a terminal or a log replaced."""
+    return "".join([character if character.isprintable() else "\ufffd" for character in text[:length_max]])
+
+
+def read_lines(stream: IO[bytes]) -> Iterator[Line]:
+    """Yield the entries of a list file, one line in memory at a time.
+
+    Blank lines and lines that begin with ``#`` are passed over; a ``#`` after white space begins a comment.
+    Line ends may be LF, CRLF or CR, the encoding is UTF-8 with or without a BOM, and what is not is replaced
+    by U+FFFD: no bytes make this raise. The stream stays open.
+    """
+    reader = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace")
+    try:
+        for number, raw in enumerate(iter(lambda: _line(reader), ""), start=1):
+            text, comment = raw.strip(), ""
+            if not text or text[0] == "#":
+                continue
+            if "#" in text and (mark := _COMMENT.search(text)):
+                text, comment = text[: mark.start()].rstrip(), text[mark.end() :].strip()
+            yield Line(number, text, comment)
+    finally:
+        reader.detach()
+
+
+def _line(reader: io.TextIOWrapper) -> str:
+    line = reader.readline(LONGEST_LINE)
+    if len(line) == LONGEST_LINE:
+        rest = line
+        while rest and rest[-1] != "\n":
+            rest = reader.readline(LONGEST_LINE)
+    return line
+
+
+# Hardly anything to do: lower case, no punycode to be checked, and a last label that no browser takes for a
+# number. Nearly every name in a list of a million is so.
+_READY = re.compile(r"(?:https?://)?((?:(?!xn--)[a-z0-9_-]+\.)*(?!xn--)[a-z][a-z0-9_-]*)\.?/?").fullmatch
+_NAME = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*").fullmatch
+_NUMBERS = re.compile(r"[0-9.]+").fullmatch
+
+
+def hostname(text: str) -> str | None:
+    """Return the host that ``text`` names, as it stands in a resolved URL but without a final dot; None if
+    none.
+
+    A scheme (http or https), a port and a path are accepted and dropped, capitals and IDN reduced. What is
+    only by a browser's lenience a host (``12345``, ``user@example.com``, ``a,b.com``) is not taken for one.
+    """
+    if ready := _READY(text):
+        return ready[1]
+    with_scheme = text if "://" in text else f"http://{text}"
+    if "@" in text or (url := resolve(with_scheme, "about:blank")) is None:
+        return None
+    host = host_of(url)
+    host = host.removesuffix(".")
+    if host.startswith("["):
+        return host
+    if _NAME(host) is None or (_NUMBERS(host) and host not in text):
+        return None
+    return host

@@ -1,1 +1,0 @@
-"""Where subscriptions are kept: ``memory``, ``sqlite`` in a JOBDIR, ``redis`` for several processes."""
