@@ -38,7 +38,18 @@ NOWHERE: AddrInfoType = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("255.255.25
 
 @contextmanager
 def no_files() -> Iterator[None]:
-    """Within it no file can be opened by this process."""
+    """Within it no file can be opened by this process, also when one is closed meanwhile."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@contextmanager
+def files_used_up() -> Iterator[None]:
+    """Within it a file can be opened only when another one is closed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     held = [os.open(os.devnull, os.O_RDONLY)]
     resource.setrlimit(resource.RLIMIT_NOFILE, (held[0] + 1, hard))
@@ -107,7 +118,7 @@ def test_idle_connections_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
         async with serving(answering(OK)) as site, Client() as client:
             await client.fetch(site.url(host="a.localhost"))
             assert network_of(client.crawler).idle_connections == 1
-            with no_files():
+            with files_used_up():
                 fetched = await client.fetch(site.url(host="b.localhost"))
             assert fetched.response is not None
 
