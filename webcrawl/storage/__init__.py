@@ -1,1 +1,1 @@
-"""Where a crawl's state can live. Each backend keeps the contract of ``webcrawl.storage.contract``."""
+"""The storage of a crawl's state. Each backend keeps the contract of ``webcrawl.storage.contract``."""

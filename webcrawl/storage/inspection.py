@@ -1,13 +1,5 @@
-"""The URLs of a crawl as its storage knows them, for whoever lists them: the common words of all backends.
-
-What a check of a crawl's books finds: the common words of all backends.
-
-What of a crawl an exclusion would hit, for whoever looks at it from outside: the common words of all backends.
-
-What a storage has of one URL, for whoever looks at a crawl from outside: the common words of all backends.
-
-How a crawl stands, for whoever looks at it from outside: the common words of all backends.
-"""
+"""Types for the inspection of a stored crawl, common to all backends: the states of its URLs, the findings of a
+check, the impact of an exclusion, the snapshot of one URL, and the status of the crawl."""
 
 from __future__ import annotations
 
@@ -23,40 +15,39 @@ from webcrawl.storage.contract import Counts, OperatorCommand
 
 
 class Known(NamedTuple):
-    """What the seen test has of a URL."""
+    """The seen test's record of a URL."""
 
     state: State
     rule: str | None
-    """By what it was refused or why it failed, where that is stored."""
+    """The rule that refused it or the error with which it failed, if the storage keeps it."""
 
 
 class UrlStateReader(Protocol):
     """A storage that is open for reading; nothing is changed in it."""
 
     states_kept: bool
-    """False where the seen test is a Bloom filter, which has no states."""
+    """False if the seen test is a Bloom filter, which has no states."""
 
     def queued(self) -> Iterator[UrlEntry]:
-        """Every URL that is queued or leased, key by key, each key in the order of its queue.
+        """Yield every URL that is queued or leased, key by key, each key in the order of its queue.
 
-        Of a crawl that runs on several workers what changes meanwhile may be there or not.
+        In a crawl that runs on several workers, URLs that change meanwhile may be included or not.
         """
 
     def known(self, key: str, fingerprints: Sequence[int]) -> Mapping[int, Known]:
-        """Those of some URLs of one politeness key that are known; a few hundred at a time."""
+        """Return the known ones among some URLs of one politeness key; a few hundred at a time."""
 
     def refused(self) -> Iterator[Sequence[int]]:
-        """The fingerprints of all URLs that were refused, some at a time; one may come twice. None where there are no
-        states.
-        """
+        """Yield the fingerprints of all refused URLs, some at a time; one may come twice. Yields none if there are no
+        states."""
 
 
 LISTED = 1000
-"""Findings of a kind that are kept; of the others only the number is."""
+"""Number of findings of one kind that are kept; the others are only counted."""
 
 
 class Kind(StrEnum):
-    """In which way something does not agree."""
+    """A kind of disagreement."""
 
     DAMAGED = "damaged"
     UNREADABLE = "unreadable"
@@ -107,11 +98,11 @@ class Finding:
 
     kind: Kind
     subject: str
-    """The URL, host or total; of a URL of which only its fingerprint is known, that."""
+    """The URL, host or total; the fingerprint if only that is known of a URL."""
     detail: str = ""
-    """What is there and what should be; the same in two looks if nothing changed."""
+    """The value that is stored and the value that should be; the same in two looks if nothing changed."""
     where: str = ""
-    """In which part of the storage."""
+    """The part of the storage."""
 
     def __str__(self) -> str:
         rest = [part for part in (self.detail, self.where) if part]
@@ -120,7 +111,7 @@ class Finding:
 
 @dataclass(slots=True)
 class Findings:
-    """Any number of findings: all are counted, the first of each kind kept."""
+    """Any number of findings: all are counted, the first of each kind are kept."""
 
     counts: Counter[Kind] = field(default_factory=Counter)
     listed: dict[Kind, list[Finding]] = field(default_factory=dict)
@@ -132,7 +123,7 @@ class Findings:
         self.extend(finding.kind, (finding,), 1)
 
     def extend(self, kind: Kind, examples: Iterable[Finding], number: int) -> None:
-        """``number`` findings of one kind, some of which are ``examples``."""
+        """Add ``number`` findings of one kind, some of which are ``examples``."""
         if number:
             self.counts[kind] += number
             kept = self.listed.setdefault(kind, [])
@@ -146,22 +137,22 @@ class Findings:
 
 @dataclass(slots=True)
 class Checked:
-    """What a check looked at, and what came of it."""
+    """The result of a check: what was checked, and the findings."""
 
     urls: int = 0
     """Known URLs."""
     queued: int = 0
     hosts: int = 0
     left: Findings = field(default_factory=Findings)
-    """What does not agree."""
+    """Disagreements that are left."""
     mended: Findings = field(default_factory=Findings)
-    """What did not agree before."""
+    """Disagreements that were repaired."""
     at_work: set[str] = field(default_factory=set)
-    """Names of processes that changed things meanwhile. What is told was then wrong in two looks."""
+    """Names of processes that changed things meanwhile. Findings are then those that were wrong in two looks."""
     uncompared: list[str] = field(default_factory=list)
     """Parts whose totals changed while they were counted, so that they could not be compared."""
     unchecked: list[str] = field(default_factory=list)
-    """What this crawl keeps no record of, in words."""
+    """Parts of which this crawl keeps no record, in words."""
 
     @property
     def agrees(self) -> bool:
@@ -169,25 +160,26 @@ class Checked:
 
 
 class Asked(NamedTuple):
-    """What is looked for."""
+    """The URLs that an inspection looks for."""
 
     may_have: Callable[[str], bool]
-    """Whether there may be such URLs on a politeness key; the queues of others are not read."""
+    """Returns True if a politeness key may have such URLs; the queues of other keys are not read."""
     is_hit: Callable[[str], bool]
-    """Whether a URL is one."""
+    """Returns True if a URL is one of them."""
 
 
 @dataclass(slots=True)
 class ExclusionImpact:
-    """Queued URLs that are hit, those in flight included: a URL keeps its place in the queue until it is settled."""
+    """Queued URLs that an exclusion hits, including those in flight: a URL keeps its place in the queue until it is
+    settled."""
 
     queued: int = 0
     hosts: int = 0
-    """Politeness keys they are on."""
+    """Politeness keys that have such URLs."""
     leased: int = 0
-    """Those of the URLs that are on keys which a process holds, to fetch from them now or next."""
+    """Those of the URLs whose keys a process holds, to fetch from them now or next."""
     leased_hosts: int = 0
-    """These keys. Each of them has at most one request open."""
+    """The keys of these URLs. Each of them has at most one request open."""
 
     def add(self, urls: int, *, is_leased: bool) -> None:
         """Count ``urls`` hit on one key."""
@@ -200,14 +192,14 @@ class ExclusionImpact:
 
 
 HOSTS_COUNTED = 100_000
-"""So many idle keys are counted at most."""
+"""Idle keys are counted up to this number."""
 
 
 class Activity(StrEnum):
-    """Where a key stands."""
+    """The activity of a key."""
 
     ACTIVE = "active"
-    """A process has it, or had it when it was killed."""
+    """A process holds it, or held it when it was killed."""
     IDLE = "idle"
     """It has URLs and waits to become active."""
     GIVEN_UP = "given_up"
@@ -217,58 +209,58 @@ class Activity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeySnapshot:
-    """A politeness key, as it is stored: its holder may know more than it has written yet."""
+    """A politeness key as it is stored: its holder may know more than it has written yet."""
 
     record: HostRecord
     queued: int
     """URLs in its queue."""
     activity: Activity
     holder: str | None = None
-    """Who has it, where it is active and that is known."""
+    """The process that holds it, if it is active and the holder is known."""
     held_until: float | None = None
-    """When its holder's lease ends unless it is renewed (epoch seconds); None where there are no leases."""
+    """When its holder's lease ends unless it is renewed (epoch seconds); None if there are no leases."""
     hosts_before: int | None = None
     """Idle keys of its level whose turn comes before it, counted up to ``HOSTS_COUNTED``; None unless it is idle."""
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """How a shared clock stands, for whoever looks from outside."""
+    """The state of a shared clock, for inspection."""
 
     free_at: float
-    """Epoch seconds. While somebody has it: when it is free at the earliest."""
+    """Epoch seconds. While it is held: the earliest time at which it is free."""
     holder: str | None = None
-    """Who has it at this moment."""
+    """The process that holds it at this moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class UrlSnapshot:
-    """A URL at one moment, or for a storage of several servers at nearly one."""
+    """A URL at one moment, or in a storage of several servers at nearly one moment."""
 
     now: float
     """Epoch seconds by the crawl's own clock."""
     known: bool
-    """Whether the seen test has it; a Bloom filter may say so of a few that it has not."""
+    """True if the seen test has it; a Bloom filter may wrongly report a few as known."""
     state: State | None
-    """None when it is not known, or when the seen test keeps no states and it is not queued."""
+    """None if it is not known, or if the seen test keeps no states and it is not queued."""
     entry: UrlEntry | None
     """Its entry in the queue."""
     before: int
-    """Entries of the same queue that come before it."""
+    """Number of entries of the same queue that come before it."""
     key: KeySnapshot | None
-    """None for a key of which nothing is known."""
+    """None for an unknown key."""
     robots: RobotsRecord | None
-    """Of its origin."""
+    """The robots.txt answer of its origin."""
     rule: str | None = None
-    """By what it was refused or why it failed, where that is stored."""
+    """The rule that refused it or the error with which it failed, if the storage keeps it."""
     rules_kept: bool = True
-    """Whether this storage stores such rules."""
+    """True if this storage keeps such rules."""
     command: OperatorCommand | None = None
-    """What the operator wants; None for a crawl of one process."""
+    """The operator's command; None for a crawl of one process."""
     at_work: tuple[str, ...] = ()
-    """Who works on the crawl at this moment."""
+    """The workers of the crawl at this moment."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Settings that the crawl was begun with, as it has written them down."""
+    """The settings that the crawl was begun with, as it stored them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,16 +270,16 @@ class Worker:
     name: str
     started_at: float | None
     heard_at: float
-    """Its last sign of life."""
+    """The time of its last heartbeat."""
     figures: Mapping[str, float] = field(default_factory=dict)
-    """What it told of itself; see ``SharedBackend.pulse``."""
+    """The figures that it published; see ``SharedBackend.heartbeat``."""
     exclusions: str = ""
-    """The version of the exclusion list in force there; empty where there is none, or where it was not told."""
+    """The version of the exclusion list in force there; empty if there is none, or if it was not published."""
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlStatus:
-    """A crawl at one moment. A crawl that runs goes on meanwhile, so figures of one time may be of two moments."""
+    """A crawl at one moment. A running crawl goes on meanwhile, so figures of one snapshot may be of two moments."""
 
     now: float
     """The moment, by the crawl's own clock."""
@@ -296,4 +288,4 @@ class CrawlStatus:
     workers: list[Worker]
     """In the order in which they started."""
     command: OperatorCommand | None = None
-    """What the operator wants; None for a crawl of one process."""
+    """The operator's command; None for a crawl of one process."""

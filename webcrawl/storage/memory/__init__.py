@@ -1,1 +1,2 @@
-"""The state of a crawl in plain dictionaries: it ends with the process, and says what the other storages do."""
+"""The state of a crawl in plain dictionaries: it ends with the process, and specifies the behaviour of the other
+storages."""

@@ -1,4 +1,4 @@
-"""The content-seen test in memory: what it does is what all stores do."""
+"""The content-seen test in memory, the specification of the other stores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class MemoryContents:
 
     def __init__(self) -> None:
         self._originals: dict[bytes, tuple[Body, bool]] = {}
-        """Digest to body, and whether the archive has it."""
+        """Digest -> (body, True if the archive has it)."""
         self._pages: dict[int, bytes] = {}
 
     async def open(self) -> None:

@@ -39,13 +39,13 @@ from webcrawl.storage.contract import (
 class _Host:
     record: HostRecord
     is_stored: bool = False
-    """A record was stored: it was active."""
+    """True if a record was stored, that is, if the key was active."""
     active: bool = False
     queue: list[UrlEntry] = field(default_factory=list)
     """Sorted by place."""
     states: dict[int, State] = field(default_factory=dict)
     pruned: set[int] = field(default_factory=set)
-    """Those that are refused since the queue was full: they may be found again."""
+    """Fingerprints that are refused since the queue was full: they may be found again."""
 
     def store(self, record: HostRecord) -> None:
         self.record = copy.deepcopy(record)
@@ -53,7 +53,7 @@ class _Host:
 
 
 class MemoryBackend:
-    """All state of a crawl in one process's memory; not bounded by anything but the crawl."""
+    """All state of a crawl in the memory of one process; its size has no limit but the crawl's."""
 
     def __init__(self, *, queue_max: int = 0, seen: Seen | None = None, delay_seconds: float = 0.0) -> None:
         self._hosts: dict[str, _Host] = {}
@@ -69,14 +69,14 @@ class MemoryBackend:
                 host.active = False
                 record = host.record
                 record.next_fetch_at = max(record.next_fetch_at, now + record.delay_seconds)
-            # A crawl that is started again gives given-up keys another chance.
+            # A crawl that is started again gives given-up keys another chance,
             host.record.given_up = False
-            # And those that wait for a robots.txt: it may have been answered since.
+            # and keys that wait for a robots.txt, too: it may have been answered since.
             host.record.blocked_until = 0.0
         return await self.counts()
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""
 
     async def activate(self, count: int, now: float, draw: LevelSampler) -> list[Activated]:
         ready: dict[int, list[_Host]] = {}
@@ -221,7 +221,7 @@ class MemoryBackend:
         return True
 
     def _take_back(self, entry: UrlEntry, at: float, may_return: list[int]) -> bool:
-        """Queue an entry of a URL that was pruned, if its queue has room; if not, it ``may_return`` another time."""
+        """Queue an entry of a URL that was pruned, if its queue has room. If not, add it to ``may_return``."""
         host = self._host(entry.key)
         if entry.repeat or entry.fingerprint not in host.pruned:
             return False
@@ -243,7 +243,7 @@ class MemoryBackend:
 
     def _admit(self, host: _Host, entry: UrlEntry) -> bool:
         if entry.kind == Kind.ROBOTS:
-            # A hop of a robots.txt redirect is no URL of the crawl: it is never seen, whatever it points to.
+            # A hop of a robots.txt redirect is no URL of the crawl: it is never seen, wherever it leads.
             entry.repeat = True
             return True
         if self._seen is not None:
@@ -258,7 +258,7 @@ class MemoryBackend:
         return True
 
     def _settle(self, settled: Settled) -> bool:
-        """Whether it is queued again, if it says so."""
+        """Carry out one result. Returns True if the URL is to be queued again."""
         entry = settled.entry
         host = self._host(entry.key)
         index = _index_of(host.queue, place_of(entry))
@@ -266,8 +266,8 @@ class MemoryBackend:
             del host.queue[index]
             self._counts.queued -= 1
         elif not entry.repeat:
-            # It was pruned while it was leased: what became of it since is what counts, unless it was found again.
-            # Then its new place in the queue does.
+            # It was pruned while it was leased: its state since then counts, unless it was found again. Then its new
+            # place in the queue counts.
             if self._seen is None and host.states.get(entry.fingerprint) is not State.REFUSED:
                 return False
             self._counts.refused -= 1
@@ -303,7 +303,7 @@ class MemoryBackend:
 
 
 def _index_of(queue: list[UrlEntry], place: Place) -> int | None:
-    """Where in ``queue`` the entry at ``place`` is, None when there is none."""
+    """Return the index of the entry at ``place`` in ``queue``, None if there is none."""
     index = bisect_left(queue, place, key=place_of)
     return index if index < len(queue) and place_of(queue[index]) == place else None
 

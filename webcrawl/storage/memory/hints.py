@@ -1,4 +1,4 @@
-"""The trust in sites in a dictionary: it ends with the process."""
+"""The trust in the hints of sites in a dictionary: it ends with the process."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""What must agree in a crawl's database, as statements: each finds what does not, and puts it right.
+"""The consistency check of a crawl's database: every known URL is in exactly one state, and every count agrees.
 
-In the order in which they are repaired: what comes later relies on what came before.
-
-The check of a crawl's books in its database: every URL known is in exactly one state, and every count agrees.
+Each agreement is a statement that finds the rows that violate it, and one that repairs them. They are listed in the
+order of repair: later ones rely on earlier ones.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ class Agreement:
 
     kind: Kind
     find: str
-    """Selects subject and detail of what does not."""
+    """Selects subject and detail of what does not agree."""
     mend: str
     exact: bool = False
-    """Whether it holds only where the seen test keeps the state of each URL."""
+    """True if it holds only if the seen test keeps the state of each URL."""
 
 
 _TWICE = (
@@ -121,7 +120,7 @@ EXACT_COUNTS = {
     "failed": "SELECT count(*) FROM seen WHERE state = 2",
     "refused": "SELECT count(*) FROM seen WHERE state = 3",
 }
-"""What the running totals must say; the second only where the seen test keeps states."""
+"""The values of the running totals; the second only if the seen test keeps states."""
 
 
 _KNOWN_WITHOUT_STATES = (
@@ -132,7 +131,7 @@ _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
 def check(path: Path) -> Checked:
-    """Look at ``path`` as of one moment, also while its crawl runs; nothing is changed.
+    """Check ``path`` as of one moment, also while its crawl runs; nothing is changed.
 
     Its write-ahead log cannot be reset meanwhile, and grows.
 
@@ -145,7 +144,7 @@ def check(path: Path) -> Checked:
 
 
 def mend(path: Path) -> Checked:
-    """Repair ``path`` in one transaction, and look at what came of it. Its crawl must not be running.
+    """Repair ``path`` in one transaction, and check the result. Its crawl must not be running.
 
     A damaged file is left as it is.
 
@@ -213,7 +212,7 @@ def _applicable(exact: bool) -> Iterator[Agreement]:
 
 
 def _is_sound(connection: sqlite3.Connection, findings: Findings) -> bool:
-    """Whether the file is whole; what is not cannot be judged further."""
+    """Return True if the file is not damaged; a damaged file is not checked further."""
     try:
         rows = connection.execute("PRAGMA integrity_check(20)").fetchall()
     except sqlite3.DatabaseError as error:
@@ -227,7 +226,7 @@ def _is_sound(connection: sqlite3.Connection, findings: Findings) -> bool:
 
 
 def _find(connection: sqlite3.Connection, agreement: Agreement, findings: Findings) -> bool:
-    """Add what does not agree; whether there was anything."""
+    """Add what does not agree. Returns True if there was anything."""
     examples: list[Finding] = []
     number = 0
     for subject, detail in connection.execute(agreement.find):
@@ -239,7 +238,7 @@ def _find(connection: sqlite3.Connection, agreement: Agreement, findings: Findin
 
 
 def _wrong_totals(connection: sqlite3.Connection, exact: bool) -> Iterator[tuple[str, int, int]]:
-    """Name, what is told and what is."""
+    """Yield the name of each wrong total, its stored value and the counted one."""
     counts = {**COUNTS, **(EXACT_COUNTS if exact else {})}
     told = connection.execute(f"SELECT {', '.join(counts)} FROM totals").fetchone()
     for (name, statement), number in zip(counts.items(), told, strict=True):
@@ -251,7 +250,7 @@ def _wrong_totals(connection: sqlite3.Connection, exact: bool) -> Iterator[tuple
 def _unknown_to_filter(
     connection: sqlite3.Connection, path: Path, findings: Findings
 ) -> Iterator[tuple[str, int]]:
-    """Queued URLs, with their fingerprints, that neither the Bloom filter nor its journal has."""
+    """Yield the queued URLs, with their fingerprints, that are neither in the Bloom filter nor in its journal."""
     row = connection.execute("SELECT value FROM meta WHERE name = 'bloom_generation'").fetchone()
     seen = None
     if row and int(row[0]):

@@ -1,4 +1,4 @@
-"""What one commit changes in the tables, a table at a time."""
+"""The changes that one commit makes in the tables, a table at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from webcrawl.storage.sqlite.queues import Queues
 from webcrawl.storage.sqlite.seen import Ends, Mark, SeenTest
 
 Row = tuple[int, UrlEntry]
-"""The number of a key, and what goes into its queue."""
+"""The number of a key, and an entry for its queue."""
 
 _HOST = itemgetter(0)
 _ROBOTS = Kind.ROBOTS.value
@@ -27,7 +27,7 @@ class Commits:
     def __init__(
         self, keys: Keys, queues: Queues, seen: SeenTest, totals: dict[str, int], queue_max: int
     ) -> None:
-        """``totals``: the row of the table of that name; what is changed there is for the caller to store."""
+        """``totals``: the row of the table of that name; the caller stores its changes."""
         self._keys = keys
         self._queues = queues
         self._seen = seen
@@ -64,8 +64,8 @@ class Commits:
         )
 
     def _settle(self, settled: Sequence[Settled], ids: Mapping[str, int], left: dict[int, int]) -> list[Row]:
-        """Take what was settled out of its queue; counts in ``left`` how many each key lost. Returns what is
-        queued again."""
+        """Take settled URLs out of their queues; add to ``left`` how many each key lost. Returns the entries to queue
+        again."""
         rows: list[Row] = []
         ends: Ends = {}
         queued = self._queues.remove([(ids[one.entry.key], *place_of(one.entry)) for one in settled])
@@ -78,8 +78,8 @@ class Commits:
                 queued.discard(place)
                 left[host_id] = left.get(host_id, 0) + 1
             elif not entry.repeat:
-                # It was pruned while it was leased: what became of it since is what counts, unless it was found
-                # again. Then its new place in the queue does.
+                # It was pruned while it was leased: its state since then counts, unless it was found again. Then its
+                # new place in the queue counts.
                 if not self._is_refused((host_id, entry.fingerprint), ends):
                     continue
                 self._totals["refused"] -= 1
@@ -93,8 +93,8 @@ class Commits:
         return rows
 
     def _is_refused(self, mark: Mark, ends: Ends) -> bool:
-        """Whether a URL that left its queue is refused by now; ``ends`` are on their way to the seen test. Where that
-        keeps no states nothing is found again."""
+        """Return True if a URL that left its queue is refused by now; ``ends`` are not in the seen test yet. A seen
+        test without states never finds a URL again."""
         state = ends[mark][0] if mark in ends else self._seen.state_of(*mark)
         return state in (State.REFUSED, None)
 
@@ -106,11 +106,11 @@ class Commits:
         left: Mapping[int, int],
         may_return: list[int],
     ) -> list[Row]:
-        """What is to be queued of what was discovered, when ``again`` is queued and so many have ``left``; puts
-        into ``may_return`` what has no room now."""
-        # Both tables have an order by key: what lies together is looked up and written together.
+        """Return the discovered entries to queue, given that ``again`` are queued and that ``left`` have left their
+        queues; add those that have no room now to ``may_return``."""
+        # Both tables are ordered by key: rows that are stored together are looked up and written together.
         found = sorted(zip([ids[entry.key] for entry in discovered], discovered, strict=True), key=_HOST)
-        # A hop of a robots.txt redirect is no URL of the crawl: it is never seen, whatever it points to.
+        # A hop of a robots.txt redirect is no URL of the crawl: it is never seen, wherever it leads.
         rows = [row for row in found if row[1].kind == _ROBOTS]
         if rows:
             found = [row for row in found if row[1].kind != _ROBOTS]
@@ -130,7 +130,7 @@ class Commits:
     def _taken_back(
         self, pruned: Sequence[Row], rows: Sequence[Row], left: Mapping[int, int], may_return: list[int]
     ) -> list[Row]:
-        """Those of ``pruned``, which are found again, that have room in their queues beside ``rows``."""
+        """Return those of ``pruned``, which were found again, that have room in their queues beside ``rows``."""
         room: dict[int, int] = {}
         gains = Counter(host_id for host_id, _ in rows)
         ends: Ends = {}
@@ -157,7 +157,7 @@ class Commits:
         self._totals[_TOTAL_OF[state]] += 1
 
     def _prune(self, rows: Sequence[Row], may_return: list[int]) -> set[tuple[int, Place]]:
-        """Cut full queues. Returns (host id, place) of what went."""
+        """Cut full queues. Returns (host id, place) of the entries removed."""
         pruned: set[tuple[int, Place]] = set()
         if not self._queue_max:
             return pruned
@@ -178,7 +178,7 @@ class Commits:
 
 
 def _gains(rows: Sequence[Row], left: Mapping[int, int]) -> tuple[dict[int, int], dict[int, int]]:
-    """By key: how many URLs more it has, and the highest level among those that came."""
+    """Return, by key, the change in the number of its URLs, and the highest level of the new ones."""
     gains = {host_id: -count for host_id, count in left.items()}
     levels: dict[int, int] = {}
     for host_id, entry in rows:

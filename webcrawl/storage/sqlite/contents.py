@@ -1,4 +1,4 @@
-"""The content-seen test in a file of its own, ``contents.db``: some 100 bytes a page."""
+"""The content-seen test in a file of its own, ``contents.db``: about 100 bytes a page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PUT = "INSERT OR REPLACE INTO originals VALUES (?, ?, ?, ?, ?)"
 class SqliteContents:
     """A ``ContentStore`` in ``folder``, on a thread of its own.
 
-    What a power cut takes away of it is met as new again, so nothing waits for the disk.
+    Pages lost in a power cut count as new again, so no write waits for the disk.
     """
 
     def __init__(self, folder: Path) -> None:

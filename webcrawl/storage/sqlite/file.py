@@ -1,4 +1,4 @@
-"""A database of SQLite in the JOBDIR beside the frontier's: one connection, on a thread of its own."""
+"""A SQLite database in the JOBDIR beside the frontier's: one connection, on a thread of its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _T = TypeVar("_T")
 
 _FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-"""Another program works on it."""
+"""Another program uses the file."""
 
 
 class SqliteFile:
@@ -24,8 +24,9 @@ class SqliteFile:
     def __init__(
         self, path: Path, schema: str, synchronous: Literal["OFF", "NORMAL", "FULL"], without: str
     ) -> None:
-        """``schema``: statements that make what is not there yet. ``synchronous``: what a power cut may take (SQLite,
-        PRAGMA synchronous). ``without``: how the crawl would go on without this file, for people."""
+        """``schema``: statements that create missing tables. ``synchronous``: SQLite's PRAGMA synchronous, which
+        decides what a power cut may lose. ``without``: how the crawl would go on without this file, for error
+        messages."""
         self._path = path
         self._schema = schema
         self._synchronous = synchronous
@@ -44,7 +45,8 @@ class SqliteFile:
     async def step(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Do ``work`` wholly or not at all.
 
-        :raises StorageFull: nothing was changed, and it may be tried again. :raises StorageLost: waiting is no cure
+        :raises StorageFull: nothing was changed, and it may be tried again.
+        :raises StorageLost: waiting does not help
         """
         return await self._do(lambda: self._in_one_step(work))
 

@@ -1,4 +1,4 @@
-"""The backend contract on SQLite: what the event loop sees."""
+"""The backend contract on SQLite: the methods that the event loop calls."""
 
 from __future__ import annotations
 
@@ -39,31 +39,31 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 PRUNES = "prunes"
-"""The name in ``meta`` that is there once the crawl has had a limit for its queues."""
+"""The name in ``meta`` that exists once the crawl has had a limit for its queues."""
 
 _TOTALS = ("queued", "done", "failed", "refused", "hosts", "robots")
 
 
 @dataclass(frozen=True, slots=True)
 class SqliteOptions:
-    """How a crawl's database is kept; the settings ``FRONTIER_*`` and ``ROBOTS_CACHE_SIZE`` say the same."""
+    """Options of a crawl's database; the settings ``FRONTIER_*`` and ``ROBOTS_CACHE_SIZE`` mean the same."""
 
     seen: Literal["exact", "bloom"] = "exact"
     seen_capacity: int = 10_000_000
     seen_error_rate: float = 1e-4
     cache_bytes: int = 32 * 1024 * 1024
     queue_max: int = 0
-    """URLs per key; what is over it is pruned, lowest level first. 0 for no limit."""
+    """URLs per key; more are pruned, lowest level first. 0 for no limit."""
     robots_max: int = 1 << 18
     delay_seconds: float = 0.0
-    """What a key that was never fetched from owes after a crash."""
+    """The rest that a key that was never fetched from owes after a crash."""
 
 
 class SqliteBackend:
     """All state in ``directory/frontier.db``. One thread holds the only connection that writes.
 
-    Nothing here runs on the event loop but the hand-over, so a commit or a checkpoint of the write-ahead log
-    that takes its time delays only what waits for it.
+    Only the hand-over runs on the event loop, so a commit or a checkpoint of the write-ahead log that takes long
+    delays only the calls that wait for it.
     """
 
     def __init__(self, directory: Path, options: SqliteOptions, identity: Mapping[str, str]) -> None:
@@ -125,7 +125,7 @@ class SqliteBackend:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, lambda: self._guarded(function, *args, **kwargs))
 
-    # What follows runs on the store's thread.
+    # All methods below run on the store's thread.
 
     def _guarded(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         try:
@@ -162,7 +162,7 @@ class SqliteBackend:
             self._keys.wake_all()
 
     def _prunes(self) -> bool:
-        """Whether URLs are pruned from full queues, or may have been when the crawl had a limit before."""
+        """Return True if URLs are pruned from full queues, or may have been when the crawl had a limit before."""
         if self._options.queue_max > 0:
             self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, 'yes')", (PRUNES,))
             return True
@@ -170,13 +170,13 @@ class SqliteBackend:
 
     def _close(self) -> None:
         if hasattr(self, "_seen"):
-            # A full disk is no loss here: what the filter's file lacks is in the database.
+            # A full disk loses nothing here: the database has what the filter's file lacks.
             with suppress(OSError, sqlite3.OperationalError):
                 self._seen.save()
             self._let_go()
 
     def _let_go(self) -> None:
-        """Close the connection, and what would keep it open behind its back: its cursors."""
+        """Close the connection, and drop the objects whose cursors would keep it open."""
         for name in ("_commits", "_keys", "_queues", "_seen"):
             self.__dict__.pop(name, None)
         self._connection.close()

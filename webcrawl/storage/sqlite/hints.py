@@ -1,4 +1,5 @@
-"""The trust in sites in a file of its own in the JOBDIR, ``hints.db``: some 500 bytes for each that makes claims."""
+"""The trust in the hints of sites in a file of its own in the JOBDIR, ``hints.db``: about 500 bytes for each site
+that gives hints."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ CREATE TABLE IF NOT EXISTS trust (
 
 
 class SqliteTrust:
-    """On a thread of its own. What a power cut takes is learnt anew, so nothing waits for the disk."""
+    """A store on a thread of its own. Trust lost in a power cut is learnt anew, so no write waits for the disk."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / NAME

@@ -1,11 +1,5 @@
-"""The URLs of the crawl in a database, listed without changing anything in it.
-
-What an exclusion would hit of the crawl in a database, without changing anything in it.
-
-What the database of a crawl has of one URL, without changing anything in it.
-
-How the crawl in a database stands, without changing anything in it.
-"""
+"""Read-only inspection of a crawl's database: its URLs, the impact of an exclusion, one URL, and the status of the
+crawl."""
 
 from __future__ import annotations
 
@@ -34,7 +28,7 @@ from webcrawl.storage.sqlite.opening import is_new, read_only, translate_opening
 
 
 def standing_of(path: Path, now: float) -> CrawlStatus:
-    """Read ``path``, also while its crawl runs; ``now`` in epoch seconds.
+    """Read the status of the crawl in ``path``, also while it runs; ``now`` in epoch seconds.
 
     :raises webcrawl.errors.StartRefused: it holds no crawl, or one that this version cannot read
     """
@@ -44,7 +38,7 @@ def standing_of(path: Path, now: float) -> CrawlStatus:
 
 @contextmanager
 def looking_at(path: Path) -> Iterator[sqlite3.Connection]:
-    """The database of a crawl, also while it runs, in a transaction that cannot change it: it shows one moment.
+    """Open the database of a crawl, also while it runs, in a transaction that cannot change it: it shows one moment.
 
     :raises webcrawl.errors.StartRefused: it holds no crawl, or one that this version cannot read
     """
@@ -85,7 +79,7 @@ _AT_ONCE = 10_000
 
 @contextmanager
 def books_of(path: Path) -> Iterator[SqliteBooks]:
-    """Open ``path``, also while its crawl runs. All that is told is of one moment.
+    """Open ``path``, also while its crawl runs. All results are of one moment.
 
     :raises webcrawl.errors.StartRefused: it holds no crawl, or one that this version cannot read
     """
@@ -94,7 +88,7 @@ def books_of(path: Path) -> Iterator[SqliteBooks]:
 
 
 class SqliteBooks:
-    """``Books`` of a database."""
+    """The ``UrlStateReader`` of a database."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._ask = connection.execute
@@ -125,7 +119,7 @@ class SqliteBooks:
 
 
 def reach_of(path: Path, asked: Asked) -> ExclusionImpact:
-    """Read ``path``, also while its crawl runs. Memory does not grow with its queues.
+    """Read the impact of an exclusion from ``path``, also while its crawl runs. Memory does not grow with its queues.
 
     :raises webcrawl.errors.StartRefused: it holds no crawl, or one that this version cannot read
     """
@@ -164,10 +158,10 @@ _ROBOTS = (
 def sighting_of(
     path: Path, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str, now: float
 ) -> UrlSnapshot:
-    """Look in ``path``, also while its crawl runs. All that is told is of one moment.
+    """Read the snapshot of one URL from ``path``, also while its crawl runs. All results are of one moment.
 
-    ``key_of`` is given the settings with which the crawl was begun, and tells the politeness key of the URL.
-    The entry of a queued URL is found by going through its key's queue, within SQLite.
+    ``key_of`` gets the settings with which the crawl was begun, and returns the politeness key of the URL. The entry
+    of a queued URL is found by a scan of its key's queue, within SQLite.
 
     :raises webcrawl.errors.StartRefused: it holds no crawl, or one that this version cannot read
     """
@@ -212,7 +206,8 @@ class _Look:
     def _of_key(self, host: tuple[int, float, float, int, int, int, int, str | None, int]) -> KeySnapshot:
         _, next_fetch_at, delay_seconds, queued, active, parked, given_up, text, level = host
         record = parse(text) if text else HostRecord(self._key)
-        # The columns are the truth: a restart may have moved them. The time of a blocked key is not its own.
+        # The columns count: a restart may have changed them. For a blocked key, the column does not hold its own
+        # time.
         if next_fetch_at != record.blocked_until:
             record.next_fetch_at = next_fetch_at
             record.blocked_until = 0.0
@@ -241,7 +236,7 @@ class _Look:
         return int(before)
 
     def _seen(self, host_id: int | None, entry: UrlEntry | None) -> tuple[bool, State | None, str | None]:
-        """Whether it is known, its state and the rule."""
+        """Return whether the URL is known, its state and the rule."""
         if self._meta.get("FRONTIER_SEEN") == "bloom":
             queued = entry is not None and not entry.repeat
             return queued or self._in_filter(), State.QUEUED if queued else None, None
@@ -251,14 +246,14 @@ class _Look:
         return (False, None, None) if row is None else (True, State(row[0]), row[1])
 
     def _in_filter(self) -> bool:
-        """Whether the Bloom filter or its journal has it. The filter is read into memory for that."""
+        """Return True if the Bloom filter or its journal has it. The filter is read into memory for that."""
         found = self._ask("SELECT 1 FROM seen_journal WHERE fingerprint = ?", (self._fingerprint,)).fetchone()
         generation = int(self._meta.get("bloom_generation", "0"))
         if found is not None or not generation:
             return found is not None
         path = self._path.with_name(f"seen-{generation}.bloom")
         try:
-            # Only this copy of the filter learns of it.
+            # The URL is added only to this copy of the filter.
             return not Seen.load(path).add(self._fingerprint)
         except (OSError, ValueError) as error:
             raise JobdirDamaged(f"the seen filter: {error}") from error

@@ -1,4 +1,4 @@
-"""The statements on politeness keys: their records, who is active, who may become so."""
+"""The statements on politeness keys: their records, which are active, which may become active."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 def dump(record: HostRecord) -> str:
-    """JSON of the fields that differ from their defaults: few do, and a commit writes almost a record a page."""
+    """JSON of the fields that differ from their defaults: few do, and a commit writes almost one record a page."""
     values = zip(_DEFAULTS, _values(record), strict=True)
     return _encode({name: value for (name, default), value in values if value != default})
 
@@ -77,7 +77,7 @@ class Keys:
         self.added = 0
 
     def id_of(self, key: str) -> int:
-        """The key's number; a key that is met for the first time gets its row."""
+        """Return the key's number; a new key gets a row."""
         host_id = self._ids.get(key)
         if host_id is not None:
             return host_id
@@ -94,7 +94,7 @@ class Keys:
         return int(row[0])
 
     def ids_of(self, keys: Iterable[str]) -> dict[str, int]:
-        """The number of each key; those that are met for the first time get their rows."""
+        """Return the number of each key; new keys get their rows."""
         return {key: self.id_of(key) for key in dict.fromkeys(keys)}
 
     def known_id(self, key: str) -> int | None:
@@ -102,22 +102,22 @@ class Keys:
         return row[0] if row else None
 
     def forget_ids(self) -> None:
-        """The transaction that may have given some of them was undone."""
+        """Forget all numbers: the transaction that may have given some of them was rolled back."""
         self._ids.clear()
         self.added = 0
 
     def queued(self, gains: Mapping[int, int], levels: Mapping[int, int], at: float) -> None:
-        """``gains``: host id -> URLs more in its queue; ``levels``: -> the highest level of those that came, ``at``
-        that time."""
+        """Count queued URLs. ``gains``: host id -> number of URLs added to its queue; ``levels``: host id -> highest
+        level of the added ones; ``at``: the time."""
         self._gain.run([value for gain in gains.items() for value in gain])
         self._enter.run([value for host_id, level in levels.items() for value in (host_id, level, at)])
 
     def left(self, host_ids: Iterable[int]) -> None:
-        """URLs left the queues of these keys; what is known of those that are idle may have changed with it."""
+        """Update the columns of idle keys among these, whose queues lost URLs."""
         self._left.run(list(host_ids))
 
     def allowed(self, moves: Sequence[Move]) -> dict[str, int]:
-        """The numbers of those keys that are active as ``moves`` say, or are not."""
+        """Return the numbers of the keys that are active or not as ``moves`` say."""
         active = {move.entry.key: move.fence is not None for move in moves}
         listed = ", ".join("?" * len(active))
         rows = self._cursor.execute(
@@ -137,15 +137,16 @@ class Keys:
         self._release.run(list({self.id_of(record.key) for record in records}))
 
     def wake(self, keys: Sequence[str]) -> None:
-        """Let idle keys wait for no robots.txt any longer: their time is that of their own clock again."""
+        """End the wait of idle keys for a robots.txt: their time is that of their own clock again."""
         self._cursor.executemany(f"{_WAKE} AND key = ?", [(key,) for key in keys])
 
     def wake_all(self) -> None:
-        """After a start: an answer may have become durable while nobody was left to wake the key."""
+        """Do the same for all keys after a start: an answer may have been stored before a crash kept the key from
+        being woken."""
         self._cursor.execute(_WAKE)
 
     def rest_after_crash(self, now: float) -> int:
-        """Keys that a crash left active may have been contacted a moment ago: they rest a full delay again."""
+        """Let keys that a crash left active rest a full delay again: they may have been contacted a moment ago."""
         self._cursor.execute(
             "UPDATE hosts SET active = 0, idle = (queued > 0 AND NOT given_up), "
             f"next_fetch_at = max(next_fetch_at, ? + delay_seconds), level = {_LEVEL} WHERE active = 1",
@@ -154,7 +155,7 @@ class Keys:
         return self._cursor.rowcount
 
     def revive(self) -> None:
-        """A crawl that is started again gives given-up keys another chance."""
+        """Give given-up keys another chance in a crawl that is started again."""
         self._cursor.execute(
             f"UPDATE hosts SET given_up = 0, idle = (queued > 0), level = {_LEVEL} WHERE given_up = 1"
         )
@@ -169,7 +170,7 @@ class Keys:
             ).fetchall()
             chosen += [(row[0], self._record(*row[1:])) for row in rows]
         self._cursor.executemany(
-            # Its own time again, in case it was blocked until then: a crash would leave what stands here.
+            # Its own time again, in case it was blocked until then: a crash would keep the value of the column.
             "UPDATE hosts SET active = 1, idle = 0, parked = 0, next_fetch_at = ? WHERE id = ?",
             [(record.next_fetch_at, host_id) for host_id, record in chosen],
         )
@@ -187,7 +188,7 @@ class Keys:
         return Idle(at=at and at[0], parked_at=parked_at and parked_at[0])
 
     def at_hand(self, at_most: int) -> int:
-        """How many keys have URLs and may be contacted now or after a rest, up to ``at_most``."""
+        """Return the number of keys that have URLs and may be contacted now or after a rest, up to ``at_most``."""
         counted = 0
         for where in ("idle = 1 AND parked = 0", "active = 1 AND queued > 0"):
             counted += self._cursor.execute(
@@ -222,7 +223,8 @@ class Keys:
     @staticmethod
     def _record(key: str, next_fetch_at: float, delay_seconds: float, text: str | None) -> HostRecord:
         record = parse(text) if text else HostRecord(key)
-        # The columns are the truth: a restart may have moved them. The time of a blocked key is not its own.
+        # The columns count: a restart may have changed them. For a blocked key, the column does not hold its own
+        # time.
         record.delay_seconds = delay_seconds
         if next_fetch_at != record.blocked_until:
             record.next_fetch_at = next_fetch_at

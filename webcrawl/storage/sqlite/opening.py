@@ -1,4 +1,4 @@
-"""Making a crawl's database ready, or saying in one sentence why it cannot be used."""
+"""Opening of a crawl's database, with one sentence why it cannot be used."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from webcrawl.errors import JobdirDamaged, JobdirUnusable, JobdirVersion
 
 SCHEMA_VERSION = "3"
 SPIDER = "spider"
-"""What of an identity is no setting: whose crawl it is."""
+"""The part of an identity that is no setting: the spider whose crawl it is."""
 _UPGRADES = {
     "2": "ALTER TABLE queue ADD COLUMN traits TEXT;",
 }
-"""What makes of an earlier version this one."""
+"""The statements that upgrade an earlier version to this one."""
 _UNUSABLE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
@@ -31,7 +31,7 @@ def open_database(path: Path, cache_bytes: int, identity: Mapping[str, str]) -> 
             path, isolation_level=None, check_same_thread=False, timeout=30, cached_statements=256
         )
         try:
-            # First the look, then the pragmas: what is refused stays as it is.
+            # The check comes before the pragmas: a refused file stays as it is.
             new = is_new(connection, path, identity, earlier=_UPGRADES)
             _tune(connection, cache_bytes)
             if new:
@@ -47,7 +47,10 @@ def open_database(path: Path, cache_bytes: int, identity: Mapping[str, str]) -> 
 
 
 def read_only(path: Path) -> sqlite3.Connection:
-    """A connection that cannot change anything. :raises sqlite3.OperationalError: there is nothing to read"""
+    """Open a connection that cannot change anything.
+
+    :raises sqlite3.OperationalError: there is nothing to read
+    """
     quoted = path.resolve().as_uri()
     try:
         connection = sqlite3.connect(f"{quoted}?mode=ro", uri=True, isolation_level=None, timeout=30)
@@ -63,8 +66,8 @@ def read_only(path: Path) -> sqlite3.Connection:
 def _tune(connection: sqlite3.Connection, cache_bytes: int) -> None:
     """Set the pragmas that a crawl needs."""
     connection.execute("PRAGMA journal_mode = WAL")
-    # A killed process loses nothing. A power cut may take the last commits: their pages, which the archive
-    # made durable before, are fetched again. FULL would cost a flush of the disk for each group.
+    # A killed process loses nothing. A power cut may take the last commits: their pages, which the archive made
+    # durable before, are fetched again. FULL would cost a flush of the disk for each group.
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute(f"PRAGMA cache_size = -{max(cache_bytes // 1024, 1024)}")
     connection.execute("PRAGMA temp_store = MEMORY")
@@ -102,9 +105,9 @@ def translate_opening(error: sqlite3.DatabaseError, path: Path) -> JobdirDamaged
 def is_new(
     connection: sqlite3.Connection, path: Path, identity: Mapping[str, str], earlier: Container[str] = ()
 ) -> bool:
-    """Whether there is nothing in it yet. Raises where it holds what cannot be gone on with.
+    """Return True if the database is empty; raise if the crawl in it cannot be continued.
 
-    ``earlier``: versions that can be made this one.
+    ``earlier``: versions that can be upgraded to this one.
     """
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if not tables:

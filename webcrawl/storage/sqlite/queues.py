@@ -1,6 +1,6 @@
 """The statements on queues and on robots answers.
 
-One statement on many rows: SQLite takes them in one step, and Python's other threads run during all of it.
+Each is one statement on many rows: SQLite takes them in one step, and Python's other threads run during all of it.
 """
 
 from __future__ import annotations
@@ -18,39 +18,39 @@ from webcrawl.storage.contract import Loaded, Move, Spot, Walked
 Value = int | float | str | None
 
 SIZES = (512, 128, 32, 8, 2, 1)
-"""So many rows a statement is written for: any number is a few of these, and each of these is prepared once."""
+"""Numbers of rows that a statement is prepared for: any number of rows is a sum of a few of these."""
 
 
 class Rows:
-    """A statement whose rows are bound as parameters: no format stands between, so each value stays what it is.
+    """A statement whose rows are bound as parameters: values are not formatted, so each stays as it is.
 
-    ``executemany`` makes a step of each row, and takes Python's lock after each, which a busy event loop beside it
-    wants too. Figures are in docs/decisions/0006-frontier.md.
+    ``executemany`` makes a step of each row, and takes Python's lock after each, which competes with a busy event
+    loop. Figures are in docs/decisions/0006-frontier.md.
     """
 
     def __init__(self, cursor: sqlite3.Cursor, statement: str, row: str) -> None:
-        """``statement`` has ``{rows}`` where its rows go; ``row`` is one of them, ``{nth}`` in it its number."""
+        """``statement`` has ``{rows}`` where its rows go; ``row`` is one of them, with its number at ``{nth}``."""
         self._cursor = cursor
         self._width = row.count("?")
         self._texts = {size: _written(statement, row, size) for size in SIZES}
 
     @property
     def texts(self) -> list[str]:
-        """The statement as it is written for each number of rows."""
+        """The text of the statement for each number of rows."""
         return list(self._texts.values())
 
     def run(self, values: Sequence[Value]) -> None:
-        """Carry it out on the rows whose values stand one behind the other."""
+        """Execute it on rows whose values are given one after the other."""
         for _, text, part in self._parts(values):
             self._cursor.execute(text, part)
 
     def numbers(self, values: Sequence[Value]) -> list[int]:
-        """For a statement that selects the numbers of some of its rows, with commas between: all of them."""
+        """For a statement that selects the numbers of some of its rows, with commas between: return all of them."""
         [found] = self.columns(values, 1)
         return found
 
     def columns(self, values: Sequence[Value], columns: int) -> list[list[int]]:
-        """For a statement that selects so many such columns: the numbers in each."""
+        """For a statement that selects ``columns`` such columns: return the numbers in each."""
         found: list[list[int]] = [[] for _ in range(columns)]
         for first, text, part in self._parts(values):
             row = self._cursor.execute(text, part).fetchone()
@@ -60,7 +60,7 @@ class Rows:
         return found
 
     def _parts(self, values: Sequence[Value]) -> Iterator[tuple[int, str, Sequence[Value]]]:
-        """The number of the first row, the statement and the values of each part."""
+        """Yield the number of the first row, the statement and the values of each part."""
         width, first, left = self._width, 0, len(values) // self._width
         for size in SIZES:
             while left >= size:
@@ -85,7 +85,7 @@ _ENTRY = f"url, key, {_FIELDS}"
 
 
 def _entry(row: Sequence[Any]) -> UrlEntry:
-    """An entry of the columns of ``_ENTRY``."""
+    """Return an entry of the columns of ``_ENTRY``."""
     entry = UrlEntry(*row)
     entry.repeat = bool(entry.repeat)
     return entry
@@ -146,7 +146,7 @@ class Queues:
         self._push.run(other)
 
     def remove(self, places: Sequence[tuple[int, int, int]]) -> set[tuple[int, int, int]]:
-        """Take out what stands at (host id, rank, position). Returns where there was an entry (it may have been
+        """Remove the entries at (host id, rank, position). Returns the places that had an entry (it may have been
         pruned meanwhile)."""
         values = list(chain.from_iterable(places))
         queued = set(places)
@@ -155,7 +155,7 @@ class Queues:
         return queued
 
     def move(self, moves: Sequence[Move], ids: Mapping[str, int]) -> list[Move]:
-        """Carry out those of ``moves`` whose keys have numbers in ``ids``. Returns what was moved."""
+        """Carry out those of ``moves`` whose keys have numbers in ``ids``. Returns the moves carried out."""
         there = [move for move in moves if move.entry.key in ids]
         places = [(ids[move.entry.key], *place_of(move.entry)) for move in there]
         before = set(self._vacant.numbers(list(chain.from_iterable(places))))
@@ -186,14 +186,13 @@ class Queues:
         return Loaded(entries, more=len(rows) > count, robots=self._robots_of_all(entries))
 
     def length(self, host_id: int) -> int:
-        """How many URLs are queued, as is written with the key."""
+        """Return the number of queued URLs that is stored with the key."""
         row = self._cursor.execute("SELECT queued FROM hosts WHERE id = ?", (host_id,)).fetchone()
         return row[0] if row else 0
 
     def prune(self, host_id: int, queue_max: int) -> list[tuple[Place, int, bool]]:
-        """Cut the queue to ``queue_max``, lowest level and last come first; (place, fingerprint, repeat) of
-        what went.
-        """
+        """Cut the queue to ``queue_max``, lowest level and last come first. Returns (place, fingerprint, repeat) of
+        the entries removed."""
         length = self.length(host_id)
         if length <= queue_max:
             return []
@@ -206,7 +205,7 @@ class Queues:
         return [((rank, position), fingerprint, bool(repeat)) for rank, position, fingerprint, repeat in rows]
 
     def store_robots(self, records: Sequence[RobotsRecord], stored: int) -> int:
-        """Store answers; ``stored`` is how many there are. Returns by how many the number grew."""
+        """Store answers; ``stored`` is the number of stored ones. Returns by how many it grew."""
         grown = 0
         for record in records:
             self._cursor.execute("SELECT 1 FROM robots WHERE origin = ?", (record.origin,))
@@ -224,7 +223,7 @@ class Queues:
                 ),
             )
         if stored + grown > self._robots_max:
-            # A tenth more than must go, so that not every commit has to prune.
+            # A tenth more than necessary goes, so that not every commit has to prune.
             excess = stored + grown - self._robots_max + self._robots_max // 10
             self._cursor.execute(
                 "DELETE FROM robots WHERE origin IN (SELECT origin FROM robots ORDER BY expires_at LIMIT ?)",

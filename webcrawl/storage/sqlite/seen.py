@@ -16,24 +16,24 @@ from webcrawl.storage.contract import QUEUE_FULL
 from webcrawl.storage.sqlite.queues import Rows
 
 JOURNAL_MAX = 500_000
-"""Additions after which the filter's file is written anew: what a restart has to add again at most."""
+"""Number of additions after which the filter's file is written anew, and the most that a restart has to add again."""
 
 
 Mark = tuple[int, int]
 """The number of a URL's key, and its fingerprint."""
 
 Ends = dict[Mark, tuple[State, str | None]]
-"""What became of URLs, and by which rule."""
+"""The final states of URLs, and the rule of each."""
 
 
 class SeenTest(Protocol):
-    """Called on the store's thread, inside a transaction unless said otherwise."""
+    """The seen test of the backend. Called on the store's thread, inside a transaction unless said otherwise."""
 
     keeps_states: bool
 
     def add(self, marks: Sequence[Mark]) -> tuple[Sequence[bool], Sequence[int]]:
-        """Add URLs; says of each whether it was new, and the numbers of those that were pruned from a full queue.
-        Where one comes several times only the first of it is new."""
+        """Add URLs. Returns for each whether it was new, and the indices of those that were pruned from a full queue.
+        If one comes several times, only the first is new."""
         ...
 
     def settle(self, ends: Ends) -> None: ...
@@ -45,11 +45,11 @@ class SeenTest(Protocol):
         ...
 
     def rolled_back(self) -> None:
-        """The transaction was undone. Called outside of it."""
+        """The transaction was rolled back. Called outside of it."""
         ...
 
     def save(self) -> None:
-        """Make what is only in memory lasting. Called outside of a transaction."""
+        """Make the state that is only in memory durable. Called outside of a transaction."""
         ...
 
 
@@ -59,9 +59,9 @@ class ExactSeen:
     keeps_states = True
 
     def __init__(self, connection: sqlite3.Connection, *, prunes: bool) -> None:
-        """``prunes``: whether queues have or had a limit, so that it is worth the time to look for what was cut."""
+        """``prunes``: True if queues have or had a limit, so that pruned URLs are worth looking for."""
         self._cursor = cursor = connection.cursor()
-        # The row is at hand where it is known: to look at its rule too costs no statement, and needs no index.
+        # The row of a known URL is read anyway: its rule costs no further statement, and needs no index.
         pruned = (
             f", group_concat(nth) FILTER (WHERE rule = '{QUEUE_FULL}' AND state = 3)" if prunes else ", NULL"
         )
@@ -86,7 +86,7 @@ class ExactSeen:
         known, pruned = self._known.columns(values, 2)
         for number in known:
             new[number] = False
-        # Fingerprints alone are compared sooner than marks; that two of them are alike is rare.
+        # Comparing fingerprints alone is faster than comparing marks; two equal ones are rare.
         if len(set(values[1::2])) < len(marks):
             met: set[Mark] = set()
             for number, mark in enumerate(marks):
@@ -117,10 +117,10 @@ class ExactSeen:
 
 
 class BloomSeen:
-    """A Bloom filter in memory, in a file that is written now and then, and a journal of what came since.
+    """A Bloom filter in memory, in a file that is written now and then, and a journal of the additions since.
 
-    The file's name carries a generation that the database names: whichever of the two a crash or a checkpoint
-    leaves older, filter and journal together hold every URL that was added.
+    The file's name has a generation that the database names: whichever of the two a crash or a checkpoint leaves
+    older, filter and journal together hold every URL that was added.
     """
 
     keeps_states = False
@@ -139,7 +139,7 @@ class BloomSeen:
         for (fingerprint,) in self._cursor.execute("SELECT fingerprint FROM seen_journal"):
             self._seen.add(fingerprint)
             self._journal += 1
-        # The filter cannot forget, so what an undone transaction added must still count as new.
+        # The filter cannot forget, so URLs that a rolled-back transaction added must still count as new.
         self._added: set[int] = set()
         self._undone: set[int] = set()
 
@@ -164,11 +164,11 @@ class BloomSeen:
 
     def committed(self) -> None:
         self._journal += len(self._added)
-        # What other transactions undid is still to come: only what this one added is settled.
+        # URLs of other rolled-back transactions may still come: only those that this one added are settled.
         self._undone -= self._added
         self._added.clear()
         if self._journal >= JOURNAL_MAX:
-            # A full disk is no loss here: the journal goes on holding what the file lacks.
+            # A full disk loses nothing here: the journal still holds what the file lacks.
             with suppress(OSError, sqlite3.OperationalError):
                 self.save()
 
@@ -188,7 +188,7 @@ class BloomSeen:
                 "INSERT OR REPLACE INTO meta VALUES ('bloom_generation', ?)", (str(generation),)
             )
             self._cursor.execute("DELETE FROM seen_journal")
-        # The one before stays: a checkpoint taken a moment ago may name it.
+        # The generation before stays: a checkpoint taken a moment ago may name it.
         self._path(generation - 2).unlink(missing_ok=True)
         self._generation = generation
         self._journal = 0

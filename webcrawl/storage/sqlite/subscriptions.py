@@ -1,4 +1,4 @@
-"""Subscriptions in a file of their own in the JOBDIR, ``websub.db``, on a thread of its own."""
+"""WebSub subscriptions in a file of their own in the JOBDIR, ``websub.db``, on a thread of its own."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _COUNTED = "SELECT count(*) FROM subscriptions"
 
 
 def listed(folder: Path) -> list[Subscription]:
-    """All that the file in ``folder`` has, perhaps of a crawl that runs. :raises JobdirUnusable: it cannot be read"""
+    """Return all subscriptions in ``folder``, perhaps of a crawl that runs. :raises JobdirUnusable: it cannot be read"""
     path = folder / NAME
     if not path.is_file():
         return []
@@ -45,7 +45,7 @@ def listed(folder: Path) -> list[Subscription]:
 
 
 class SqliteSubscriptions:
-    """Each step is a transaction, kept across the death of the process."""
+    """A store of subscriptions. Each step is a transaction, kept across the death of the process."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / NAME
@@ -105,5 +105,5 @@ class SqliteSubscriptions:
         return await self._file.step(lambda connection: connection.execute(statement, values).fetchall())
 
     async def _done(self, statement: str, *values: object) -> int:
-        """How many rows it changed."""
+        """Execute a statement. Returns the number of rows changed."""
         return await self._file.step(lambda connection: connection.execute(statement, values).rowcount)

@@ -1,6 +1,6 @@
 """The quarantine in a file of its own in the JOBDIR, which commands read and write while the crawl runs.
 
-Not in WAL mode, as the frontier's file is: two processes write here, seldom and little.
+Unlike the frontier's file it is not in WAL mode: two processes write it, seldom and little.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 
 NAME = "traps.db"
 PATIENCE_SECONDS = 10.0
-"""How long another process may have the file."""
+"""How long to wait for another process that has the file."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS traps (
@@ -43,7 +43,8 @@ CREATE TABLE IF NOT EXISTS withheld (
 
 
 class SqliteTraps:
-    """Each step opens the file anew, on a thread, and is a transaction. The file is made when there is something."""
+    """A store of traps. Each step opens the file anew, on a thread, and is a transaction. The file is created with
+    the first entry."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / NAME
@@ -85,7 +86,7 @@ class SqliteTraps:
         await self._write(lambda connection: connection.executemany(statement, rows))
 
     async def claim(self, who: str, seconds: float) -> bool:
-        # Who may is who has the JOBDIR.
+        # Only the process that has the JOBDIR gets here.
         return True
 
     async def _read(self, step: Callable[[sqlite3.Connection], _T], nothing: _T) -> _T:
@@ -139,6 +140,6 @@ def _released(trap: Trap, at: float) -> Trap:
 
 
 def _is_made(connection: sqlite3.Connection) -> bool:
-    """A file may be there whose tables are only about to be."""
+    """Return True if both tables exist: the file may be there before its tables."""
     found = connection.execute("SELECT count(*) FROM sqlite_master WHERE name IN ('traps', 'withheld')")
     return bool(found.fetchone()[0] == 2)

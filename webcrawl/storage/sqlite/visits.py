@@ -1,4 +1,4 @@
-"""The pages of a crawl in a file of its own in the JOBDIR, ``visits.db``, which others may read meanwhile."""
+"""The pages to revisit in a file of its own in the JOBDIR, ``visits.db``, which others may read meanwhile."""
 
 from __future__ import annotations
 
@@ -81,10 +81,10 @@ SELECT count(*) FROM (
 
 
 class SqliteVisits:
-    """A ``VisitStore`` in ``folder``, on a thread of its own. What was kept is on the disk."""
+    """A ``VisitStore`` in ``folder``, on a thread of its own. A page that was kept is on the disk."""
 
     def __init__(self, folder: Path) -> None:
-        # The frontier calls a page done behind this, and only what is remembered here is visited again.
+        # The frontier marks a page done after this, and only pages stored here are revisited.
         without = "the crawl goes on, and what was fetched before is not visited again"
         self._file = SqliteFile(folder / NAME, _SCHEMA, "FULL", without)
         self._step = self._file.step
@@ -134,7 +134,7 @@ class SqliteVisits:
 
 
 def looked_up(folder: Path, one: PageId) -> Lookup:
-    """What the file in ``folder`` has, perhaps of a crawl that runs. :raises JobdirUnusable: it cannot be read"""
+    """Look up a page in ``folder``, perhaps of a crawl that runs. :raises JobdirUnusable: it cannot be read"""
     path = folder / NAME
     if not path.is_file():
         return Lookup()
@@ -148,7 +148,7 @@ def looked_up(folder: Path, one: PageId) -> Lookup:
 
 
 def standing(connection: sqlite3.Connection, now: float) -> RevisitStatus:
-    """How many pages are remembered, and are due."""
+    """Return the number of pages that are remembered, and of those that are due."""
     (pages,) = connection.execute("SELECT pages FROM totals").fetchone()
     (next_at,) = connection.execute("SELECT min(at) FROM keys").fetchone()
     (due,) = connection.execute(_DUE_COUNT, (now, DUE_COUNTED)).fetchone()
@@ -182,7 +182,7 @@ def _keep(connection: sqlite3.Connection, pages: Sequence[Page], dropped: Sequen
 
 
 def _reckon(connection: sqlite3.Connection, key: str) -> None:
-    """When pages of the key may be taken; a key without pages is not remembered."""
+    """Update the time from which pages of the key may be taken; delete a key without pages."""
     (at,) = connection.execute("SELECT min(next_at) FROM pages WHERE key = ?", (key,)).fetchone()
     if at is None:
         connection.execute("DELETE FROM keys WHERE key = ?", (key,))
