@@ -234,7 +234,8 @@ class Settled:
 
 @dataclass(slots=True)
 class Batch:
-    """The changes of one commit. Discovered URLs that are known already are dropped, unless they have ``repeat`` set."""
+    """The changes of one commit. Discovered URLs that are known already are dropped, unless they have ``repeat``
+    set."""
 
     discovered: list[UrlEntry] = field(default_factory=list)
     settled: list[Settled] = field(default_factory=list)
@@ -258,7 +259,8 @@ QUEUE_FULL = "queue-full"
 
 @dataclass(slots=True)
 class Committed:
-    """The result of a commit: the entries that were really queued, and the number of entries pruned from full queues."""
+    """The result of a commit: the entries that were really queued, and the number of entries pruned from full
+    queues."""
 
     queued: list[UrlEntry]
     pruned: int

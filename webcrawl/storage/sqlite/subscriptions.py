@@ -33,7 +33,8 @@ _COUNTED = "SELECT count(*) FROM subscriptions"
 
 
 def listed(folder: Path) -> list[Subscription]:
-    """Return all subscriptions in ``folder``, perhaps of a crawl that runs. :raises JobdirUnusable: it cannot be read"""
+    """Return all subscriptions in ``folder``, perhaps of a crawl that runs. :raises JobdirUnusable: it cannot be
+    read"""
     path = folder / NAME
     if not path.is_file():
         return []
