@@ -1,4 +1,4 @@
-"""What a crawl keeps: every exchange in WARC files, every request as a line of the fetch log.
+"""The archive of a crawl: every exchange in WARC files, every request as a line of the fetch log.
 
 ::
 
@@ -6,7 +6,7 @@
                                                             |         |
                                        JOBDIR/warc/*.warc.gz          JOBDIR/fetch.jsonl -> fetch-*.jsonl.gz
 
-It stands between the fetch and the frontier's commit: a group of entries is on the disk before the frontier
-may call any of their URLs done, so a crash costs a second fetch and never a page. Nothing in here knows
-scrapy, the frontier or an event loop; all of it runs on one worker thread at a time.
+The archive is written between the fetch and the frontier's commit: a group of entries is durable before the frontier
+marks any of its URLs as done, so a crash costs a second fetch and never a page. This package does not import scrapy
+or the frontier and needs no event loop; it runs on one worker thread at a time.
 """

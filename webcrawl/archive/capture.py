@@ -1,4 +1,4 @@
-"""What one fetch leaves behind, as plain values: the bytes for the WARC and the line for the fetch log."""
+"""The plain values that one fetch produces: the bytes for the WARC file and the line for the fetch log."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ if TYPE_CHECKING:
     from webcrawl.archive.listed_links import SpooledLinks
 
 Truncated = Literal["length", "time", "disconnect", "unspecified"]
-"""Why a payload is shorter than what the server had to give (WARC 1.1, section 5.13)."""
+"""The reason why a payload is shorter than the one the server had (WARC 1.1, section 5.13)."""
 
 
 Fact = str | int | float | bool | None | Mapping[str, float]
-"""What a line of the fetch log may say of a request beside its fields: a value, or numbers by name."""
+"""The type of a further fact in a line of the fetch log: a value, or numbers by name."""
 
 LinkRow = tuple[str, str, str, str]
-"""A link of a page as ``documents.links.Link`` has it: url, type, text, rel."""
+"""A link of a page, with the fields of ``parsing.links.Link``: url, type, text, rel."""
 
 
 BLOCK_BYTES = 1 << 18
-"""What is read of a spooled payload at a time."""
+"""Bytes of a spooled payload that are read at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spooled:
-    """A payload that lies in a file, since it is too long to be held in memory. Iterate over it for its bytes."""
+    """A payload that is stored in a file because it is too long for memory. Iterate over it for its bytes."""
 
     path: str
     length: int
     digest: bytes
-    """Sixteen bytes that stand for it."""
+    """A digest of the payload, 16 bytes."""
 
     def __iter__(self) -> Iterator[bytes]:
         with Path(self.path).open("rb") as file:
@@ -40,7 +40,7 @@ class Spooled:
                 yield block
 
     def remove(self) -> None:
-        """Nobody needs it any more."""
+        """Delete the file."""
         Path(self.path).unlink(missing_ok=True)
 
 
@@ -61,44 +61,44 @@ class Capture:
     ended_at: float
     """Epoch seconds when the response had ended, was cut or had failed."""
     ip: str | None
-    """The address that was really connected to."""
+    """The address of the connection."""
     request_head: bytes
     request_body: bytes
     response_head: bytes
     payload: bytes
     truncated: Truncated | None = None
     resource_type: str | None = None
-    """Set for what came by another protocol than HTTP, with a payload and no heads: its MIME type."""
+    """The MIME type of a payload that was fetched by another protocol than HTTP and has no heads."""
     spooled: Spooled | None = None
-    """Where the payload is in place of ``payload``, which is empty then: that of a long sitemap. The file is there
-    until the group is kept."""
+    """The file that holds the payload of a long sitemap; ``payload`` is empty then. The file exists until the group
+    is durable.
+    """
     lost: LostSending | None = None
-    """The first time that it was sent, where that was lost and the times above are those of the second."""
+    """The first attempt to send the request, if it was lost; the times above are those of the second attempt."""
 
     @property
     def length(self) -> int:
-        """Bytes of the payload, wherever it is."""
+        """Length of the payload in bytes, in memory or in a file."""
         return len(self.payload) if self.spooled is None else self.spooled.length
 
 
 @dataclass(frozen=True, slots=True)
 class LostSending:
-    """A request that a server never answered, since it closed the kept connection as the request came."""
+    """A request that a server never answered, since it closed the kept connection as the request arrived."""
 
     started_at: float
     ended_at: float
-    """Epoch seconds: when it was sent, and when the connection was found closed."""
+    """Epoch seconds when it was sent and when the connection was found closed."""
     ip: str | None
     error: str
-    """A word of ``hosts.health.FAILURES``; the host is not charged with it."""
+    """A key of ``politeness.health.FAILURES``; the failure is not counted against the host."""
 
 
 @dataclass(slots=True)
 class FetchRecord:
-    """One finished request, as ``fetch.jsonl`` tells it. Times are epoch seconds.
+    """One finished request with the fields of a line of ``fetch.jsonl``. Times are epoch seconds.
 
-    Either ``status`` (an HTTP status) or ``error`` (a word from ``hosts.health.FAILURES``) is set, never
-    both.
+    Either ``status`` (an HTTP status) or ``error`` (a key of ``politeness.health.FAILURES``) is set, never both.
     """
 
     start: float
@@ -121,36 +121,39 @@ class FetchRecord:
 
 @dataclass(frozen=True, slots=True)
 class Revisit:
-    """The earlier record that makes storing a payload again needless (WARC 1.1, section 6.7)."""
+    """The earlier record of the same payload, which is therefore not stored again (WARC 1.1, section 6.7)."""
 
     profile: Literal["identical-payload-digest", "server-not-modified"]
     target_uri: str
     date: float
-    """When the earlier record was captured, epoch seconds; its WARC-Date."""
+    """Time of the earlier capture in epoch seconds; its WARC-Date."""
     record_id: str | None = None
-    """Its WARC-Record-ID with the angle brackets, where known."""
+    """WARC-Record-ID of the earlier record with its angle brackets, if known."""
 
 
 @dataclass(slots=True)
 class Entry:
-    """What the archive is given for one finished request; without ``capture`` nothing goes into a WARC."""
+    """The input of the archive for one finished request; without ``capture`` nothing is written to a WARC file."""
 
     record: FetchRecord
     capture: Capture | None = None
     revisit: Revisit | None = None
-    """Where the payload is already; its WARC record then says so instead of having it again."""
+    """The record that already holds the payload; the WARC record refers to it instead of storing the payload
+    again.
+    """
     links: Sequence[LinkRow] = ()
-    """All links of the page over HTTP, followed or not, or what a list of URLs names; filled only if a store wants
+    """All HTTP links of the page, followed or not, or the URLs that a list names; filled only if a store wants
     them.
     """
     fields: Mapping[str, Any] = field(default_factory=dict)
-    """What processing found in the page, plain values by name; filled only if a store wants them."""
+    """The fields that processing found in the page, plain values by name; filled only if a store wants them."""
     found: Sequence[tuple[Any, ...]] = ()
-    """What it brought and is not queued here, a row of plain values each; see ``segments.found``."""
+    """Discovered URLs that are not queued here, a row of plain values each; see ``features.segments.results``."""
     other_links: Sequence[LinkRow] = ()
-    """Likewise those of other schemes (``mailto:``, ``javascript:``)."""
+    """The links with other schemes (``mailto:``, ``javascript:``), filled likewise."""
     listed: SpooledLinks | None = None
-    """What a long list of URLs names, in place of ``links`` and ``other_links``. The file is there until the group is
-    kept."""
+    """The URLs of a long list, in place of ``links`` and ``other_links``. The file exists until the group is
+    durable.
+    """
     kept: Callable[[], None] | None = None
-    """Called once it is durable."""
+    """Called once the entry is durable."""

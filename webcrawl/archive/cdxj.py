@@ -1,27 +1,25 @@
-"""Lines of a CDXJ index: where the answer to a URL lies, in the form that pywb and other replay tools look up.
+"""The CDXJ index of WARC files: its lines, its keys, and the files that are written beside each WARC file.
 
+A line says where the answer to a URL is stored, in the form that pywb and other replay tools look up:
 ``com,example)/a 20261121220000 {"url": ..., "mime": ..., "status": ..., "digest": ..., "length": ..., "offset": ...,
-"filename": ...}``, one for each response, revisit and resource record. Numbers are texts, as everywhere in the field.
-Answers to other methods than GET have no line: a replay of such a URL would show them to whoever asks by GET. Nor has
-a 304: it would be shown as it is, an empty page, where the capture that it confirms is meant.
+"filename": ...}``, one line for each response, revisit and resource record. Numbers are strings, as in the indexes of
+other tools. Answers to methods other than GET have no line: a replay would return them to GET requests for the same
+URL. A 304 has none either: a replay would show an empty page instead of the capture that the 304 confirms.
 
-The key of a URL in an index of WARC files: the sort-friendly URI that the field's replay tools look up.
+The key of a URL is its sort-friendly URI: ``http://www.Example.com:80/B/?b=2&a=1`` has the key
+``com,example)/b?a=1&b=2``. The labels of the host are reversed; scheme, default port, ``www``, session identifiers
+and the slash at the end are removed; everything is in lower case and the query is sorted. A replay cannot distinguish
+URLs with the same key; the archive can, since each line also has the URL. The rules are those of the Internet
+Archive's canonicalizer, which pywb, OpenWayback and the CDX servers follow.
 
-``http://www.Example.com:80/B/?b=2&a=1`` has the key ``com,example)/b?a=1&b=2``: the labels of the host in reverse,
-no scheme, no default port, no ``www``, no session identifiers, no slash at the end, everything in lower case, the
-query in order. What it leaves out is lost to a replay, not to the archive: each line of the index also has the URL.
-The rules are those of the Internet Archive's canonicalizer, which pywb, OpenWayback and the CDX servers follow.
-
-The CDXJ index, kept while WARC files are written.
-
-::
+The index is written while the WARC file is written::
 
     lines of kept groups -> x.open-0.cdxj, x.open-1.cdxj, ... (sorted, the small ones merged) -> x.cdxj
                             while x.warc.gz.open is written                       when it is closed
 
-All of them lie in ``JOBDIR/index`` and each is sorted, so a replay tool that is given the folder finds every page,
-some seconds after it was fetched. Nothing in here is needed to recover the archive: an index that a crash left
-unfinished is made again from its WARC file, at the start or by ``scrapy archive index``.
+All index files are in ``JOBDIR/index`` and each is sorted, so a replay tool that reads the folder finds every page
+some seconds after it was fetched. The archive does not depend on them: an index that a crash left unfinished is built
+again from its WARC file, at the start or by ``scrapy archive index``.
 """
 
 from __future__ import annotations
@@ -74,7 +72,7 @@ _QUERY_SESSIONS = tuple(
 
 
 def surt_key(url: str) -> str:
-    """The key of an absolute URL; the URL itself where it has no host (``dns:``, ``urn:``, ``data:``)."""
+    """Return the index key of an absolute URL; the URL itself if it has no host (``dns:``, ``urn:``, ``data:``)."""
     found = _URL.match(url)
     if found is None:
         return url
@@ -107,7 +105,7 @@ def _path(path: str) -> str:
 
 
 def _resolved(path: str) -> str:
-    """Without dot segments and empty ones."""
+    """Return the path without dot segments and empty segments."""
     segments: list[str] = []
     for segment in path.split("/")[1:]:
         if segment == ".." and segments:
@@ -127,7 +125,7 @@ def _query(query: str) -> str:
 
 
 def _rewritten(text: str) -> str:
-    """With as few escapes as can be, however often it was escaped."""
+    """Return the text with as few escapes as possible, however often it was escaped."""
     if "%" not in text and "#" not in text and _AS_IT_STANDS.fullmatch(text):
         return text
     data = text.encode("utf-8", "surrogatepass")
@@ -151,9 +149,9 @@ _quoted = encode_basestring_ascii
 def line_of(
     fields: Mapping[str, str], message_head: bytes, filename: str, offset: int, length: int
 ) -> bytes | None:
-    """The line for a record with these WARC fields (names in lower case); None for one that is not shown.
+    """Return the index line of a record with these WARC fields (names in lower case); None if it has none.
 
-    ``message_head`` is that of the HTTP message in the record, ``length`` that of its gzip member.
+    ``message_head`` is the head of the HTTP message in the record, ``length`` that of its gzip member.
     """
     kind, url = fields.get("warc-type", ""), fields.get("warc-target-uri", "")
     if kind not in INDEXED or not url:
@@ -174,7 +172,7 @@ def line_of(
 
 
 def timestamp(warc_date: str) -> str:
-    """A WARC-Date as 14 digits."""
+    """Return a WARC-Date as 14 digits."""
     usual = warc_date[:19].replace("-", "").replace("T", "").replace(":", "")
     if len(usual) == 14 and usual.isdecimal():
         return usual
@@ -193,9 +191,9 @@ def _mime(kind: str, fields: Mapping[str, str], message_head: bytes) -> str:
 INDEX_FOLDER = "index"
 SUFFIX = ".cdxj"
 LINES_MAX = 4096
-"""Lines that wait in memory, about a megabyte."""
+"""The largest number of lines that wait in memory, about a megabyte."""
 SECONDS_MAX = 10.0
-"""How long a line waits there at most, as long as anything is fetched."""
+"""The longest time in seconds that a line waits in memory while the crawl fetches."""
 
 _WARC, _OPEN, _PART = ".warc.gz", ".open", ".part"
 _RUN = re.compile(r"(.+)\.open-\d+\.cdxj")
@@ -203,7 +201,7 @@ _FLUSH_LINES = 4096
 
 
 class Index(Part):
-    """The index of one worker's WARC files; follows their groups and their names."""
+    """The index of one worker's WARC files, written group by group along with them."""
 
     def __init__(
         self, directory: Path, warcs: Path, disk: Disk, *, clock: Callable[[], float] = time.monotonic
@@ -212,7 +210,7 @@ class Index(Part):
         self._warcs = warcs
         self._disk = disk
         self._clock = clock
-        self._name: str | None = None  # of the WARC file that the kept lines are about, once it is closed
+        self._name: str | None = None  # name of the WARC file of the kept lines, once it is closed
         self._pending: list[tuple[str, bytes]] = []
         self._kept: list[bytes] = []
         self._runs: list[tuple[Path, int]] = []  # each with the number of its lines, the long ones first
@@ -220,8 +218,8 @@ class Index(Part):
         self._written_at = clock()
 
     def open(self) -> list[str]:
-        """Make what a crash left unfinished from the WARC files. Those of an archive that never had an index are left
-        to ``scrapy archive index``: it may be very many.
+        """Rebuild the indexes that a crash left unfinished from the WARC files. An archive that never had an index is
+        left to ``scrapy archive index``, since it may have very many files.
         """
         with translated(self._folder):
             is_new = not self._folder.exists()
@@ -233,17 +231,17 @@ class Index(Part):
         return done
 
     def add(self, answer: Answer, place: Place) -> None:
-        """Take down an answer of the open group, and where its record lies."""
+        """Add an answer of the open group and the place of its record."""
         name = place.filename
         line = line_of(answer.fields, answer.message_head, name + _OPEN, place.offset, place.length)
         if line is not None:
             self._pending.append((name, line))
 
     def write(self, entries: Sequence[Entry]) -> None:
-        """The WARC files say what is added."""
+        """Do nothing: the WARC writer calls ``add``."""
 
     def roll_if_full(self) -> None:
-        """Write what waits, if it is time; finish the index of a WARC file that was closed."""
+        """Write the waiting lines if it is time; finish the index of a WARC file that was closed."""
         with translated(self._folder):
             if self._name is not None and not (self._warcs / (self._name + _OPEN)).exists():
                 self._finish(self._name)
@@ -253,7 +251,7 @@ class Index(Part):
                 self._write_run()
 
     def sync(self) -> None:
-        """Nothing: what is lost is made again."""
+        """Do nothing: lost lines are built again."""
 
     def keep(self) -> None:
         if self._pending:
@@ -270,8 +268,8 @@ class Index(Part):
                 self._finish(self._name)
 
     def _write_run(self) -> None:
-        """A file of what waits, together with the runs that are not longer: there are few, and a line is written
-        again only when its run has doubled.
+        """Write the waiting lines and the runs that are not longer into one file. So there are few runs, and a line
+        is written again only when its run has doubled.
         """
         lines = len(self._kept)
         joined = 0
@@ -312,19 +310,19 @@ class Index(Part):
 
 
 def index_path(folder: Path, warc_name: str) -> Path:
-    """The index of a WARC file with this final name."""
+    """Return the path of the index of a WARC file with this final name."""
     return folder / (warc_name.removesuffix(_WARC) + SUFFIX)
 
 
 def unindexed(warcs: Path, folder: Path) -> list[Path]:
-    """The closed WARC files that have no index. Raises OSError."""
+    """Return the closed WARC files that have no index. Raises OSError."""
     return [path for path in sorted(warcs.glob(f"*{_WARC}")) if not index_path(folder, path.name).exists()]
 
 
 def build(warc: Path, target: Path, disk: Disk) -> int:
-    """Write the index of a WARC file and make it durable, in bounded memory. Returns the number of its lines.
+    """Write the index of a WARC file and make it durable, in bounded memory. Return the number of its lines.
 
-    :raises Damaged: the file is not whole; there is no index then
+    :raises Damaged: the file has a damaged record; no index is written then
     """
     number = 0
     with Sorter() as sorter:
@@ -336,8 +334,8 @@ def build(warc: Path, target: Path, disk: Disk) -> int:
 
 
 class Lines:
-    """Makes the lines for the records of one WARC file, which it is told in their order. Whether an answer has a line
-    is known when its request has come, or something else in its place.
+    """Makes the lines for the records of one WARC file, which are passed in their order. An answer gets its line only
+    after its request, or another record in its place, has been read.
     """
 
     def __init__(self, filename: str) -> None:
@@ -345,7 +343,7 @@ class Lines:
         self._waiting: bytes | None = None
 
     def of(self, record: Record) -> bytes | None:
-        """The line that is certain now, if there is one."""
+        """Return the line that this record completes, if any."""
         line = self._waiting
         if record.type == "request":
             self._waiting = None
@@ -356,12 +354,12 @@ class Lines:
         return line
 
     def last(self) -> bytes | None:
-        """The line that is certain at the end of the file."""
+        """Return the line that the end of the file completes, if any."""
         return self._waiting
 
 
 def lines_of(warc: Path, filename: str) -> Iterator[bytes]:
-    """The lines for a WARC file, in the order of its records. :raises Damaged: behind the last whole record"""
+    """Yield the lines for a WARC file, in the order of its records. :raises Damaged: behind the last whole record"""
     lines = Lines(filename)
     with warc.open("rb") as stream:
         for record in records(stream):
@@ -372,7 +370,7 @@ def lines_of(warc: Path, filename: str) -> Iterator[bytes]:
 
 
 def write_lines(path: Path, lines: Iterable[bytes], disk: Disk, *, durable: bool = False) -> None:
-    """Put a file with these lines in the place of ``path``; it is there whole or as it was. Raises OSError."""
+    """Replace ``path`` atomically by a file with these lines. Raises OSError; the old file stays then."""
     unfinished = path.with_name(path.name + _PART)
     if unfinished.exists():
         disk.remove(unfinished)
@@ -392,5 +390,5 @@ def write_lines(path: Path, lines: Iterable[bytes], disk: Disk, *, durable: bool
 
 
 def _closed(line: bytes) -> bytes:
-    """The line once the file it names is closed."""
+    """Return the line with the name that the WARC file has once it is closed."""
     return line[: -len(_OPEN) - 3] + line[-3:] if line.endswith(b'.open"}\n') else line

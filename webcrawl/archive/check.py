@@ -1,12 +1,8 @@
-"""Whether an archive is whole: every record, every line of the fetch log, the index, and what belongs together.
+"""The check of an archive: every record, every line of the fetch log, the index, and their cross-references.
 
-All is read once, in bounded memory. What must be held against each other (a record and its line, a revisit and what
-it refers to) is sorted on the disk and met there (``meetings``). Files that are being written are read as far as they
-go.
-
-What belongs together over all files of a crawl: lines of the log and records, revisits and what they refer to.
-
-All that concerns one URL in one second is brought together by sorting, on the disk where memory would not do.
+All files are read once, in bounded memory. Records that must be compared (a record and its line, a revisit and the
+record it refers to) are brought together over all files of a crawl: ``CrossChecks`` sorts them by URL and second, on
+the disk if there are many. Files that are being written are read up to their current end.
 """
 
 from __future__ import annotations
@@ -39,27 +35,30 @@ ANSWERS = frozenset({"response", "revisit", "resource"})
 SAME_PAYLOAD = f"{PROFILES}identical-payload-digest"
 
 _LINE, _ANSWER, _REVISIT, _TARGET, _MOVED, _MOVED_REVISIT = "LARTMN"
-"""A line of the log; an answer with a payload, one that is a revisit; what a revisit refers to; an answer and a
-revisit in a file that is not here, as its index has them.
+"""Kinds of sorted items: a line of the log; an answer with a payload; a revisit; the target that a revisit refers to;
+an answer and a revisit in a file that was moved away, as its index lists them.
 """
 _NOT_INDEXED = "not indexed"
 _ABOUT = re.compile(rb'"url": "([^"]*)", "mime": "([^"]*)"(?:.*?"digest": "([^"]*)")?')
 _NOT_DIGITS = re.compile(r"\D")
 _SECOND = 14
-"""Digits of a time to the second."""
+"""The number of digits of a time to the second."""
 
 
 class _Seen(NamedTuple):
-    """One thing about a URL in a second."""
+    """One item about a URL in a given second."""
 
     at: str
     where: str
     digest: str
-    """Of its payload, without its label; empty where it is not known."""
+    """Digest of the payload, without its label; empty if it is not known."""
 
 
 class CrossChecks:
-    """Is told of all lines and records, and says what lacks its counterpart. A context: its files end with it."""
+    """Collects all lines and records, and reports those without a counterpart.
+
+    It is a context manager: its files are deleted at the end of the block.
+    """
 
     def __init__(self, chunk_bytes: int) -> None:
         self._sorter = Sorter(chunk_bytes)
@@ -76,11 +75,11 @@ class CrossChecks:
         self._sorter.__exit__(kind, error, trace)
 
     def line(self, at: str, url: str, status: object) -> None:
-        """A line of the fetch log that has a status; ``at`` is a WARC-Date, as all of them here."""
+        """Add a line of the fetch log that has a status; ``at`` is a WARC-Date, as everywhere in this class."""
         self._add(at, url, _LINE, _NOT_INDEXED if status == NOT_MODIFIED else "")
 
     def record(self, path: str, record: Record) -> None:
-        """A record of a file."""
+        """Add a record of a WARC file."""
         if record.type not in ANSWERS:
             return
         fields, where = record.fields, f"{path} byte {record.start}"
@@ -92,7 +91,7 @@ class CrossChecks:
             self._add(fields.get("warc-refers-to-date", ""), target, _TARGET, where, same)
 
     def moved(self, index_line: bytes) -> None:
-        """A line of the index of a file that is not here."""
+        """Add a line of the index of a WARC file that was moved away."""
         if found := _ABOUT.search(index_line):
             url, mime, said = (each.decode() if each else "" for each in found.groups())
             at = index_line.split(b" ", 2)[1].decode()
@@ -100,7 +99,7 @@ class CrossChecks:
             self._add(at, url, _MOVED_REVISIT if mime == "warc/revisit" else _MOVED, digest=said)
 
     def faults(self, totals: Totals) -> Iterator[Fault]:
-        """What is wrong, once all is told."""
+        """Yield all faults, once everything was added."""
         for key, group in groupby(self._sorter.sorted(), key=lambda line: line.split(b"\t", 1)[0]):
             found: dict[str, list[_Seen]] = {}
             for line in group:
@@ -118,10 +117,10 @@ class CrossChecks:
         self._sorter.add(about.encode(errors="replace"))
 
     def _unrecorded(self, url: str, found: dict[str, list[_Seen]]) -> Iterator[Fault]:
-        """Lines without an answer; of answers without a line it is only noted."""
+        """Yield lines without an answer; answers without a line are only noted."""
         lines = found.get(_LINE, ())
         if self._has_moved:
-            # A 304 may be in a file that is not here, and no index tells.
+            # A 304 may be in a file that was moved away, and no index lists it.
             lines = [
                 line for line in lines if line.where != _NOT_INDEXED or _ANSWER in found or _REVISIT in found
             ]
@@ -152,7 +151,7 @@ class CrossChecks:
 
 
 def _unfounded(url: str, found: dict[str, list[_Seen]]) -> Iterator[Fault]:
-    """Revisits that refer to nothing, or to what has not their payload."""
+    """Yield revisits that refer to no record, or to a record with another payload."""
     answers = (*found.get(_ANSWER, ()), *found.get(_MOVED, ()))
     revisits = (*found.get(_REVISIT, ()), *found.get(_MOVED_REVISIT, ()))
     for target in found.get(_TARGET, ()):
@@ -168,7 +167,7 @@ _WARC = ".warc.gz"
 
 
 class Check:
-    """One look at the archives of a crawl: the JOBDIRs of all its workers together."""
+    """One check of the archives of a crawl: the JOBDIRs of all its workers together."""
 
     def __init__(
         self,
@@ -189,14 +188,14 @@ class Check:
         self.totals = Totals()
 
     def faults(self) -> Iterator[Fault]:
-        """Everything that is wrong, as it is found. Raises OSError, ArchiveError."""
+        """Yield every fault as it is found. Raises OSError, ArchiveError."""
         for fault in self._faults():
             self.totals.faults += 1
             yield fault
 
     def _faults(self) -> Iterator[Fault]:
         with CrossChecks(self._chunk_bytes) as met:
-            # The logs first: what is added to a crawl that runs has its records before its lines.
+            # The logs are read first: a crawl that is running writes the records before the lines.
             for folder in self._folders:
                 yield from self._log(folder, met)
             for folder in self._folders:
@@ -229,7 +228,7 @@ class Check:
                         str(folder / fetchlog.NAME), f"a line is not as it must be: {str(line)[:200]}"
                     )
                     continue
-                # Only the hub may know what it was told; and WARC_PAGES leaves pages out.
+                # Only the hub knows what it sent; and WARC_PAGES leaves pages out.
                 left_out = line.get("kind") == "websub" or line.get("archived") is False
                 if has_warcs and "status" in line and not left_out:
                     met.line(warc_date(start), uri(url), line["status"])
@@ -290,7 +289,7 @@ class Check:
         met.record(str(path), record)
 
     def _absent(self, folder: Path, met: CrossChecks) -> None:
-        """What the indexes of WARC files say that were moved away."""
+        """Add the indexes of WARC files that were moved away."""
         for path in sorted((folder / INDEX_FOLDER).glob("*.cdxj")):
             warc = folder / WARC_FOLDER / (path.stem + _WARC)
             if f"{OPEN}-" in path.name or warc.exists():
@@ -302,5 +301,5 @@ class Check:
 
 
 def indexes_of(folders: Sequence[Path]) -> list[Path]:
-    """All indexes below some JOBDIRs, those of files that are being written too."""
+    """Return all indexes below some JOBDIRs, including those of files that are being written."""
     return [path for folder in folders for path in sorted((folder / INDEX_FOLDER).glob("*.cdxj"))]

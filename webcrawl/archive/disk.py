@@ -1,11 +1,9 @@
-"""The few operations by which the archive changes files, and a file that grows by whole groups.
+"""File operations of the archive, files that grow by whole groups, and the errors of the archive.
 
-What the archive raises when the disk refuses, in place of the operating system's own exceptions.
-
-::
+These exceptions replace those of the operating system::
 
     ArchiveError            a file of the archive could not be changed; nothing of the group was kept
-      StorageFull           because there is no room: worth another try when there is
+        StorageFull           because the disk is full: worth another try once there is room
 """
 
 from __future__ import annotations
@@ -35,12 +33,12 @@ class ArchiveError(errors.StorageLost):
 
 
 class StorageFull(ArchiveError, errors.StorageFull):  # noqa: N818 - a state of the disk, not a mistake
-    """There is no room for the group, on the disk or in the quota. What was kept before is whole."""
+    """There is no room for the group, on the disk or in the quota. Groups that were kept before are whole."""
 
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Turn an OSError of the block into the archive's own, about the file it names or else ``path``."""
+    """Turn an OSError of the block into an ArchiveError about the file it names, or else ``path``."""
     try:
         yield
     except OSError as error:
@@ -57,7 +55,7 @@ _sync_data = getattr(os, "fdatasync", os.fsync)
 
 
 class Disk:
-    """The system calls that change something, one method each. A test replaces it to let any of them fail."""
+    """The system calls that change files, one method each. A test replaces it to let any of them fail."""
 
     def open(self, path: Path, *, new: bool) -> int:
         """Open for appending; with ``new`` the file must not exist yet."""
@@ -66,7 +64,7 @@ class Disk:
 
     @contextmanager
     def opened(self, path: Path) -> Iterator[int]:
-        """A new file for the length of a block."""
+        """Open a new file for the length of a block."""
         handle = self.open(path, new=True)
         try:
             yield handle
@@ -74,7 +72,7 @@ class Disk:
             os.close(handle)
 
     def write(self, handle: int, data: memoryview) -> int:
-        """Write the beginning of ``data``, as much as the system takes. Returns how much that was."""
+        """Write the beginning of ``data``, as much as the system takes. Return the number of bytes written."""
         return os.write(handle, data)
 
     def write_whole(self, handle: int, data: bytes) -> None:
@@ -87,9 +85,9 @@ class Disk:
         _sync_data(handle)
 
     def forget(self, handle: int, start: int, length: int) -> None:
-        """Say that a part that is durable need not be held in memory: what comes next takes its room there."""
+        """Tell the system that a durable part of the file need not stay in the page cache."""
         if hasattr(os, "posix_fadvise"):
-            with suppress(OSError):  # it is advice
+            with suppress(OSError):  # it is only advice
                 os.posix_fadvise(handle, start, length, os.POSIX_FADV_DONTNEED)
 
     def truncate(self, handle: int, length: int) -> None:
@@ -120,7 +118,7 @@ class AppendFile:
     """
 
     def __init__(self, path: Path, disk: Disk, *, new: bool, read_soon: bool = True) -> None:
-        """``read_soon``: whether the system had better hold in memory what was written."""
+        """``read_soon``: whether the written bytes should stay in the system's page cache."""
         self.path = path
         self._read_soon = read_soon
         self._disk = disk
@@ -142,7 +140,7 @@ class AppendFile:
             self._flush()
 
     def sync(self) -> None:
-        """Bring the open group to the disk. It is still taken back by ``rollback``."""
+        """Make the open group durable. ``rollback`` can still undo it."""
         if self.size == self.kept:
             return
         self._flush()
@@ -155,12 +153,14 @@ class AppendFile:
             self._disk.forget(self._handle, self.kept, self.size - self.kept)
 
     def keep(self) -> None:
-        """The open group stays. Never fails: call it when every file of the group has been synced."""
+        """Keep the open group. Never fails; call it when every file of the group has been synced."""
         self.kept = self.size
         self._overhang = False
 
     def rollback(self) -> None:
-        """Forget the open group. Never raises: a file that cannot be cut now is cut before the next group."""
+        """Discard the open group. Never raises: a file that cannot be truncated now is truncated before the next
+        group.
+        """
         self._pending.clear()
         self._pending_bytes = 0
         self.size = self.kept
@@ -197,7 +197,7 @@ class AppendFile:
 
 
 class OneFile:
-    """What the life of a group comes to for whoever writes one file at a time, as long as it has one."""
+    """The group operations of a part that writes at most one file at a time."""
 
     _file: AppendFile | None = None
 
@@ -207,22 +207,22 @@ class OneFile:
         return 0 if self._file is None else self._file.size
 
     def sync(self) -> None:
-        """Bring the open group to the disk. Raises ArchiveError."""
+        """Make the open group durable. Raises ArchiveError."""
         if self._file is not None:
             self._file.sync()
 
     def keep(self) -> None:
-        """The open group stays."""
+        """Keep the open group."""
         if self._file is not None:
             self._file.keep()
 
     def rollback(self) -> None:
-        """Forget the open group. Never raises."""
+        """Discard the open group. Never raises."""
         if self._file is not None:
             self._file.rollback()
 
     def let_go(self) -> None:
-        """Close the file, behind what was kept. Raises ArchiveError; what was kept is durable."""
+        """Close the file after the last kept group. Raises ArchiveError; kept groups are durable."""
         file, self._file = self._file, None
         if file is not None:
             try:

@@ -1,10 +1,7 @@
-"""``fetch.jsonl``: a line for every finished request, and the way to read all of them again.
+"""The fetch log ``fetch.jsonl``: a line for every finished request, the rotated parts, and their reader.
 
-Rotated parts of the fetch log: their names, their compression, and what a crash in the middle of it
-leaves.
-
-A part passes through these files, each step durable before the next; a reader finds its lines exactly once in
-any of them, because the compressed file counts as soon as it has its name::
+A part passes through these files. Each step is durable before the next, and a reader finds each line exactly once at
+any moment, because the compressed file counts as soon as it has its final name::
 
     fetch.jsonl -> fetch-<time>.jsonl -> fetch-<time>.jsonl.gz.part -> fetch-<time>.jsonl.gz
                                    (and the plain one goes last)
@@ -38,21 +35,21 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 1 << 20
 LEVEL = 2
-"""isal's; one level higher takes twice the time for two per cent."""
+"""Compression level of isal; one level higher takes twice the time for two per cent."""
 
 _PART = re.compile(r"fetch-(\d{17,})\.jsonl(\.gz)?")
 _log = logging.getLogger(__name__)
 
 
 def stamps(directory: Path) -> list[str]:
-    """The times in the names of all rotated parts, in the order of writing."""
+    """Return the times in the names of all rotated parts, in the order of writing."""
     with translated(directory):
         found = {match[1] for path in directory.iterdir() if (match := _PART.fullmatch(path.name))}
     return sorted(found, key=int)
 
 
 def next_part(directory: Path, now: float) -> Path:
-    """The name for the part rotated now; it sorts behind all others even when the clock was set back."""
+    """Return the name for a part that is rotated now; it sorts behind all others even if the clock was set back."""
     earlier = stamps(directory)
     time = stamp(now)
     if earlier and int(time) <= int(earlier[-1]):
@@ -61,14 +58,14 @@ def next_part(directory: Path, now: float) -> Path:
 
 
 def open_part(directory: Path, time: str) -> BinaryIO:
-    """The lines of a part, wherever it is on its way to being compressed."""
+    """Open the lines of a part, at whatever stage of compression it is."""
     plain = directory / f"fetch-{time}.jsonl"
     compressed = plain.with_name(plain.name + ".gz")
     if not compressed.exists():
         try:
             return plain.open("rb")
         except FileNotFoundError:
-            pass  # compressed between the two looks
+            pass  # it was compressed between the two attempts
     return cast(BinaryIO, igzip.IGzipFile(compressed, "rb"))  # type: ignore[no-untyped-call]
 
 
@@ -84,9 +81,7 @@ def remove_older(directory: Path, disk: Disk, before: float) -> None:
 
 
 def compress(plain: Path, disk: Disk) -> None:
-    """Put ``fetch-<time>.jsonl.gz`` in the place of the plain part. Raises ArchiveError, the plain part
-    stays.
-    """
+    """Replace a plain part by ``fetch-<time>.jsonl.gz``. Raises ArchiveError; the plain part stays then."""
     target = plain.with_name(plain.name + ".gz")
     unfinished = target.with_name(target.name + ".part")
     try:
@@ -102,7 +97,7 @@ def compress(plain: Path, disk: Disk) -> None:
 
 
 def clean_up(directory: Path, disk: Disk) -> list[str]:
-    """Finish what a crash interrupted, but for compression itself. Returns sentences about what was done."""
+    """Finish what a crash interrupted, except for compression. Return sentences about what was done."""
     done = []
     for path in sorted(directory.glob("fetch-*.jsonl.gz.part")):
         disk.remove(path)
@@ -117,8 +112,8 @@ def clean_up(directory: Path, disk: Disk) -> list[str]:
 class Compressor:
     """Compresses rotated parts on a thread of its own, one after the other.
 
-    A part that cannot be compressed (no room) stays plain, which every reader takes as well; the next
-    ``start`` tries it again. The thread is waited for at the end of the process.
+    A part that cannot be compressed (no room) stays plain, which every reader accepts; the next ``start`` tries it
+    again. The end of the process waits for the thread.
     """
 
     def __init__(self, directory: Path, disk: Disk) -> None:
@@ -127,14 +122,14 @@ class Compressor:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin with every plain part there is; a no-op when there is none."""
+        """Start the thread for all plain parts; do nothing when there is none."""
         self.wait()
         if next(self._plain_parts(), None) is not None:
             self._thread = threading.Thread(target=self.run, name="fetch-log-compressor")
             self._thread.start()
 
     def wait(self) -> None:
-        """Return when nothing is being compressed any more."""
+        """Wait until no part is being compressed."""
         if self._thread is not None:
             self._thread.join()
             self._thread = None
@@ -156,7 +151,7 @@ class Compressor:
 
 
 def _write_compressed(plain: Path, unfinished: Path, disk: Disk) -> None:
-    """Write the compressed file and make it durable; its memory is one chunk."""
+    """Write the compressed file and make it durable, with one chunk in memory."""
     unfinished.unlink(missing_ok=True)
     packer = isal_zlib.compressobj(LEVEL, isal_zlib.DEFLATED, GZIP_MEMBER)
     with disk.opened(unfinished) as handle, plain.open("rb") as source:
@@ -173,10 +168,10 @@ _decode = json.JSONDecoder().raw_decode
 
 
 def log_line(record: FetchRecord) -> bytes:
-    """The record as one line of ASCII: no character of a URL or header can end the line or steer a terminal.
+    """Return the record as one line of ASCII: no character of a URL or header can end the line or control a terminal.
 
-    Raises ValueError when not exactly one of ``status`` and ``error`` is set, or when ``extra`` uses the name
-    of a field of the contract.
+    Raises ValueError when not exactly one of ``status`` and ``error`` is set, or when ``extra`` uses the name of a
+    field of the contract.
     """
     if (record.status is None) == (record.error is None):
         raise ValueError(f"either status or error must be set: {record!r}")
@@ -206,15 +201,15 @@ def log_line(record: FetchRecord) -> bytes:
 def read(
     directory: Path, on_damage: Callable[[str], None] | None = None, *, holding: bytes = b""
 ) -> Iterator[dict[str, Any]]:
-    """Every line under ``directory`` once, oldest first: rotated parts, then the current file.
+    """Yield every line under ``directory`` once, oldest first: rotated parts, then the current file.
 
-    The log may grow and rotate meanwhile; a last line that is not complete yet is left out. A line that is no
-    JSON object raises ArchiveError, or is told to ``on_damage`` and left out. Memory is that of a line.
-    Only lines with ``holding`` in them are looked at, the others cost a tenth.
+    The log may grow and rotate meanwhile; an incomplete last line is left out. A line that is no JSON object raises
+    ArchiveError, or is passed to ``on_damage`` and left out. One line is in memory at a time. Only lines that contain
+    ``holding`` are decoded; the others cost a tenth.
     """
     done: set[str] = set()
     while True:
-        with _open_current(directory) as current:  # and only then look at the parts: a rotation is noticed
+        with _open_current(directory) as current:  # first, so that a rotation is noticed
             parts = [part for part in stamps(directory) if part not in done]
             if not parts:
                 yield from _objects(current, directory / NAME, on_damage, holding)
@@ -228,7 +223,7 @@ def read(
 class FetchLog(OneFile, Part):
     """Writes ``fetch.jsonl`` in groups as ``AppendFile`` defines them, and rotates it by size.
 
-    Lines are complete at the end of every group. One thread at a time; compression has its own.
+    Lines are complete at the end of every group. One thread at a time may call; compression has its own thread.
     """
 
     def __init__(
@@ -241,7 +236,7 @@ class FetchLog(OneFile, Part):
         disk: Disk | None = None,
         compressor: Compressor | None = None,
     ) -> None:
-        """``keep_days``: how long parts are kept that were set aside; 0 for good."""
+        """``keep_days``: how long rotated parts are kept; 0 keeps them all."""
         self._directory = directory
         self._roll_bytes = roll_bytes
         self._keep_seconds = keep_days * 86_400
@@ -251,7 +246,9 @@ class FetchLog(OneFile, Part):
         self._file: AppendFile | None = None
 
     def open(self) -> tuple[()]:
-        """Open the file, after a repair, and compress what an earlier run left plain. Raises ArchiveError."""
+        """Open the file, after a repair, and compress the parts that an earlier run left plain. Raises
+        ArchiveError.
+        """
         self._ready_file()
         self._forget()
         self._compressor.start()
@@ -280,14 +277,14 @@ class FetchLog(OneFile, Part):
         self._compressor.start()
 
     def close(self) -> None:
-        """Close the file and wait for the compression. Raises ArchiveError; what was kept is durable."""
+        """Close the file and wait for the compression. Raises ArchiveError; kept lines are durable."""
         try:
             self.let_go()
         finally:
             self._compressor.wait()
 
     def _forget(self) -> None:
-        """Delete the parts whose last line is older than lines are kept."""
+        """Delete the parts whose last line is older than ``keep_days``."""
         if self._keep_seconds:
             self._compressor.wait()
             remove_older(self._directory, self._disk, self._clock() - self._keep_seconds)
@@ -299,7 +296,7 @@ class FetchLog(OneFile, Part):
 
 
 def _finite(value: Fact) -> Fact:
-    """JSON has no infinity and no NaN."""
+    """Return None for infinity and NaN, which JSON lacks; return other values unchanged."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -326,9 +323,9 @@ def _objects(
 
 
 def _value(line: bytes) -> Any:
-    """What a line says; None where that is no JSON."""
+    """Return the value of a line; None if it is not JSON."""
     try:
-        # As log_line writes it; this way takes two thirds of the time of the general one.
+        # The form that log_line writes; this takes two thirds of the time of the general decoder.
         value, end = _decode(line.decode("ascii"))
         if end == len(line) - 1:
             return value

@@ -1,8 +1,8 @@
-"""The process that keeps an archive: ``python -m webcrawl.archive.keeper``, started by ``RemoteArchive``.
+"""The process that writes an archive: ``python -m webcrawl.archive.keeper``, started by ``RemoteArchive``.
 
-Digests, compression and the writing of lines need no more of the crawl than its bytes, and in a process of their own
-they never keep the event loop waiting for the interpreter. It ends with the crawl, however that ends: what was given
-to it in whole groups is kept and its files are closed; the beginning of another group is not.
+Digests, compression and the writing of lines need only the bytes of the crawl; in a process of their own they never
+block the event loop by holding the interpreter. The process ends with the crawl, in whatever way the crawl ends:
+groups that were received whole are kept and the files are closed; a group that was received in part is not.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def keep(asked: BinaryIO, answers: BinaryIO) -> None:
         while (entries := _group(asked, payloads)) is not None:
             _answer(answers, partial(archive.append, entries))
     except EOFError:
-        # The crawl is gone without a word, and so is whoever would read an answer.
+        # The crawl ended without closing the archive, so there is no process that could read an answer.
         with suppress(ArchiveError):
             archive.close()
     else:
@@ -53,14 +53,14 @@ def keep(asked: BinaryIO, answers: BinaryIO) -> None:
 
 
 def _archive(options: dict[str, Any]) -> Archive:
-    """The archive with its stores. Raises ArchiveError when one of them cannot be built."""
+    """Build the archive with its stores. Raises ArchiveError when one of them cannot be built."""
     directory, worker = Path(options.pop("directory")), options["worker"]
     stores = [Guarded(path, directory, worker, given) for path, given in options.pop("stores", ())]
     return Archive(directory, stores=stores, **options)
 
 
 def _group(asked: BinaryIO, payloads: Payloads) -> list[Entry] | None:
-    """The next group of entries; None when the crawl ends."""
+    """Read the next group of entries; None when the crawl ends."""
     rows = receive(asked)
     if rows == CLOSE:
         return None
@@ -68,7 +68,7 @@ def _group(asked: BinaryIO, payloads: Payloads) -> list[Entry] | None:
 
 
 def _answer(answers: BinaryIO, step: Callable[[], Any]) -> None:
-    """Do a step and say what became of it."""
+    """Run a step and send its outcome."""
     said: tuple[Any, ...]
     try:
         done = step()
@@ -84,7 +84,7 @@ def _answer(answers: BinaryIO, step: Callable[[], Any]) -> None:
 
 
 def main() -> None:
-    """Keep the archive that standard input asks for."""
+    """Keep the archive whose options arrive on standard input."""
     leave_signals_to_the_crawl()
     try:
         keep(sys.stdin.buffer, sys.stdout.buffer)

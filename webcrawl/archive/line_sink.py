@@ -1,4 +1,4 @@
-"""A store of a few lines of code: a file in the JOBDIR to which every entry adds lines."""
+"""Base class of a store that adds lines to one file in the JOBDIR for every entry."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class LineFile(OneFile, Part):
-    """Derive from it, give the file a ``name``, and say which ``lines`` an entry makes.
+    """A store with one file. A subclass gives the file a ``name`` and says which ``lines`` an entry makes.
 
     A group is in the file whole or not at all. After a crash the file ends with a whole line; lines of requests that
     were in flight may be there twice.
     """
 
     name: ClassVar[str]
-    """Of the file, relative to the JOBDIR."""
+    """Name of the file, relative to the JOBDIR."""
 
     def __init__(self, directory: Path, *, worker: str, settings: Mapping[str, Any]) -> None:
         self.worker = worker
@@ -35,7 +35,7 @@ class LineFile(OneFile, Part):
 
     @abstractmethod
     def lines(self, entry: Entry) -> Iterable[bytes]:
-        """What the file gets of a finished request: any number of lines, without their ends."""
+        """Return the lines that the file gets for a finished request: any number of lines, without their ends."""
 
     def open(self) -> list[str]:
         with translated(self._path):

@@ -1,7 +1,7 @@
-"""What a list of URLs (a sitemap, a feed, a robots.txt) names, on its way to a store that wants links.
+"""The URLs that a list (a sitemap, a feed, a robots.txt) names, held for the stores that want links.
 
-A sitemap may name 50,000 URLs, and many are read at once. So each holds a part of them in memory, and where there are
-more all parts lie in a file, compressed, until they are archived.
+A sitemap may name 50,000 URLs, and many are read at once. So each list holds one part of its URLs in memory; if there
+are more, all parts are written to a compressed file until they are archived.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from webcrawl.archive.capture import LinkRow
 
 LISTED = "sitemap"
-"""The type of a link that stands in a list."""
+"""The type of a link that is an item of a list."""
 PART_LINKS, PART_CHARACTERS = 1000, 250_000
-"""Of a part at most, unless a single URL is longer: what a list holds in memory, and what stands in one line of the
-link log."""
+"""The largest number of links and characters of a part, unless a single URL is longer. A list holds one part in
+memory, and a line of the link log holds one part.
+"""
 
 _HTTP = ("http://", "https://")
 _LENGTH = struct.Struct("<I")
@@ -32,7 +33,7 @@ _LEVEL = 1
 
 @dataclass(frozen=True, slots=True)
 class SpooledLinks:
-    """URLs that lie in a file. Iterate over it for the parts."""
+    """URLs that are stored in a file. Iterate over it for the parts."""
 
     path: str
 
@@ -43,30 +44,30 @@ class SpooledLinks:
                 yield data.decode("utf-8", "surrogatepass").split("\n")
 
     def remove(self) -> None:
-        """Nobody needs it any more."""
+        """Delete the file."""
         Path(self.path).unlink(missing_ok=True)
 
 
 class ListedLinks:
-    """Takes the URLs of one list as they are found.
+    """Collects the URLs of one list as they are found.
 
-    Whoever fills it calls ``spill`` when it is full, and at the end ``finish`` if it has spilled. Where one part ends
-    and the next begins follows from the URLs alone.
+    The caller calls ``spill`` when it is full, and at the end ``finish`` if it has spilled. The limits of the parts
+    depend on the URLs alone.
     """
 
     def __init__(self, folder: str) -> None:
-        """``folder``: for the file; it is made when it is needed."""
+        """``folder``: the folder for the file, which is created when it is needed."""
         self._folder = folder
         self._urls: list[str] = []
         self._characters = 0
         self._path: str | None = None
         self.number = 0
-        """URLs over HTTP so far."""
+        """The number of HTTP URLs so far."""
         self.others = 0
-        """URLs of other schemes so far."""
+        """The number of URLs of other schemes so far."""
 
     def add(self, urls: Iterable[str]) -> None:
-        """Take resolved URLs."""
+        """Add resolved URLs."""
         for url in urls:
             self._urls.append(url)
             self._characters += len(url)
@@ -80,13 +81,13 @@ class ListedLinks:
         return len(self._urls) > PART_LINKS or self._characters > PART_CHARACTERS
 
     def spill(self) -> None:
-        """Put all parts into the file that are whole; this waits for the disk. Raises OSError."""
+        """Write all whole parts to the file; blocks on the disk. Raises OSError."""
         *whole, rest = parts_of(self._urls)
         self._write(whole)
         self._urls, self._characters = list(rest), sum(map(len, rest))
 
     def finish(self) -> None:
-        """Put what is left into the file, likewise."""
+        """Write the rest to the file; blocks on the disk. Raises OSError."""
         self._write(parts_of(self._urls))
         self._urls, self._characters = [], 0
 
@@ -107,16 +108,16 @@ class ListedLinks:
         return self._path is not None
 
     def held(self) -> list[str]:
-        """What is in memory."""
+        """The URLs in memory."""
         return self._urls
 
     def spooled(self) -> SpooledLinks | None:
-        """The file, if there is one; what is ``held`` is not in it."""
+        """The file, if there is one; it does not contain the URLs that are ``held``."""
         return None if self._path is None else SpooledLinks(self._path)
 
 
 def parts_of(urls: Sequence[str]) -> Iterator[Sequence[str]]:
-    """The URLs in their order, a part at a time."""
+    """Yield the URLs in their order, a part at a time."""
     start = characters = 0
     for place, url in enumerate(urls):
         characters += len(url)
@@ -128,7 +129,7 @@ def parts_of(urls: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def rows_of(urls: Iterable[str]) -> tuple[list[LinkRow], list[LinkRow]]:
-    """The links to URLs over HTTP, and those to URLs of other schemes."""
+    """Return the links to HTTP URLs, and those to URLs of other schemes."""
     links: list[LinkRow] = []
     others: list[LinkRow] = []
     for url in urls:

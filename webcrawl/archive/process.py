@@ -1,11 +1,8 @@
-"""An archive that is kept by a process of its own, with the same three operations.
+"""The archive in a process of its own, with the operations of ``Archive``, and the protocol between the processes.
 
-What goes between a crawl and the process that keeps its archive: values in frames, on two pipes.
-
-A frame is its length (8 bytes, little-endian) and a value in marshal's form. Both ends are the same Python and the
-same code, and nobody else writes to these pipes. Payloads take another way: see ``payloads``.
-
-::
+The crawl and the process that keeps its archive exchange frames on two pipes. A frame is its length (8 bytes,
+little-endian) and a value in marshal's form. Both ends run the same Python and the same code, and no other process
+writes to these pipes::
 
     crawl                               keeper
     options of the archive        ->
@@ -15,10 +12,9 @@ same code, and nobody else writes to these pipes. Payloads take another way: see
     CLOSE                         ->
                                   <-    as above
 
-The payloads of a group on their way to the process that keeps the archive: a file in memory.
-
-They are nearly all of what an archive is given. A pipe holds less than a group, so that both ends would work on it at
-once, each waiting for the other's lock; this file is written before the pipe says that it is.
+The payloads of a group, nearly all of its bytes, are passed in a file in memory (``Payloads``). A pipe holds less
+than a group, so both processes would work on it at the same time, each waiting for the other's lock; the file is
+complete before the frame announces it.
 """
 
 from __future__ import annotations
@@ -51,7 +47,7 @@ if TYPE_CHECKING:
 CLOSE = "close"
 
 _PAYLOAD = 8
-"""Its place in a ``Capture``."""
+"""The position of the payload in a ``Capture``."""
 _LENGTH = struct.Struct("<Q")
 
 
@@ -63,7 +59,7 @@ def send(stream: BinaryIO, value: Any) -> None:
 
 
 def receive(stream: BinaryIO) -> Any:
-    """The value of the next frame. :raises EOFError: the other end is gone, maybe in the middle of it"""
+    """Read the value of the next frame. :raises EOFError: the pipe was closed, possibly in the middle of the frame"""
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         raise EOFError
@@ -75,8 +71,8 @@ def receive(stream: BinaryIO) -> Any:
 
 
 def row_of(entry: Entry, *, links: bool = True, fields: bool = True) -> tuple[Any, ...]:
-    """An entry as plain values, without its links and ``fields`` where nobody wants them, and with the length of
-    its payload instead of that.
+    """Return an entry as plain values, without its links and ``fields`` if no store wants them, and with the length
+    of its payload in place of the payload.
     """
     record, capture, revisit = entry.record, entry.capture, entry.revisit
     said = (
@@ -123,19 +119,19 @@ def row_of(entry: Entry, *, links: bool = True, fields: bool = True) -> tuple[An
 
 
 def payload_of(entry: Entry) -> bytes:
-    """What goes another way; empty where there is none."""
+    """Return the payload of an entry, which is not part of its frame; empty if there is none."""
     return b"" if entry.capture is None else entry.capture.payload
 
 
 def payload_bytes(row: tuple[Any, ...]) -> int:
-    """How long that is."""
+    """Return the length of the payload of a row, in bytes."""
     kept = row[1]
     length: int = 0 if kept is None else kept[_PAYLOAD]
     return length
 
 
 def entry_of(row: tuple[Any, ...], payload: bytes) -> Entry:
-    """The entry that ``row_of`` and ``payload_of`` were given."""
+    """Rebuild the entry from the results of ``row_of`` and ``payload_of``."""
     said, kept, earlier, links, fields, found, others, listed = row
     capture = None
     if kept is not None:
@@ -157,16 +153,18 @@ def entry_of(row: tuple[Any, ...], payload: bytes) -> Entry:
 
 
 KEPT_BYTES = 16 << 20
-"""What a group of larger payloads took beyond this is given back by the next one."""
+"""The size to which the file is cut by the next group after a group of larger payloads."""
 _AT_ONCE = 1000
-"""Payloads that a system call is given; it takes 1,024 (IOV_MAX)."""
+"""The number of payloads per system call; the system allows 1,024 (IOV_MAX)."""
 
 
 class Payloads:
-    """One group at a time: it is put here by one process, and taken by another before the next is put."""
+    """A file in memory for the payloads of one group: one process puts them, the other takes them before the next
+    ``put``.
+    """
 
     def __init__(self, handle: int) -> None:
-        """``handle``: of a file that nobody else uses; its position is for ``put`` alone."""
+        """``handle``: a file that has no other user; ``put`` alone uses its position."""
         self.handle = handle
 
     @classmethod
@@ -178,20 +176,20 @@ class Payloads:
             return cls(os.dup(file.fileno()))
 
     def put(self, payloads: Sequence[bytes]) -> None:
-        """:raises OSError: there is no room; what was there is lost"""
+        """Write the payloads. :raises OSError: there is no room; the previous content is lost"""
         if os.fstat(self.handle).st_size > KEPT_BYTES:
             os.ftruncate(self.handle, 0)
         os.lseek(self.handle, 0, os.SEEK_SET)
         for start in range(0, len(payloads), _AT_ONCE):
             some = payloads[start : start + _AT_ONCE]
             written = os.writev(self.handle, some)
-            if written < sum(map(len, some)):  # a signal came
+            if written < sum(map(len, some)):  # a signal interrupted the call
                 rest = memoryview(b"".join(some))[written:]
                 while rest:
                     rest = rest[os.write(self.handle, rest) :]
 
     def take(self, lengths: Iterable[int]) -> list[bytes]:
-        """What was put, of which these are the lengths. :raises EOFError: it is not there"""
+        """Read the payloads with these lengths. :raises EOFError: the file is shorter"""
         at, found = 0, []
         for length in lengths:
             payload = os.pread(self.handle, length, at)
@@ -206,17 +204,17 @@ class Payloads:
 
 
 PIPE_BYTES = 1 << 20
-"""What may be on its way to the keeper at a time; the most that Linux allows without privileges."""
+"""Capacity of the pipe to the keeper in bytes; the most that Linux allows without privileges."""
 
 PATIENCE_SECONDS = 60.0
-"""How long the keeper may take to end after its files were closed."""
+"""How long in seconds the keeper may take to end after its files were closed."""
 
 
 class RemoteArchive:
     """An ``Archive`` in a process that this one starts (``webcrawl.archive.keeper``) and ends.
 
-    One thread at a time may call; all calls wait. When the keeper is gone every call raises ArchiveError: what was
-    appended before is durable, and the next start repairs the rest.
+    One thread at a time may call; all calls block. After the keeper has ended every call raises ArchiveError:
+    appended groups are durable, and the next start repairs the rest.
     """
 
     def __init__(
@@ -227,17 +225,17 @@ class RemoteArchive:
         stores: Sequence[Named] = (),
         **options: Mapping[str, str] | str | float | None,
     ) -> None:
-        """``options``: those of ``Archive`` that are plain values. ``stores`` are built over there.
+        """``options``: those options of ``Archive`` that are plain values. The keeper builds the ``stores``.
 
-        ``held``: file descriptors whose locks protect the directory; asked at ``open``, they are the keeper's too, so
-        that nobody takes its place while it writes.
+        ``held``: returns file descriptors whose locks protect the directory. ``open`` calls it and passes them on to
+        the keeper, so that no other crawl can lock the directory while the keeper writes.
         """
         self._directory = directory
         classes = [load(path) for path, _ in stores]
         self.wants_links = any(store.wants_links for store in classes)
-        """Whether a store wants the links of pages."""
+        """True if a store wants the links of pages."""
         self.wants_fields = any(store.wants_fields for store in classes)
-        """Whether a store wants what processing finds in pages."""
+        """True if a store wants the fields that processing finds in pages."""
         self._options = {**options, "stores": [list(store) for store in stores]}
         self._held = held
         self._keeper: _Keeper | None = None
@@ -251,13 +249,15 @@ class RemoteArchive:
         return RepairReport(sentences)
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Write and make durable, all or nothing. Raises StorageFull, ArchiveError as ``Archive.append`` does."""
+        """Write the group and make it durable, all or nothing. Raises StorageFull, ArchiveError as ``Archive.append``
+        does.
+        """
         links, fields = self.wants_links, self.wants_fields
         rows = [row_of(entry, links=links, fields=fields) for entry in entries]
         self._ask(rows, list(map(payload_of, entries)))
 
     def close(self) -> None:
-        """Close all files and end the process. Raises ArchiveError; what was appended is durable anyway."""
+        """Close all files and end the process. Raises ArchiveError; appended groups are durable in any case."""
         if self._keeper is None:
             return
         try:
@@ -267,7 +267,7 @@ class RemoteArchive:
             keeper.end()
 
     def _ask(self, value: Any, payloads: Sequence[bytes] = ()) -> list[Any]:
-        """Send a frame and wait for the answer: what comes behind ``done``."""
+        """Send a frame and wait for the answer; return its values after ``done``."""
         keeper = self._keeper
         if keeper is None:
             raise ArchiveError(self._directory, "the archive is not open")
@@ -289,10 +289,10 @@ class RemoteArchive:
 
 
 class _Keeper:
-    """The process, and the pipes to it and from it, and the file of payloads."""
+    """The keeper process, the pipes to it and from it, and the file of payloads."""
 
     def __init__(self, held: Sequence[int]) -> None:
-        """:raises OSError: there is no room for such a file, or none for a process"""
+        """:raises OSError: there is no room for the file, or the process cannot be started"""
         self.payloads = Payloads.new()
         try:
             self._process = self._started(held)
@@ -311,19 +311,20 @@ class _Keeper:
             stdout=subprocess.PIPE,
             env=environment(),
             pass_fds=(*held, self.payloads.handle),
-            # A key that interrupts the crawl must not interrupt what it still has to keep.
+            # Ctrl-C interrupts the crawl but must not interrupt the keeper, which still writes the crawl's last
+            # groups.
             process_group=0,
         )
 
     def how_it_ended(self) -> str:
-        """In words, when it does not answer any more."""
+        """Describe how the process ended, after it has stopped answering."""
         try:
             return f"has ended with status {self._process.wait(PATIENCE_SECONDS)}"
         except subprocess.TimeoutExpired:
             return "does not answer"
 
     def end(self) -> None:
-        """Wait for its end, or see to it."""
+        """Wait for the process to end, and kill it if it does not."""
         with suppress(OSError):
             self.asked.close()
         try:

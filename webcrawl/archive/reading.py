@@ -1,6 +1,6 @@
-"""Reading the records of WARC files, a gzip member each, in memory that no record can make larger.
+"""Readers of WARC files: whole records of a file that may be torn, and the content of records.
 
-Finding the whole records of a WARC file that may be torn: a gzip member each, checked as it streams by.
+Each record is a gzip member, which is checked while it is read. The memory is bounded for records of any size.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 CHUNK_BYTES = 1 << 16
-"""What is read at once. Small, since the rest of a chunk is copied for every member that ends in it."""
+"""Bytes that are read at once. Small, since the rest of a chunk is copied for every member that ends in it."""
 OUTPUT_BYTES = 1 << 20
-"""The most that one step unpacks."""
+"""The most bytes that one step decompresses."""
 HEAD_LIMIT = 1 << 18
-"""A record head longer than this is none."""
+"""The longest record head in bytes; a longer one is not accepted as a record."""
 MEMBER_START = b"\x1f\x8b\x08"
 GZIP_MEMBER = 31
-"""The zlib window size that stands for: 32 KB and a gzip header."""
+"""The window size parameter of zlib for 32 KB and a gzip header."""
 
 _HEAD_END = b"\r\n\r\n"
 _RECORD_END = b"\r\n\r\n"
@@ -35,7 +35,7 @@ _TYPE = re.compile(rb"\r\nWARC-Type:[ \t]*([a-z]+)[ \t]*\r\n", re.IGNORECASE)
 
 
 class Place(NamedTuple):
-    """Where a record lies: the name its file has once closed, the offset and length of its gzip member."""
+    """The place of a record: the name its file has once closed, the offset and length of its gzip member."""
 
     filename: str
     offset: int
@@ -51,7 +51,7 @@ class Member(NamedTuple):
 
 
 class _Record:
-    """Follows the plain bytes of one record and tells in the end whether it was whole."""
+    """Follows the plain bytes of one record and checks at the end that it was whole."""
 
     def __init__(self) -> None:
         self.record_type = ""
@@ -60,7 +60,7 @@ class _Record:
         self._tail = b""
 
     def feed(self, data: bytes) -> bool:
-        """Take the next bytes. False when they cannot belong to a record."""
+        """Take the next bytes. Return False when they cannot belong to a record."""
         if self._missing is None:
             self._head += data
             end = self._head.find(_HEAD_END)
@@ -82,7 +82,7 @@ class _Record:
 
 
 def whole_members(stream: BinaryIO, start: int = 0, chunk_bytes: int = CHUNK_BYTES) -> Iterator[Member]:
-    """The members from ``start`` up to the first that is torn, damaged or no record. Memory stays bounded."""
+    """Yield the members from ``start`` up to the first that is torn, damaged or not a record, in bounded memory."""
     stream.seek(start)
     data = b""
     while True:
@@ -97,7 +97,7 @@ def whole_members(stream: BinaryIO, start: int = 0, chunk_bytes: int = CHUNK_BYT
             except igzip_lib.IsalError:  # type: ignore[misc]  # the stub calls it an instance
                 return
             if not record.feed(plain) or not (data or plain):
-                return  # no record; or torn: neither input left nor output held back
+                return  # not a record; or torn: neither input nor pending output is left
             data = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
             end += before - len(data)
         if not record.is_whole():
@@ -107,7 +107,7 @@ def whole_members(stream: BinaryIO, start: int = 0, chunk_bytes: int = CHUNK_BYT
 
 
 def next_whole_member(stream: BinaryIO, start: int) -> Member | None:
-    """The first whole member that begins at ``start`` or anywhere behind it."""
+    """Return the first whole member that begins at ``start`` or anywhere behind it."""
     window_start, window = start, b""
     while True:
         at = window.find(MEMBER_START)
@@ -129,7 +129,7 @@ _DIGITS = re.compile(r"\d{1,18}")
 
 
 class Damaged(Exception):  # noqa: N818 - a state of a file
-    """There is no whole record at byte ``at``; ``why`` says what is there instead."""
+    """There is no whole record at byte ``at``; ``why`` describes the bytes there."""
 
     def __init__(self, at: int, why: str) -> None:
         super().__init__(f"byte {at}: {why}")
@@ -139,20 +139,20 @@ class Damaged(Exception):  # noqa: N818 - a state of a file
 
 @dataclass(slots=True)
 class Record:
-    """What one record says of itself, and what is in it. Names of fields are in lower case."""
+    """The fields of one record and its content. Names of fields are in lower case."""
 
     start: int
     end: int
     version: str
     fields: dict[str, str]
     repeated: tuple[str, ...]
-    """Names of fields that are there more than once."""
+    """Names of fields that occur more than once."""
     message_head: bytes = b""
-    """The head of the HTTP message in it up to its first empty line; empty where there is none."""
+    """The head of the HTTP message in the record up to its first empty line; empty if there is none."""
     payload_bytes: int = 0
     block_digest: str = ""
     payload_digest: str = ""
-    """As the record would label them; empty unless they are asked for."""
+    """The digests of the content in the form of the record's own labels; empty unless requested."""
 
     @property
     def type(self) -> str:
@@ -164,12 +164,12 @@ class Record:
 
     @property
     def length(self) -> int:
-        """Bytes of the gzip member."""
+        """Length of the gzip member in bytes."""
         return self.end - self.start
 
 
 def parse_head(head: bytes) -> tuple[str, dict[str, str], tuple[str, ...]]:
-    """Version, fields and names that are repeated, of a record head with its empty line."""
+    """Return version, fields and repeated names of a record head that includes its empty line."""
     version, *lines = head.decode(errors="replace").removesuffix("\r\n\r\n").split("\r\n")
     fields: dict[str, str] = {}
     repeated: tuple[str, ...] = ()
@@ -183,7 +183,7 @@ def parse_head(head: bytes) -> tuple[str, dict[str, str], tuple[str, ...]]:
 
 
 def records(stream: BinaryIO, start: int = 0, *, digests: bool = False) -> Iterator[Record]:
-    """The records from ``start`` to the end. :raises Damaged: where one is torn, damaged or none at all."""
+    """Yield the records from ``start`` to the end. :raises Damaged: at one that is torn, damaged or not a record"""
     stream.seek(start)
     data = stream.read(CHUNK_BYTES)
     while data:
@@ -208,7 +208,7 @@ def records(stream: BinaryIO, start: int = 0, *, digests: bool = False) -> Itera
 
 
 class _Reader:
-    """Takes the plain bytes of one gzip member in pieces: a head, a block of the length it says, a record end."""
+    """Takes the plain bytes of one gzip member in pieces: a head, a block of the declared length, a record end."""
 
     def __init__(self, start: int, digests: bool) -> None:
         self._start = start
@@ -216,7 +216,7 @@ class _Reader:
         self._found: Record | None = None
         self._missing = 0
         self._is_http = False
-        self._message = b""  # the block so far, until the head of the message in it has ended
+        self._message = b""  # the block so far, until the head of its message has ended
         self._tail = b""
         self._sums = (sha1(usedforsecurity=False), sha1(usedforsecurity=False)) if digests else None
 

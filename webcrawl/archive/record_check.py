@@ -1,8 +1,7 @@
-"""What can be wrong with one record of a WARC file, by itself and beside its neighbours.
+"""Checks of single records of a WARC file, of neighbouring records, and of the indexes.
 
-Whether an index says what its WARC file has, and a merged index what the others say.
-
-What a check finds: faults, what was looked at, and what a crash may have left.
+A check yields faults, counts the items it has checked, and distinguishes what a crash may have left from other
+faults.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ TYPES = frozenset(
 )
 TRUNCATED = frozenset({"length", "time", "disconnect", "unspecified"})
 NEAR = 64
-"""How many records may lie between those that name each other."""
+"""The largest number of records between two that refer to each other."""
 AHEAD_SECONDS = 86_400.0
-"""How far in the future a date may be: clocks of machines differ."""
+"""How many seconds in the future a date may be, since the clocks of machines differ."""
 
 _ALWAYS = ("warc-type", "warc-record-id", "warc-date")
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z")
@@ -40,7 +39,7 @@ _PROFILE = re.compile(r"http://netpreserve\.org/warc/1\.[01]/revisit/[a-z-]+")
 
 
 def faults_of(record: Record, now: float) -> Iterator[str]:
-    """What is wrong with the record alone; each completes the sentence 'the record ...'."""
+    """Yield the faults of the record alone; each completes the sentence 'the record ...'."""
     fields = record.fields
     yield from _identity_faults(record)
     yield from _date_faults(fields.get("warc-date", ""), now)
@@ -63,7 +62,7 @@ def _identity_faults(record: Record) -> Iterator[str]:
         if not record.fields.get(name):
             yield f"has no {name}"
     for name in record.repeated:
-        if name != "warc-concurrent-to":  # the one field that may be (WARC 1.1, section 5.7)
+        if name != "warc-concurrent-to":  # the one field that may be repeated (WARC 1.1, section 5.7)
             yield f"has more than one {name}"
     if record.type and record.type not in TYPES:
         yield f"is of the type {record.type!r}, which the standard does not have"
@@ -109,22 +108,26 @@ def _revisit_faults(fields: dict[str, str]) -> Iterator[str]:
 
 
 def _claims_http(record: Record) -> bool:
-    """A head that readers may take differently has no payload digest, and is not held against it."""
+    """Return True if the record has a payload digest; a head that readers parse differently has none, which is no
+    fault.
+    """
     return "warc-payload-digest" in record.fields
 
 
 class Pairs:
-    """Records of one file that belong together: each answer with its request and its metadata."""
+    """Checks that records of a file which belong together are there: each answer with its request and its
+    metadata.
+    """
 
     def __init__(self) -> None:
         self._seen: OrderedDict[str, tuple[str, str]] = OrderedDict()  # id -> date and URL of the last NEAR
         self._wanted: OrderedDict[str, tuple[int, int]] = (
             OrderedDict()
-        )  # id -> who wants it, number of records
+        )  # id -> the record that refers to it, number of records
         self._number = 0
 
     def faults(self, record: Record) -> Iterator[tuple[int, str]]:
-        """What became clear with this record: the offset of the record that is wrong, and what is."""
+        """Yield the faults that this record reveals: the offset of the faulty record, and a description."""
         self._number += 1
         name, about = (
             record.fields.get("warc-record-id", ""),
@@ -147,23 +150,23 @@ class Pairs:
             yield at, f"belongs to one that is not there: {other}"
 
     def left(self) -> Iterator[tuple[int, str]]:
-        """What is missing at the end of the file, but for what the very last record belongs to."""
+        """Yield the missing records at the end of the file, except those that the very last record refers to."""
         for other, (at, number) in self._wanted.items():
             if number < self._number:
                 yield at, f"belongs to one that is not there: {other}"
 
     @property
     def ends_alone(self) -> bool:
-        """Whether the last record belongs to one that would have come next."""
+        """Return True if the last record refers to one that would have come next."""
         return any(number == self._number for _, number in self._wanted.values())
 
 
 KEPT_IN_MIND = 10_000
-"""Things without their counterpart of which the places are remembered until it is known whether a crash left them."""
+"""The number of items without a counterpart whose places are kept until it is known whether a crash left them."""
 
 
 class Fault(NamedTuple):
-    """What is wrong, and where."""
+    """A fault and its place."""
 
     where: str
     what: str
@@ -171,58 +174,58 @@ class Fault(NamedTuple):
 
 @dataclass(slots=True)
 class Totals:
-    """What was looked at."""
+    """Numbers of the checked items."""
 
     files: int = 0
     bytes: int = 0
     records: Counter[str] = field(default_factory=Counter)
     lines: int = 0
-    """Of the fetch logs."""
+    """Lines of the fetch logs."""
     indexed: int = 0
     """Lines of the indexes."""
     links: int = 0
     """Lines of the link logs."""
     faults: int = 0
     remarks: list[str] = field(default_factory=list)
-    """What is as it may be, and worth knowing."""
+    """Observations that are no faults but worth reporting."""
 
 
 class Beside(Protocol):
-    """What else is kept of each fetch, and is held against the fetch log in the same look."""
+    """Further data about each fetch, checked against the fetch log in the same pass."""
 
     def logged(self, folder: Path, line: Mapping[str, Any]) -> None:
-        """A line of the fetch log in ``folder``, in their order."""
+        """Take a line of the fetch log in ``folder``; lines come in their order."""
         ...
 
     def faults(self, totals: Totals) -> Iterator[Fault]:
-        """Everything that is wrong, once all lines were told. Raises OSError."""
+        """Yield all faults, after the last line. Raises OSError."""
         ...
 
 
 class Leftovers:
-    """Tells what a crash left at the end of a file from what lacks its counterpart for no such reason."""
+    """Separates the items at the end of a file that a crash left from those that lack their counterpart otherwise."""
 
     def __init__(self) -> None:
         self._last: dict[str, int] = {}
         self._lacking: list[tuple[str, int, str]] = []
         self.more = 0
-        """How many more there are than could be remembered."""
+        """The number of items beyond those that could be kept."""
         self.at_ends = 0
-        """How many a crash may have left; known once ``lacking`` is through."""
+        """The number of items that a crash may have left; known once ``lacking`` is exhausted."""
 
     def has(self, path: str, place: int) -> None:
-        """What is at this place of a file has its counterpart. Places grow as the file does."""
+        """Note that the item at this place of a file has its counterpart. Places grow as the file does."""
         self._last[path] = max(self._last.get(path, 0), place)
 
     def lacks(self, path: str, place: int, what: str) -> None:
-        """It has none."""
+        """Note that the item at this place has no counterpart."""
         if len(self._lacking) < KEPT_IN_MIND:
             self._lacking.append((path, place, what))
         else:
             self.more += 1
 
     def lacking(self) -> Iterator[tuple[str, int, str]]:
-        """Those behind which there is something that has one: file, place, what."""
+        """Yield the items without a counterpart that come before an item with one: file, place, description."""
         for path, place, what in self._lacking:
             if place > self._last.get(path, -1):
                 self.at_ends += 1
@@ -231,7 +234,7 @@ class Leftovers:
 
 
 def told(sentences: list[str]) -> Iterator[Fault]:
-    """Sentences about files, as they are collected meanwhile."""
+    """Yield sentences about files as faults, and clear the list."""
     for sentence in sentences:
         where, _, what = sentence.partition(": ")
         yield Fault(where, what)
@@ -242,7 +245,7 @@ _SHOWN_MAX = 300
 
 
 def index_faults(path: Path, expected: Iterator[bytes], totals: Totals) -> Iterator[Fault]:
-    """What is wrong with the index at ``path``, which should have the ``expected`` lines, given in order."""
+    """Yield the faults of the index at ``path``, which should have the ``expected`` lines, given in order."""
     if not path.exists():
         yield Fault(str(path), "is not there; scrapy archive index makes it again")
         return

@@ -1,8 +1,7 @@
-"""WARC 1.1 records as bytes: what is written about one exchange, before compression.
+"""The WARC 1.1 records of an exchange as bytes, before compression, and the fields of its metadata record.
 
-Section numbers are those of the WARC 1.1 standard (ISO 28500:2017).
-
-What a metadata record says of a page: how the crawl came to it, and what it was allowed.
+Section numbers are those of the WARC 1.1 standard (ISO 28500:2017). The metadata record of a page says how the crawl
+found it and what the crawl was allowed to do.
 """
 
 from __future__ import annotations
@@ -26,39 +25,39 @@ PROFILES = "http://netpreserve.org/warc/1.1/revisit/"
 RECORD_END = b"\r\n\r\n"
 
 _TRANSFER_ENCODING = re.compile(rb"^(transfer-encoding[ \t]*:)", re.IGNORECASE | re.MULTILINE)
-_BLANK_LINE = re.compile(rb"\n[^!-~\n]*\n")  # or one that shows nothing
+_BLANK_LINE = re.compile(rb"\n[^!-~\n]*\n")  # or one without visible characters
 _NOT_IN_A_URI = re.compile(r"[\x00-\x20\x7f<>]")
 _LINE_BREAKS = re.compile(r"[\r\n]+\s*")
 
 
 class Answer(NamedTuple):
-    """The record of an answer, and what an index has to know of it."""
+    """The record of an answer, and its fields for the index."""
 
     record: bytes
     fields: dict[str, str]
-    """Those by which it is found, their names in lower case."""
+    """The fields that the index uses, their names in lower case."""
     message_head: bytes
-    """As ``reading.Record`` has it."""
+    """The head of the message, as in ``reading.Record``."""
     payload: Spooled | None = None
-    """Comes behind ``record``, and behind it RECORD_END, where it is in a file."""
+    """The payload, if it is in a file: it is written after ``record`` and followed by RECORD_END."""
 
 
 class Exchange(NamedTuple):
-    """What is written about one exchange."""
+    """The records of one exchange."""
 
     answer: Answer
     """A response record, or the revisit or resource record in its place."""
     others: list[bytes]
-    """The request record and the metadata record, as far as there is one."""
+    """The request record and the metadata record, if there are any."""
 
     @property
     def records(self) -> list[bytes]:
-        """All of them, in the order in which they are written."""
+        """Return all records in the order in which they are written."""
         return [self.answer.record, *self.others]
 
 
 def warcinfo_record(filename: str, at: float, info: Mapping[str, str]) -> bytes:
-    """The first record of a file: who wrote it, with what and under which policy (section 6.2)."""
+    """Return the first record of a file: the software that wrote it, the operator and the policy (section 6.2)."""
     fields = (
         f"WARC-Type: warcinfo\r\nWARC-Record-ID: {new_record_id()}\r\nWARC-Date: {warc_date(at)}\r\n"
         f"WARC-Filename: {filename}\r\n"
@@ -70,18 +69,19 @@ def warcinfo_record(filename: str, at: float, info: Mapping[str, str]) -> bytes:
 def exchange(
     capture: Capture, revisit: Revisit | None = None, facts: Mapping[str, object] | None = None
 ) -> Exchange:
-    """The records of an exchange: ``revisit`` says where its payload is already, ``facts`` are the metadata.
+    """Return the records of an exchange: ``revisit`` names the earlier record of its payload, ``facts`` are the
+    metadata.
 
-    The capture must have a response, over HTTP or (``resource_type``) of another protocol, which makes a resource
-    record; without a request head there is no request record, without facts no metadata. The records name the answer,
-    and all carry the time the request was sent.
+    The capture must have a response, over HTTP or (``resource_type``) another protocol, which makes a resource
+    record; without a request head there is no request record, without facts no metadata record. The records refer to
+    the answer, and all carry the time the request was sent.
     """
     answer_id, request_id = new_record_id(), new_record_id()
     date, target = warc_date(capture.started_at), uri(capture.url)
     about = f"WARC-Date: {date}\r\nWARC-Target-URI: {target}\r\n"
     shared = about
     if capture.ip is not None:
-        # A zone index is no part of an address.
+        # A zone index is not part of an address.
         shared += f"WARC-IP-Address: {capture.ip.partition('%')[0]}\r\n"
     identity = f"WARC-Record-ID: {answer_id}\r\n{shared}"
     concurrent = f"WARC-Concurrent-To: {answer_id}\r\n"
@@ -102,11 +102,11 @@ def exchange(
 
 
 def archived_head(head: bytes) -> bytes:
-    """The head of a response as it is archived: verbatim, but for what would mislead readers of the payload.
+    """Return the head of a response as it is archived: verbatim, except for fields that would mislead readers.
 
-    The payload comes without its transfer coding, so the field that announces one gets the name that Common
-    Crawl gives it; Content-Length and Content-Encoding stay, also where the server lied. A head that was cut
-    off before its empty line is completed.
+    The payload is stored without its transfer coding, so the field that announces one gets the name that Common Crawl
+    gives it; Content-Length and Content-Encoding stay, even if they are wrong. A head that was cut off before its
+    empty line is completed.
     """
     if b"transfer-encoding" in head.lower():
         head = _TRANSFER_ENCODING.sub(rb"X-Crawler-\1", head)
@@ -116,7 +116,7 @@ def archived_head(head: bytes) -> bytes:
 
 
 def digest(*parts: bytes) -> str:
-    """The labelled digest of the parts in sequence, in the form all tools of the field write."""
+    """Return the labelled digest of the parts in sequence, in the usual form of WARC tools."""
     state = sha1(usedforsecurity=False)
     for part in parts:
         state.update(part)
@@ -124,7 +124,7 @@ def digest(*parts: bytes) -> str:
 
 
 def digest_of(parts: Iterable[bytes]) -> str:
-    """The same of parts that come one after the other."""
+    """Return the labelled digest of parts that are produced one after the other."""
     state = sha1(usedforsecurity=False)
     for part in parts:
         state.update(part)
@@ -132,21 +132,21 @@ def digest_of(parts: Iterable[bytes]) -> str:
 
 
 def labelled(sha1_digest: bytes) -> str:
-    """A digest as records have it, in Base32 (RFC 4648, section 6)."""
+    """Return a digest as records have it, in Base32 (RFC 4648, section 6)."""
     return "sha1:" + b32encode(sha1_digest).decode()
 
 
 NO_PAYLOAD = digest()
-"""The digest of nothing, which nearly every request has as its payload."""
+"""The digest of an empty payload, which nearly every request has."""
 
 
 def warc_date(at: float) -> str:
-    """Epoch seconds as a WARC-Date with microseconds."""
+    """Return epoch seconds as a WARC-Date with microseconds."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
 def new_record_id() -> str:
-    """A random UUID (RFC 9562, section 5.4) as a record is named."""
+    """Return a random UUID (RFC 9562, section 5.4) in the form of a record ID."""
     return f"<urn:uuid:{uuid.uuid4()}>"
 
 
@@ -193,13 +193,13 @@ def _http_head(fields: str, message: str, of_block: str, length: int) -> bytes:
 
 
 def _message_head(message: bytes) -> bytes:
-    """What readers of records take for the head: as far as the first empty line, ended by CR LF."""
+    """Return the head as readers of records find it: up to the first empty line, ended by CR LF."""
     end = message.find(RECORD_END)
     return b"" if end < 0 else message[: end + len(RECORD_END)]
 
 
 def _resource(capture: Capture, identity: str) -> Answer:
-    """What came by another protocol than HTTP, as it came (section 6.5)."""
+    """Return the resource record of a payload that was fetched by another protocol than HTTP (section 6.5)."""
     of_payload = digest(capture.payload)
     said = _LINE_BREAKS.sub(" ", capture.resource_type or "").encode(errors="replace").decode()
     content_type = said.strip() or "application/octet-stream"
@@ -220,13 +220,15 @@ def _plain_record(fields: str, content_type: str, block: bytes) -> bytes:
 
 
 def _as_fields(facts: Mapping[str, object]) -> bytes:
-    """A block of application/warc-fields."""
+    """Return a block of application/warc-fields."""
     text = "".join([f"{name}: {_LINE_BREAKS.sub(' ', str(value))}\r\n" for name, value in facts.items()])
     return text.encode(errors="replace")
 
 
 def _revisit(payload: Iterable[bytes], identity: str, head: bytes, revisit: Revisit) -> Answer:
-    """The head alone; for an identical payload its digest too, so that it is found where it was stored."""
+    """Return a revisit record with the head alone; for an identical payload also its digest, by which the earlier
+    record is found.
+    """
     found = {"warc-type": "revisit"}
     fields = (
         f"WARC/1.1\r\nWARC-Type: revisit\r\n{identity}WARC-Profile: {PROFILES}{revisit.profile}\r\n"
@@ -246,29 +248,32 @@ def _revisit(payload: Iterable[bytes], identity: str, head: bytes, revisit: Revi
 
 
 def _is_plain(head: bytes) -> bool:
-    """Whether all readers agree on where the payload starts: at the first empty line, ended by CR and LF.
+    """Return True if all readers agree that the payload starts at the first empty line, ended by CR and LF.
 
-    Some readers take a line of white space for the end of a head, some do not; some know only CR LF. Where
-    that matters no payload digest is written, since one half of them would call it wrong.
+    Some readers take a line of white space for the end of a head, some do not; some accept only CR LF. If they
+    disagree no payload digest is written, since some of them would report it as wrong.
     """
-    # With a line before it the first line is like all others: the pattern then begins with what is quick to find.
+    # With a line break in front the first line is like all others: the pattern then begins with a literal that is
+    # searched fast.
     first = _BLANK_LINE.search(b"\n" + head)
     return first is not None and first.end() == len(head) + 1 and head.endswith(RECORD_END)
 
 
 def uri(url: str) -> str:
-    """The URL of a request as a header value: without fragment, nothing in it that could end the line."""
+    """Return the URL of a request as a header value: without fragment and without characters that could end the
+    line.
+    """
     uri = url.partition("#")[0].encode(errors="replace").decode()
     return _NOT_IN_A_URI.sub(lambda found: f"%{ord(found.group()):02X}", uri)
 
 
 UNDER_ROBOTS = frozenset({"page", "sitemap"})
-"""Kinds of requests that are made only where robots.txt allows them."""
+"""Kinds of requests that are sent only if robots.txt allows them."""
 
 
 def facts_of(record: FetchRecord) -> dict[str, object]:
-    """The fields of the record, for ``application/warc-fields``: ``via`` and ``fetchTimeMs`` as WARC 1.1 names them
-    (section 6.6), the others as the fetch log does.
+    """Return the fields of the record for ``application/warc-fields``: ``via`` and ``fetchTimeMs`` with the names of
+    WARC 1.1 (section 6.6), the others with those of the fetch log.
     """
     facts: dict[str, object] = {"via": record.via} if record.via else {}
     facts |= {

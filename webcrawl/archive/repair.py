@@ -1,4 +1,6 @@
-"""After a crash: cut what was not written to its end, finish what was only half renamed."""
+"""The repair of an archive after a crash: incomplete records and lines are cut off, half-done renames are
+finished.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +25,16 @@ BLOCK_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class RepairReport:
-    """What was done, a sentence each; empty when the archive had been closed properly."""
+    """The repairs, a sentence each; empty if the archive had been closed properly."""
 
     sentences: tuple[str, ...] = ()
 
 
 def repair(directory: Path, disk: Disk | None = None) -> RepairReport:
-    """Bring the archive of a crawl into the state that a clean end leaves.
+    """Bring the archive of a crashed crawl into the state that a clean end leaves.
 
-    The caller has the crawl's folder for itself. Files with their final names are not read. Nothing that a
-    group commit made durable is removed. Raises ArchiveError.
+    The caller has locked the crawl's folder. Files with their final names are not read. Nothing that a group commit
+    made durable is removed. Raises ArchiveError.
     """
     disk = disk or Disk()
     done = []
@@ -46,7 +48,7 @@ def repair(directory: Path, disk: Disk | None = None) -> RepairReport:
 
 
 def _close_warc(path: Path, disk: Disk) -> str:
-    """Cut the file behind its last whole record and name it; or remove it when no exchange is in it."""
+    """Cut the file behind its last whole record and give it its final name; remove it if it holds no exchange."""
     closed = path.with_name(path.name.removesuffix(OPEN))
     if closed.exists():
         return f"{path.name}: left as it is, since {closed.name} exists too."
@@ -68,7 +70,9 @@ def _close_warc(path: Path, disk: Disk) -> str:
 
 
 def _cut_warc(file: BinaryIO, path: Path, end: int, size: int, disk: Disk) -> str:
-    """Cut the file at ``end``. Where whole records follow, it is damaged, not torn: those are kept apart."""
+    """Cut the file at ``end``. If whole records follow, the file is damaged, not torn: they are saved in a separate
+    file.
+    """
     notes = f", {size - end} bytes of an unfinished record cut off"
     if next_whole_member(file, end) is not None:
         aside = path.with_name(path.name.removesuffix(OPEN) + DAMAGED)
@@ -83,7 +87,7 @@ def _cut_warc(file: BinaryIO, path: Path, end: int, size: int, disk: Disk) -> st
 
 
 def cut_lines(path: Path, disk: Disk) -> list[str]:
-    """Cut a file of lines behind its last line break. Returns a sentence about it, or nothing."""
+    """Cut a file of lines behind its last line break. Return a sentence about it, or nothing."""
     if not path.exists():
         return []
     with path.open("r+b") as file:

@@ -1,13 +1,12 @@
-"""What the archive is made of: parts that change together, a group of entries at a time.
+"""The parts of the archive, which are changed together for each group of entries, and the stores of ``STORES``.
 
 ::
 
     group of entries -> roll_if_full of all -> write to all -> sync of all -> keep by all -> the frontier commits
                                  any of them raises -> rollback by all -> the same entries come again later
 
-The WARC files come first, then the fetch log, then the stores of the setting ``STORES`` in its order.
-
-The stores of the setting ``STORES``: found by their import paths, built, and kept from doing harm.
+The WARC files come first, then the fetch log, then the stores of the setting ``STORES`` in its order. Stores are
+loaded from their import paths; their exceptions become ArchiveErrors.
 """
 
 from __future__ import annotations
@@ -27,41 +26,44 @@ if TYPE_CHECKING:
 
 
 OPERATIONS = ("open", "roll_if_full", "write", "sync", "keep", "rollback", "close")
-"""What every part can do."""
+"""The operations of every part."""
 
 
 class Part(Protocol):
-    """One of the things that are kept of a fetch. A store derives from it and has the five methods without a body.
+    """One sink of the archive. A store derives from it and implements the five methods without a body.
 
-    A store is built as ``Store(directory, worker=..., settings=...)`` in the process that keeps the archive, where
-    there is no event loop and no scrapy: ``directory`` is the JOBDIR, ``worker`` the name of this worker, and
-    ``settings`` a dict of those named by the class. All calls come from one thread, each may wait.
+    A store is built as ``Store(directory, worker=..., settings=...)`` in the process that keeps the archive, without
+    an event loop and without scrapy: ``directory`` is the JOBDIR, ``worker`` the name of this worker, and
+    ``settings`` a dict of the settings named by the class. All calls come from one thread, and each may block.
 
-    After ``rollback`` the same entries come again, perhaps in another group, and after a crash too: what a store
-    cannot take back it must be able to take twice. An exception of a store is a group that was not kept: with a
-    StorageFull the crawl waits for room, with any other it ends, and in neither case is a URL done.
+    After ``rollback`` the same entries come again, perhaps in another group, and after a crash too: if a store cannot
+    undo a write it must accept the entry twice. If a store raises an exception the group is not kept: after
+    StorageFull the crawl waits for room, after any other exception it ends, and in neither case is a URL marked as
+    done.
     """
 
     wants_links: ClassVar[bool] = False
-    """Whether ``Entry.links``, ``other_links`` and ``listed`` are needed. They are empty where nobody wants them."""
+    """True if the store needs ``Entry.links``, ``other_links`` and ``listed``. They are empty if no store wants
+    them.
+    """
     wants_fields: ClassVar[bool] = False
-    """Whether ``Entry.fields`` is needed. It is empty where nobody wants it."""
+    """True if the store needs ``Entry.fields``. It is empty if no store wants it."""
     fields_needed: ClassVar[tuple[str, ...]] = ()
-    """Fields without which the store is of no use: a crawl that finds no such fields does not begin."""
+    """Fields that the store requires: a crawl whose processing does not produce them refuses to start."""
     settings: ClassVar[tuple[str, ...]] = ()
-    """Names of the settings whose values the store is given; they must be plain values."""
+    """Names of the settings whose values are passed to the store; they must be plain values."""
 
     @property
     def size(self) -> int:
-        """Bytes in what is written at present, the open group included; 0 where that means nothing."""
+        """Bytes in the file that is being written, the open group included; 0 if that has no meaning."""
         return 0
 
     def open(self) -> Iterable[str]:
-        """Get ready, and repair what a crash left: a sentence for each thing that was done."""
+        """Prepare the part and repair what a crash left; return a sentence for each repair."""
         return ()
 
     def roll_if_full(self) -> None:
-        """Begin a new file where one has reached its size; called between groups only."""
+        """Begin a new file if the current one has reached its size; called between groups only."""
         return
 
     @abstractmethod
@@ -70,27 +72,27 @@ class Part(Protocol):
 
     @abstractmethod
     def sync(self) -> None:
-        """Bring the open group to the disk, so that it outlives a power cut."""
+        """Make the open group durable, so that it survives a power failure."""
 
     @abstractmethod
     def keep(self) -> None:
-        """The open group stays: every part has synced it. Must not fail."""
+        """Keep the open group: every part has synced it. Must not fail."""
 
     @abstractmethod
     def rollback(self) -> None:
-        """Forget the open group, as far as it can be taken back. Must not fail."""
+        """Discard the open group, as far as possible. Must not fail."""
 
     @abstractmethod
     def close(self) -> None:
-        """Nothing more will come. What was kept is durable anyway."""
+        """Close the part. Kept groups are durable without it."""
 
 
 Named = tuple[str, dict[str, Any]]
-"""The import path of a store and the settings it is given."""
+"""The import path of a store and its settings."""
 
 
 def load(path: str) -> type[Part]:
-    """The class with this import path. Raises ImportError when there is none, TypeError when it is no store."""
+    """Return the class with this import path. Raises ImportError if there is none, TypeError if it is not a store."""
     module, _, name = path.rpartition(".")
     try:
         found = getattr(import_module(module), name)
@@ -105,12 +107,12 @@ def load(path: str) -> type[Part]:
 
 
 class Guarded(Part):
-    """A store whose every exception is an ArchiveError that names it. What must not fail and does, fails the next
-    group: nothing that the store may have lost is acknowledged after it.
+    """A store whose exceptions are turned into ArchiveErrors that name it. If an operation that must not fail raises,
+    the next group fails: nothing that the store may have lost is acknowledged after it.
     """
 
     def __init__(self, path: str, directory: Path, worker: str, settings: Mapping[str, Any]) -> None:
-        """:raises ArchiveError: the store cannot be built."""
+        """:raises ArchiveError: the store cannot be built"""
         self._path = path
         self._directory = directory
         self._failure: ArchiveError | None = None

@@ -1,4 +1,4 @@
-"""Lines in order, more of them than memory holds: sorted in pieces, merged from files."""
+"""External sorting of lines: chunks are sorted in memory and merged from files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CHUNK_BYTES = 16 << 20
-"""Lines that are sorted at once, in bytes of their text; some three times as much in memory."""
+"""Lines that are sorted at once, in bytes of their text; they take some three times as much memory."""
 _FAN_IN = 64
 """Files that are merged at a time."""
 _BUFFER = 1 << 16
@@ -20,14 +20,14 @@ _BUFFER = 1 << 16
 
 @contextmanager
 def merged(paths: Sequence[Path], *more: Iterable[bytes]) -> Iterator[Iterator[bytes]]:
-    """The lines of sorted files, and of further sorted lines, in one order. Raises OSError."""
+    """Merge sorted files and further sorted lines into one order. Raises OSError."""
     with ExitStack() as stack:
         files = [stack.enter_context(path.open("rb", buffering=_BUFFER)) for path in paths]
         yield heapq.merge(*files, *more)
 
 
 class Sorter:
-    """Takes lines in any order and gives them back sorted. Use it as a context: its files end with it."""
+    """Takes lines in any order and returns them sorted. It is a context manager: its files are deleted at the end."""
 
     def __init__(self, chunk_bytes: int = CHUNK_BYTES) -> None:
         self._chunk_bytes = chunk_bytes
@@ -43,7 +43,7 @@ class Sorter:
         self._stack.close()
 
     def add(self, line: bytes) -> None:
-        """A line with its end. Raises OSError when there is no room for a file of many."""
+        """Add a line with its line end. Raises OSError if there is no room for a temporary file."""
         self._lines.append(line)
         self._bytes += len(line)
         if self._bytes >= self._chunk_bytes:
@@ -54,7 +54,7 @@ class Sorter:
                 self._fold()
 
     def sorted(self) -> Iterator[bytes]:
-        """All lines in order; once, when all have been added."""
+        """Yield all lines in order; call it once, after all have been added."""
         self._lines.sort()
         for file in self._files:
             file.seek(0)
@@ -66,7 +66,7 @@ class Sorter:
         self._files.append(file)
 
     def _fold(self) -> None:
-        """Make one file of all."""
+        """Merge all files into one."""
         files, self._files = self._files, []
         for file in files:
             file.seek(0)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Position(NamedTuple):
-    """Where the archive stands: the current WARC file under its final name, its size, the size of the log."""
+    """The position of the archive: the current WARC file under its final name, its size, the size of the log."""
 
     warc_file: str | None
     warc_bytes: int
@@ -30,11 +30,10 @@ class Position(NamedTuple):
 
 
 class Archive:
-    """Keeps what fetches left behind, a group of entries at a time, each group whole or not at all.
+    """Stores the results of fetches, a group of entries at a time, each group whole or not at all.
 
-    After ``append`` has returned the group is durable: the frontier may commit it. After it has raised, the
-    files are as they were before, and the same group can be appended again later. One thread at a time may
-    call; which one does not matter.
+    After ``append`` has returned the group is durable: the frontier may commit it. After it has raised, the files are
+    as they were before, and the same group can be appended again later. Any thread may call, one at a time.
     """
 
     def __init__(
@@ -59,10 +58,10 @@ class Archive:
     ) -> None:
         """``directory`` is the crawl's. ``info`` goes into every warcinfo: software, operator, robots, ...
 
-        ``level`` is isal's (0 to 3). Without ``warc`` only the log is written. Both sizes are checked before
-        a group, so a file may pass them by one group. ``metadata`` and ``index``: whether each page has a
-        metadata record, and the WARC files an index. ``upload``: a URL to which closed files are copied; they stay
-        here too with ``upload_keep``. ``stores`` come behind the log, in their order.
+        ``level`` is isal's (0 to 3). Without ``warc`` only the log is written. Both sizes are checked before a group,
+        so a file may exceed them by one group. ``metadata`` and ``index``: whether each page has a metadata record,
+        and the WARC files an index. ``upload``: a URL to which closed files are copied; with ``upload_keep`` they
+        also stay here. ``stores`` come after the log, in their order.
         """
         self._directory = directory
         self._disk = disk = disk or Disk()
@@ -92,7 +91,7 @@ class Archive:
         parts = (self._warc, indexed, self._log, *stores, copies)
         self._parts = tuple(part for part in parts if part is not None)
         self.bytes_written = 0
-        """Bytes of the groups kept since the archive was opened, in all parts together."""
+        """Bytes of the groups kept since the archive was opened, over all parts."""
 
     @property
     def position(self) -> Position:
@@ -111,7 +110,7 @@ class Archive:
         return RepairReport(tuple(done))
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Write to all parts and make durable: WARC records, then log lines, then what the stores take.
+        """Write the group to all parts and make it durable: WARC records, then log lines, then the stores.
 
         All or nothing. Raises StorageFull when there is no room, ArchiveError when a file cannot be written or a
         store fails, ValueError for a record that is no valid line.
@@ -132,14 +131,14 @@ class Archive:
         self.bytes_written += sum(part.size for part in self._parts) - before
 
     def close(self) -> None:
-        """Close all parts, those behind one that fails too. Raises the first ArchiveError; what was appended is
-        durable anyway.
+        """Close all parts, even if one fails. Raises the first ArchiveError; appended groups are durable in any
+        case.
         """
         _each([part.close for part in self._parts])
 
 
 def _each(steps: Sequence[Callable[[], None]]) -> None:
-    """Do all of them, also behind one that fails. Raises the first ArchiveError."""
+    """Run all steps, even if one fails. Raises the first ArchiveError."""
     failures: list[ArchiveError] = []
     for step in steps:
         try:

@@ -1,8 +1,8 @@
-"""Closed WARC files and their indexes on their way to an object storage, by a thread of their own.
+"""The upload of closed WARC files and their indexes to an object storage, on a thread of its own.
 
-A file is copied, read back and compared, and only then counts as there; only then, if that is wanted, it is removed
-here. What fails is tried again, for as long as the crawl goes on, and by the next start: a storage that is away costs
-disk, never a page, and never holds the crawl up.
+A file is copied, read back and compared, and only then counts as uploaded; only then, if configured, it is deleted
+here. A failed upload is tried again as long as the crawl runs, and by the next start: an unavailable storage costs
+disk space, never a page, and never delays the crawl.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ if TYPE_CHECKING:
     from webcrawl.archive.capture import Entry
 
 LOOK_SECONDS = 5.0
-"""How often a thread looks for files that were closed."""
+"""How often in seconds the thread looks for files that were closed."""
 RETRY_SECONDS = (1.0, 300.0)
-"""The first pause after a failure, and the longest; each is twice the one before."""
+"""The first pause in seconds after a failure, and the longest; each is twice the one before."""
 TRIES_AT_CLOSE = 3
-"""How often a file is tried when the crawl ends; then it stays, and the next start takes it up."""
+"""How often an upload is tried when the crawl ends; the next start uploads the files that are left."""
 CHUNK_BYTES = 1 << 20
 
 _log = logging.getLogger(__name__)
 
 
 class Remote(Protocol):
-    """What is used of an fsspec filesystem."""
+    """The methods of an fsspec filesystem that are used."""
 
     def open(self, path: str, mode: str) -> Any: ...
 
     def size(self, path: str) -> int | None:
-        """:raises FileNotFoundError: there is nothing"""
+        """Return the size of a file. :raises FileNotFoundError: there is no such file"""
         ...
 
     def makedirs(self, path: str, exist_ok: bool) -> None: ...
 
 
 def remote_of(url: str) -> tuple[Remote, str]:
-    """The filesystem of a URL such as ``s3://bucket/folder``, and the path in it.
+    """Return the filesystem of a URL such as ``s3://bucket/folder``, and the path in it.
 
-    :raises ImportError: fsspec or what it needs for this kind of URL is not installed
-    :raises ValueError: there is no such kind
+    :raises ImportError: fsspec or a package it needs for this kind of URL is not installed :raises ValueError: there
+    is no such kind
     """
     import fsspec
 
@@ -58,7 +58,7 @@ def remote_of(url: str) -> tuple[Remote, str]:
 
 
 class Upload(Part):
-    """Copies what is closed in ``warc/``, with its index, to ``url``; removes it there unless ``keep``."""
+    """Copies the closed files in ``warc/``, with their indexes, to ``url``; deletes them here unless ``keep``."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Upload(Part):
         remote: Callable[[str], tuple[Remote, str]] = remote_of,
         wait: Callable[[threading.Event, float], object] = threading.Event.wait,
     ) -> None:
-        """``wait`` is called for every pause; a test passes time by it."""
+        """``wait`` is called for every pause; a test lets time pass with it."""
         self._indexes = directory / INDEX_FOLDER
         self._warcs = warcs
         self._url = url
@@ -82,7 +82,9 @@ class Upload(Part):
         self._done: set[str] = set()
 
     def open(self) -> tuple[()]:
-        """Raises ArchiveError when there is no way to reach such a URL; whether it answers is seen later."""
+        """Start the thread. Raises ArchiveError if there is no filesystem for the URL; the storage is first contacted
+        by the thread.
+        """
         try:
             self._remote, self._path = self._remote_of(self._url)
         except (ImportError, ValueError, OSError) as error:
@@ -91,19 +93,19 @@ class Upload(Part):
         return ()
 
     def write(self, entries: Sequence[Entry]) -> None:
-        """Only closed files are copied."""
+        """Do nothing: only closed files are copied."""
 
     def sync(self) -> None:
-        """Copies come later."""
+        """Do nothing: files are copied later."""
 
     def keep(self) -> None:
-        """Copies come later."""
+        """Do nothing: files are copied later."""
 
     def rollback(self) -> None:
-        """Copies come later."""
+        """Do nothing: files are copied later."""
 
     def close(self) -> None:
-        """Copy what is left, but for what the storage does not take."""
+        """Copy the files that are left, except those that the storage does not accept."""
         self._ending.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -119,14 +121,14 @@ class Upload(Part):
                 _log.warning("%s stays here: the next start of the crawl copies it", path)
 
     def _due(self) -> Iterator[Path]:
-        """Files that are closed and whose index is too."""
+        """Yield the files that are closed and whose index is closed too."""
         for path in sorted(self._warcs.glob("*.warc.gz")):
             index = index_path(self._indexes, path.name)
             if path.name not in self._done and (index.exists() or not self._indexes.exists()):
                 yield path
 
     def _copied(self, path: Path) -> bool:
-        """Whether a file and its index are there now, the file's bytes compared."""
+        """Copy a file and its index; return True if both are there now, the file's bytes compared."""
         index = index_path(self._indexes, path.name)
         try:
             self._remote.makedirs(self._path, exist_ok=True)
@@ -134,7 +136,7 @@ class Upload(Part):
                 self._copy(each)
             if not self._keep:
                 path.unlink()
-        except Exception as error:  # whatever a storage's library raises: it is told, and tried again
+        except Exception as error:  # whatever a storage's library raises: it is logged, and tried again
             _log.warning("%s could not be copied to %s yet: %s", path, self._url, error)
             return False
         self._done.add(path.name)
@@ -142,7 +144,7 @@ class Upload(Part):
 
     def _copy(self, path: Path) -> None:
         target = f"{self._path}/{path.name}"
-        # Of an earlier run: what stays here anyway needs no second look at its bytes.
+        # A file of an earlier run: if it stays here anyway, its bytes need no second comparison.
         if self._has_size(path, target) and (self._keep or self._has_bytes(path, target)):
             return
         with path.open("rb") as source, self._remote.open(target, "wb") as copy:

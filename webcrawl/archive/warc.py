@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from webcrawl.archive.records import Answer
 
 OPEN = ".open"
-"""What the name of a file ends in while it is written."""
+"""The suffix of the name of a file while it is written."""
 
 _SERIAL = re.compile(r"-\d{17}-(\d{5,})-")
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9.]+")
 
 
 def stamp(at: float) -> str:
-    """Epoch seconds as 17 digits, YYYYMMDDhhmmssmmm in UTC: sorts as text."""
+    """Return epoch seconds as 17 digits, YYYYMMDDhhmmssmmm in UTC, which sort as text."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y%m%d%H%M%S%f")[:17]
 
 
 class WarcWriter(OneFile, Part):
     """Writes exchanges into ``<prefix>-<time>-<serial>-<worker>.warc.gz``.
 
-    A file is created with the first exchange that goes into it and carries ``.open`` behind its name until it
-    is closed, at ``roll_bytes`` or at the end; its first record is a warcinfo. Exchanges come in groups as
+    A file is created with the first exchange that goes into it and has ``.open`` at the end of its name until it is
+    closed, at ``roll_bytes`` or at the end; its first record is a warcinfo. Exchanges come in groups as
     ``AppendFile`` defines them, a group always in one file. One thread at a time.
     """
 
@@ -57,8 +57,8 @@ class WarcWriter(OneFile, Part):
         metadata: bool = False,
         index: Index | None = None,
     ) -> None:
-        """``level`` is isal's, 0 to 3. With ``metadata`` an entry has a record of what the log says of it. ``index``
-        hears of every answer that is added.
+        """``level`` is isal's, 0 to 3. With ``metadata`` each entry gets a metadata record with the facts of its log
+        line. Every answer is added to ``index`` as well.
         """
         self._metadata = metadata
         self._index = index
@@ -71,11 +71,11 @@ class WarcWriter(OneFile, Part):
         self._clock = clock
         self._disk = disk or Disk()
         self._file: AppendFile | None = None
-        self._serial: int | None = None  # of the next file; None until the folder has been looked at
+        self._serial: int | None = None  # serial of the next file; None until the folder has been listed
 
     @property
     def filename(self) -> str | None:
-        """The name the current file will have once closed."""
+        """The name that the current file will have once closed."""
         return None if self._file is None else self._file.path.name.removesuffix(OPEN)
 
     def write(self, entries: Sequence[Entry]) -> None:
@@ -88,10 +88,10 @@ class WarcWriter(OneFile, Part):
     def add(
         self, capture: Capture, revisit: Revisit | None = None, facts: Mapping[str, object] | None = None
     ) -> Place | None:
-        """Add an exchange to the open group: its response (or ``revisit`` in its stead), its request, and ``facts``.
+        """Add an exchange to the open group: its response (or ``revisit`` in its place), its request, and ``facts``.
 
-        Returns where the first of them lies, None for a capture without a response: there is nothing to keep.
-        Raises ArchiveError; the owner then calls ``rollback``.
+        Return the place of the first of them, or None for a capture without a response, which is not stored. Raises
+        ArchiveError; the owner then calls ``rollback``.
         """
         if not capture.response_head and capture.resource_type is None:
             return None
@@ -118,7 +118,9 @@ class WarcWriter(OneFile, Part):
             self._finish(self._file)
 
     def close(self) -> None:
-        """Give the current file its final name. Raises ArchiveError: it then waits, whole, for the repair."""
+        """Give the current file its final name. Raises ArchiveError; the next repair finishes the file then, whose
+        records are whole.
+        """
         if self._file is None:
             return
         try:
@@ -129,7 +131,7 @@ class WarcWriter(OneFile, Part):
                 file.release()
 
     def _write_answer(self, file: AppendFile, answer: Answer) -> None:
-        """One gzip member, made a block at a time where the payload is in a file."""
+        """Write one gzip member, a block at a time if the payload is in a file."""
         if answer.payload is None:
             file.write(isal_zlib.compress(answer.record, self._level, GZIP_MEMBER))
             return
@@ -139,7 +141,7 @@ class WarcWriter(OneFile, Part):
         file.write(packer.flush())
 
     def _ready_file(self) -> AppendFile:
-        """The file to write to; it has its warcinfo even after a rollback took that back."""
+        """Return the file to write to; it has its warcinfo even after a rollback removed that."""
         file = self._file
         if file is None:
             file = self._file = self._create()
@@ -153,19 +155,21 @@ class WarcWriter(OneFile, Part):
         if self._serial is None:
             self._serial = self._next_serial()
         name = f"{self._prefix}-{stamp(self._clock())}-{self._serial:05d}-{self._worker}.warc.gz"
-        # Nobody reads a page again so soon that it should push out of memory what the frontier reads.
+        # Pages are not read again so soon that they should displace the frontier's data from the page cache.
         file = AppendFile(self._folder / (name + OPEN), self._disk, new=True, read_soon=False)
         self._serial += 1
         return file
 
     def _next_serial(self) -> int:
-        """One more than any in the folder: names sort in the order of writing also after a restart."""
+        """Return one more than the highest serial in the folder, so that names sort in the order of writing after a
+        restart too.
+        """
         with translated(self._folder):
             found = [_SERIAL.search(path.name) for path in self._folder.iterdir()]
         return max((int(match[1]) for match in found if match), default=-1) + 1
 
     def _finish(self, file: AppendFile) -> None:
-        """Rename the file (or remove it when no group was kept in it) and let go of it."""
+        """Rename the file (or delete it when no group was kept in it) and close it."""
         file.settle()
         with translated(file.path):
             if file.kept == 0:
