@@ -1,9 +1,10 @@
-"""Traps: places of a site that have ever more URLs and nothing new to say.
+"""Trap detection: finds parts of a site that have ever more URLs and no new content, and quarantines them.
 
-``pattern`` says which URLs are of one kind, ``wording`` what a page says, ``novelty`` how much of it is new.
-``judge`` watches the kinds that have several pages (``kinship``, ``dates`` and ``charge`` say what a page counts
-for), ``sessions`` parts of URLs that change nothing; ``lookout`` asks both about every fetched page, as long as the
-``budget`` allows to read one. ``quarantine``
-holds what was found guilty and what is withheld, ``rule`` is its word on a URL, and ``store`` is where it outlives
-the process. Why it is done like this: docs/decisions/0010-traps.md.
+``pattern`` gives each URL a shape: the pattern of its path, its parameters and its sessions. ``url_shape`` finds
+dates in URLs and the relation between two URLs. ``novelty`` measures how much of a page's content is new, and limits
+how much is read. ``judge`` evaluates the patterns that have several pages, with the statistics of ``parameters``;
+``sessions`` finds parts of URLs that do not change the page. ``detector`` passes every fetched page to both.
+``quarantine`` holds the patterns found to be traps and their withheld URLs, and has the scope rule that refuses
+these; ``store`` is the contract of its storage. ``feature`` and ``extension`` connect all this to the crawl. Design:
+docs/decisions/0010-traps.md.
 """

@@ -1,4 +1,4 @@
-"""What is asked about every fetched page: whether its kind of pages is a trap."""
+"""Trap detector: passes every fetched page to the judge and the session finder, and fills the quarantine."""
 
 from __future__ import annotations
 
@@ -22,18 +22,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FOUND_MAX = 100
-"""New URLs of a page that are looked at."""
+"""Maximum number of new URLs of a page that are examined."""
 
 
 class TrapDetector:
-    """Judges pages, and fills the quarantine with what is found guilty."""
+    """Evaluates pages, and puts the patterns that are found to be traps into quarantine."""
 
     def __init__(
         self, clock: Callable[[], float], *, pages: int, new_share: float, withheld_max: int
     ) -> None:
-        """``clock``: epoch seconds. ``pages`` and ``new_share`` as for ``Judge``, ``withheld_max`` for
-        ``Quarantine``.
-        """
+        """``clock`` returns epoch seconds. ``pages`` and ``new_share`` are as for ``Judge``, ``withheld_max`` as for
+        ``Quarantine``."""
         self._clock = clock
         self._judge = Judge(pages, new_share)
         self._sessions = Sessions()
@@ -48,9 +47,8 @@ class TrapDetector:
         found: Sequence[UrlEntry],
         size: int = 0,
     ) -> None:
-        """A page of text was fetched. ``wording`` is called at most once; ``found``: its links that are new;
-        ``size``: its bytes.
-        """
+        """Evaluate a fetched text page. ``wording`` is called at most once; ``found``: the page's links that are new;
+        ``size``: its length in bytes."""
         shape = shape_of(url)
         self._budget.earn(shape.place)
         if not (shape.varies or shape.parameters or shape.sessions or len(shape.segments) > 3):
@@ -77,7 +75,7 @@ class TrapDetector:
             self._commit(one)
 
     def withheld(self, url: str, host: str, depth: int, via: str | None) -> None:
-        """The rule has refused a URL."""
+        """Record that the trap rule refused a URL."""
         trap = self.quarantine.trap_of(url, host)
         if trap is not None:
             self.quarantine.withhold(trap, Withheld(url, depth, via))

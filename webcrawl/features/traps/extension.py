@@ -1,4 +1,5 @@
-"""Keeps the quarantine of traps in step with its store: once a second while the crawl runs, and when it ends."""
+"""Extension that synchronises the trap quarantine with its store, once a second while the crawl runs and when it
+ends."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SECONDS = 1.0
-"""Between two steps."""
+"""Interval between two synchronisations."""
 
 
 class Traps:
@@ -40,7 +41,7 @@ class Traps:
     def from_crawler(cls, crawler: Crawler) -> Self:
         trapping = context_of(crawler).trapping
         if trapping is None:
-            raise NotConfigured  # without a word: it was switched off
+            raise NotConfigured  # no log message: the feature is switched off
         extension = cls(crawler, trapping)
         crawler.signals.connect(extension._opened, signal=signals.spider_opened)
         crawler.signals.connect(extension._idle, signal=signals.spider_idle)
@@ -56,7 +57,7 @@ class Traps:
     @staticmethod
     def _stopped(scheduler: Scheduler, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            # What is withheld would be known to nobody.
+            # Without this task, withheld URLs would no longer be stored.
             scheduler.broken(error)
 
     async def _watch(self, scheduler: Scheduler) -> None:
@@ -69,7 +70,7 @@ class Traps:
             await asyncio.sleep(SECONDS)
 
     def _idle(self) -> None:
-        """A crawl with nothing to do is not over before what was let go since its last run is queued."""
+        """Keep an idle crawl open until the URLs that were released since its last run are queued."""
         if self._task is not None and not self._task.done() and not self._stepped:
             raise DontCloseSpider
 

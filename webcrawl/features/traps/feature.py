@@ -1,4 +1,4 @@
-"""The quarantine of a crawl that runs: kept where the crawl is, shared with its other processes, let go on demand."""
+"""Quarantine of a running crawl: stored with the crawl, shared with its other processes, released on demand."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ logger = logging.getLogger(__name__)
 
 REQUEUED_AT_ONCE = 500
 CLAIM_SECONDS = 60.0
-"""How long one process alone queues what is owed."""
+"""Time for which one process has the exclusive right to queue released URLs."""
 LATE_SECONDS = 60.0
-"""So long after a release, processes that heard of it late may still have withheld something."""
+"""Time after a release during which processes that learn of it late may still withhold URLs."""
 
 
 class Queue(Protocol):
-    """Where URLs go that were let go."""
+    """Destination of URLs that were released."""
 
     async def add_seeds(self, entries: list[UrlEntry]) -> bool:
-        """Queue URLs and wait until they are durable. False: they cannot become so."""
+        """Queue URLs and wait until they are durable. Return False if they cannot be made durable."""
         ...
 
 
 class Trapping:
-    """Brings the quarantine in memory and its store together: everybody of a crawl has the same, within seconds."""
+    """Synchronises the quarantine in memory with its store, so that all processes of a crawl agree within seconds."""
 
     def __init__(
         self, detector: TrapDetector, store: TrapStore, backend: Backend, configuration: Configuration
@@ -55,11 +55,12 @@ class Trapping:
         self._keeps_states = configuration.frontier_seen != "bloom"
         self._version: str | None = None
         self._released: dict[str, float] = {}
-        """Patterns of which something may be owed, with the time until which that is to be asked."""
+        """Released patterns that may still have URLs to be queued, with the time until which the store is asked for
+        them."""
         self._failed = False
 
     async def begin(self, now: float) -> None:
-        """Take up what is known of the crawl, before anything is fetched. What is owed is queued by the first step.
+        """Load the stored quarantine before anything is fetched. The first step queues URLs that were released.
 
         :raises webcrawl.errors.CrawlError: it cannot be read
         """
@@ -71,7 +72,8 @@ class Trapping:
             logger.info("%s in quarantine; see scrapy traps", text.things(count, "pattern"))
 
     async def step(self, queue: Queue, intake: Intake, now: float) -> None:
-        """Tell what is new here, hear what is new elsewhere. What cannot be told now is told later."""
+        """Store new local entries, load changes of other processes, and queue released URLs. A failed step is retried
+        later."""
         try:
             await self.tell()
             if await self._learn(now):
@@ -85,7 +87,7 @@ class Trapping:
             self._failed = False
 
     async def tell(self) -> None:
-        """Store what is new here. :raises webcrawl.errors.CrawlError: it is tried again with the next call"""
+        """Store new local entries. :raises webcrawl.errors.CrawlError: the next call tries again"""
         quarantine = self.detector.quarantine
         new, kept = quarantine.take_news()
         try:
@@ -96,7 +98,7 @@ class Trapping:
             raise
 
     async def _learn(self, now: float) -> bool:
-        """Hear what changed; whether something was let go."""
+        """Load changes from the store; return whether a pattern was released."""
         version = await self._store.version()
         if version == self._version:
             return False
@@ -112,7 +114,7 @@ class Trapping:
         return bool(left)
 
     async def _pay(self, queue: Queue, intake: Intake, now: float) -> None:
-        """Queue again what was withheld of patterns that were let go."""
+        """Queue the withheld URLs of released patterns again."""
         for pattern, until in list(self._released.items()):
             if not await self._store.claim(self._worker, CLAIM_SECONDS):
                 return
@@ -129,14 +131,14 @@ class Trapping:
                 del self._released[pattern]
 
     async def _entry(self, withheld: Withheld, intake: Intake) -> UrlEntry | None:
-        """The URL as it is to be queued; None where it is queued or done by now, or another rule refuses it."""
+        """Return the URL as a queue entry; None if it is queued or done by now, or another rule refuses it."""
         entry = intake.one(withheld.url, withheld.depth, withheld.via)
         if not isinstance(entry, UrlEntry):
             return None
         state = await self._backend.state_of(entry.key, entry.fingerprint)
         if state not in (None, State.REFUSED):
             return None
-        # It is known, since it was queued when its pattern came into quarantine.
+        # The backend knows the URL: it was queued before its pattern came into quarantine.
         entry.repeat = state is State.REFUSED or not self._keeps_states
         return entry
 
@@ -144,7 +146,7 @@ class Trapping:
 def trapping_of(
     configuration: Configuration, clock: Callable[[], float], backend: Backend, folder: Path | None
 ) -> Trapping | None:
-    """None where traps are not looked for. ``folder``: the JOBDIR."""
+    """Return the trap detection of a crawl; None if it is switched off. ``folder``: the JOBDIR."""
     if not configuration.traps_quarantine:
         return None
     detector = TrapDetector(
@@ -158,7 +160,7 @@ def trapping_of(
 
 def _store(configuration: Configuration, backend: Backend, folder: Path | None) -> TrapStore:
     if configuration.frontier_backend == "redis":
-        # Who crawls alone does not wait for what he does not need.
+        # A crawl on one machine does not import the Redis backend.
         from webcrawl.storage.redis import RedisBackend
         from webcrawl.storage.redis.traps import RedisTraps
 

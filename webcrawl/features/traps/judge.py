@@ -1,15 +1,12 @@
-"""The judge of patterns: which of them bring nothing new, and by their shape will never come to an end.
+"""Judge: decides which patterns of URLs bring nothing new and, by their shape, will never end.
 
-Pages are counted by pattern. What a page says is looked at only once its pattern has several, and the less often the
-longer it goes on bringing something new, and all in all no more of them than the budget allows. A page is barren when
-it says next to nothing that others of its path did not say, and leads to no URL that is new and of another kind.
-Barren pages in a row are the evidence; how many are needed depends on how the URLs were found and what they look
-like. Nothing here asks for the time.
+Pages are counted by pattern. Their content is examined only once a pattern has several pages, less often the longer
+the pattern keeps bringing something new, and never more than the reading budget allows. A page is uninformative
+("barren") if nearly all of its content was on other pages of its path, and it leads to no new URL of another kind.
 
-What a page that brings nothing new counts for against its pattern.
-
-Much for URLs that grow out of each other, as no finite set of pages does for long; nothing where it may be chance. A
-pattern is guilty at ``POINTS``, and pages in a row are all that counts.
+An uninformative page gives its pattern points, depending on how its URL was found and what it looks like: many for
+URLs that grow out of each other, since no finite set of pages does that for long; none where it may be chance. A
+pattern is a trap when uninformative pages in a row have reached ``POINTS``. Nothing here depends on the time.
 """
 
 from __future__ import annotations
@@ -46,36 +43,40 @@ from webcrawl.features.traps.url_shape import (
 
 POINTS = 60
 REPEATS = 10.0
-"""Six pages of a path that says a segment again, each below one that brought nothing new either."""
+"""Points of a page whose path repeats a segment, below an uninformative page of the same kind: six pages make a trap.
+"""
 COMBINES = 5.0
-"""Twelve of combinations of parameters."""
+"""Points of a page with a combination of parameters: twelve pages make a trap."""
 DEEPENS = 3.0
 CHAIN_LEAST = 2
-"""Twenty pages that are deeper than one that brought nothing new either."""
+"""Minimum length of a chain of uninformative pages, each linked from the one before. ``DEEPENS`` are the points of a
+page that is deeper than an uninformative page that led to it: twenty make a trap."""
 PERIOD = 6.0
-"""Ten months."""
+"""Points of a page about a month or another period: ten make a trap."""
 DAY = 3.0
-"""Twenty days, or dates found elsewhere: days without anything are many."""
+"""Points of a page about a day, or about a date and found elsewhere: twenty make a trap, since empty days are common.
+"""
 ONE_PARAMETER = 3.0
 NUMBERED = 0.02
-"""Three thousand that differ in a number alone, in the path or in one parameter: a site whose pages have next to no
-text looks the same, and is no trap."""
+"""Points of pages that differ only in a number, in the path or in one parameter: three thousand make a trap, since a
+site whose pages have almost no text looks the same and is not a trap."""
 HOLLOW = 0.75
-"""Eighty, where the numbers are drawn from a wide range and each page says the same as all: none is missed for long
-if it did not exist."""
+"""Points of pages whose numbers are drawn from a wide range and that all have the same content: eighty make a trap,
+since such a page is not missed if it does not exist."""
 REPEATS_FROM = 5
-"""Segments of a path from which on it counts that it says one again: trees of folders with short names do so too."""
+"""Minimum number of segments of a path for its repeated segments to count: folder trees with short names repeat them
+too."""
 WITHOUT_ISSUE = 0.0
-"""Pages that lead to no further page of their kind come to an end by themselves."""
+"""Points of pages that lead to no further page of their kind: such pages end by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
 class UninformativePage:
     """A page that brought nothing new.
 
-    ``pattern``: under which it is judged; ``breeds``: whether it leads to new URLs of its own kind; ``chain``: how
-    many such pages led to each other up to this one; ``is_hollow``: whether it says what all of its kind say, under
-    a number drawn from a wide range; ``numbers_are_ids`` as for ``dated``.
+    ``pattern``: the pattern it counts for; ``breeds``: whether it leads to new URLs of its own kind; ``chain``: the
+    number of such pages that led to each other up to this one; ``is_hollow``: whether it has only the content that
+    all pages of its kind have, under a number drawn from a wide range; ``numbers_are_ids`` as for ``dated``.
     """
 
     shape: Shape
@@ -88,7 +89,7 @@ class UninformativePage:
 
 
 def points_of(page: UninformativePage) -> float:
-    """Between 0 and ``REPEATS``."""
+    """Return the points of a page, between 0 and ``REPEATS``."""
     shape = page.shape
     via = None if page.via is None else shape_of(page.via)
     if page.pattern.endswith((REPEATED, DEEP)):
@@ -113,7 +114,8 @@ def points_of(page: UninformativePage) -> float:
 
 
 def most_points_of(page: UninformativePage) -> float:
-    """A bound of ``points_of``, for a fraction of its cost: the shape of the URL that led to the page is not made."""
+    """Return an upper bound of ``points_of`` at a fraction of its cost: the shape of the referring URL is not
+    computed."""
     shape = page.shape
     if page.pattern.endswith((REPEATED, DEEP)):
         return REPEATS
@@ -125,7 +127,7 @@ def most_points_of(page: UninformativePage) -> float:
 
 
 def _of_child(shape: Shape, is_hollow: bool) -> float:
-    """Of a page that was found on one of its kind, and leads to more of these."""
+    """Return the points of a page that was found on a page of its kind and leads to more of these."""
     if all(map(is_paging_name, shape.parameters)) or is_number(shape.parameters):
         return HOLLOW if is_hollow else NUMBERED
     if len(shape.parameters) > 1 or any("," in value for value in shape.parameters.values()):
@@ -134,46 +136,45 @@ def _of_child(shape: Shape, is_hollow: bool) -> float:
 
 
 def is_number(parameters: Mapping[str, str]) -> bool:
-    """Whether there is one parameter, and it counts something."""
+    """Return whether there is exactly one parameter and its value is a number."""
     return len(parameters) == 1 and all(value.isdecimal() for value in parameters.values())
 
 
 _NUMBERS = re.compile(r"\d+")
 
 LOOKED_FROM = 5
-"""Pages are looked at when there is one for so many of those that would make their pattern a trap."""
+"""Examination of a pattern starts when it has one page for every ``LOOKED_FROM`` that would make it a trap."""
 PATIENT_AFTER = 4
 STRIDES = (1, 3, 5, 9, 17)
-"""After so many pages in a row that brought something new, every third is looked at, then every fifth and so on. Odd,
-so that of two kinds that take turns both are looked at."""
+"""Examination intervals: after each ``PATIENT_AFTER`` pages in a row that brought something new, the interval grows:
+every third page is examined, then every fifth and so on. Odd, so that of two kinds that alternate both are examined.
+"""
 STRIDE_OF_LEADING = 5
-"""Likewise where they said nothing new, and only led on."""
+"""Longest interval if the pages had no new content and only led to other kinds."""
 NUMBERED_STRIDE = 25
 HOLLOW_STRIDE = 2
-"""Pages that count for little are looked at now and then, and one of them counts for all between."""
+"""Intervals for pages with few points: one page is examined now and then, and counts for all pages between."""
 PATHS_MAX = 20_000
 SKETCHES_MAX = 256
-"""Of so many paths the sketch is kept; 8 to 16 MB."""
+"""Maximum number of paths whose sketch is kept; 8 to 16 MB."""
 LEARN_AGAIN = 64
-"""Looks after which it is asked again whether the pages of a path are strewn with noise."""
+"""Number of examined pages after which it is determined again whether the pages of a path contain noise."""
 MOSTLY_NEW = 0.5
-"""A page of which so much is new has a text of its own, and not noise alone. The template of its kind, that is looked
-for noise, is not learnt from it, which would cost more than all else of a look.
-"""
+"""A page with at least this share of new content has its own text, and not only noise. The template used to find
+noise is not learnt from it; that would cost more than the rest of the examination."""
 DOUBT = 2
-"""Pages that say the same, taken back for one that does not, where noise may be the cause."""
+"""Number of hollow pages whose points are taken back for one that is not hollow, if noise may be the cause."""
 TEMPLATES_MAX = 64
 NEW_WORDS = 2
-"""A page with so many words that are new is not barren."""
+"""A page with at least so many new words is not uninformative."""
 DEEP_SEGMENTS = 4
 USUAL_PAGES = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A fetched page. ``wording`` is called if need be, and gives None where the page may not be read; ``found`` are
-    URLs that are new to the crawl.
-    """
+    """A fetched page. ``wording`` is called only if needed, and returns None if the page may not be read; ``found``
+    returns the URLs of the page that are new to the crawl."""
 
     url: str
     via: str | None
@@ -182,7 +183,7 @@ class Visit:
 
 
 class _Issue(Enum):
-    """Whether a page leads to new URLs: of other kinds, of its own alone, or to none."""
+    """Kind of new URLs that a page leads to: of other kinds, only of its own kind, or none."""
 
     LEADS_ON = auto()
     BREEDS = auto()
@@ -190,12 +191,11 @@ class _Issue(Enum):
 
 
 class Judge:
-    """Remembers the paths that were met last; memory is bounded by their number."""
+    """Keeps the records of the most recent paths; the number of paths bounds its memory."""
 
     def __init__(self, pages: int = USUAL_PAGES, new_share: float = 0.1) -> None:
-        """``pages``: barren ones in a row that make combinations of parameters a trap; other shapes need more or less
-        of them in proportion. ``new_share``: of what a page says, below which it is barren.
-        """
+        """``pages``: number of uninformative pages in a row that make combinations of parameters a trap; other shapes
+        need proportionally more or fewer. ``new_share``: share of new content below which a page is uninformative."""
         self._quota = POINTS * pages / USUAL_PAGES
         self._new_share = new_share
         self._paths: OrderedDict[str, PathRecord] = OrderedDict()
@@ -204,7 +204,7 @@ class Judge:
         self._chains: OrderedDict[int, int] = OrderedDict()
 
     def seen(self, shape: Shape, visit: Visit) -> list[Evidence]:
-        """A page was fetched; what that proves."""
+        """Evaluate a fetched page; return the evidence it completes."""
         pattern = _judged_as(shape, visit)
         if pattern is None:
             return []
@@ -232,10 +232,11 @@ class Judge:
             likeness = self._template(pattern).take(wording.without_echoes(wording.words()))
             unseen = likeness.unseen
         hollow = likeness is not None and likeness.is_hollow and path.is_sparse and not news.files
-        # Of a long page it is the beginning alone that was compared word by word.
+        # Of a long page, only the beginning was compared word by word.
         hollow = hollow and (wording.is_short or unseen > 0 or not news.share)
         if path.hollow and not hollow:
-            # What is the same on many pages and not on all is the template of real ones, or noise hides that it is.
+            # Content that is on many but not all pages is the template of real pages, or noise hides that it is on
+            # all.
             if unseen:
                 path.take_back(DOUBT * HOLLOW * path.stride)
             else:
@@ -260,7 +261,8 @@ class Judge:
         return path.verdict(shape, pattern, self._quota)
 
     def _read(self, path: PathRecord, pattern: str, wording: Shingles) -> tuple[News, Likeness | None]:
-        """What is new of a page, and how it is beside the template of its kind; None where that is not asked."""
+        """Return the page's news, and its likeness to the template of its kind, or None if the template was not
+        consulted."""
         template, sketch = self._template(pattern), self._sketch(pattern)
         if template.is_noisy:
             likeness = template.take(wording.without_echoes(wording.words()))
@@ -272,19 +274,19 @@ class Judge:
         return news, template.take(wording.without_echoes(wording.words()))
 
     def _issue(self, shape: Shape, pattern: str, found: Iterator[str]) -> _Issue:
-        """What becomes of the URLs that a page brought."""
+        """Classify the new URLs of a page."""
         breeds = False
         met: set[tuple[str, str]] = set()
         for url in found:
             slash = url.index("/", 8)
-            # Of links that differ in their numbers one stands for all.
+            # Of links that differ only in their numbers, one is examined.
             kind = (url[:slash], _NUMBERS.sub("#", url[slash:]))
             if kind in met:
                 continue
             met.add(kind)
             other = shape_of(url)
             if other.sessions:
-                # Each visit makes them new.
+                # A session makes the URL new at each visit.
                 continue
             kin = url_relation(shape, other, goes_deeper=pattern.endswith(DEEP))
             if kin is UrlRelation.OTHER or (kin is UrlRelation.NEAR and not self._is_dull(other)):
@@ -322,7 +324,8 @@ class Judge:
         return template
 
     def _is_worth_a_look(self, path: PathRecord, shape: Shape, pattern: str, via: str | None) -> bool:
-        """Not as long as its pages count for nothing anyway, and the later the more of them would be needed."""
+        """Return False while its pages would have no points anyway; examination starts later the more pages a trap
+        needs."""
         if path.is_suspect:
             return True
         least = self._quota / (path.pages * LOOKED_FROM)
@@ -338,7 +341,7 @@ class Judge:
         path.look_at = path.pages + (stride if says_new else min(stride, STRIDE_OF_LEADING))
 
     def _chain(self, pattern: str, visit: Visit) -> int:
-        """How many barren pages led to each other up to this one."""
+        """Return the length of the chain of uninformative pages that led to each other up to this one."""
         if not pattern.endswith((DEEP, REPEATED)):
             return 1
         chain = self._chains[hash(visit.url)] = 1 + self._chains.get(hash(visit.via), 0)
@@ -348,7 +351,7 @@ class Judge:
 
 
 def _judged_as(shape: Shape, visit: Visit) -> str | None:
-    """Under which pattern a page is looked at; None for one that is like no other."""
+    """Return the pattern under which a page is examined; None for a page with a unique pattern."""
     if shape.varies or shape.parameters:
         return shape.pattern
     if (

@@ -1,16 +1,15 @@
-"""How much of what a page says was not said by others of its kind: a sketch in bounded memory, and the template.
+"""Novelty of pages: which part of a page's content other pages of its kind do not have, and how much is read to find
+out.
 
-Sites print noise: the number that was asked for, the session, words drawn at random. Such words are new and no news.
-So parts of URLs count as one word wherever they stand, and a word that stands where the template has another one is
-not counted.
+``Shingles`` is the content of a page: the stretches of text between its tags, and the files it shows. ``Sketch``
+remembers the content of a kind of pages in bounded memory; ``Template`` learns the part that they have in common.
+Sites print noise: the requested number, the session, random words. So parts of URLs count as one word, and a word in
+a place where the template has another word is not counted.
 
-What a page says: its text in stretches as they stand between tags, and the files it shows.
-
-How much of the pages may be read for the search of traps: a share of what is fetched, whatever the sites do.
-
-Counted in characters, since the time that a page takes to read grows with these; nothing depends on a clock.
-Every page that is fetched gives a little credit to its host and to the crawl, and a page is read when both can pay
-for it. What a site has not spent is kept up to a limit, so that the first traps of a site are found at once.
+``ReadingBudget`` bounds the share of fetched pages that is read. It counts characters, since the time to read a page
+grows with them; nothing depends on a clock. Every fetched page gives a little credit to its host and to the crawl,
+and a page is read if both can pay for it. Unspent credit of a host accumulates up to a limit, so that its first traps
+are found at once.
 """
 
 from __future__ import annotations
@@ -30,34 +29,34 @@ if TYPE_CHECKING:
 
 
 LOOKED_AT = 1 << 16
-"""Characters of a page that are looked at."""
+"""Maximum number of characters of a page that are read."""
 PER_LOOK = 10_000
-"""Characters that a page counts for beside those it has."""
+"""Fixed price of reading a page, in characters, in addition to its length."""
 PER_PAGE = 3_000
-"""Credit that a page gives: of pages as long as most, every thirteenth may be read."""
+"""Credit for each fetched page: of pages of usual length, every thirteenth may be read."""
 HOST_MOST = 2_500_000
-"""Credit that a host has at first, and can have: for 60 pages of 29 KB, or 200 short ones."""
+"""Initial and maximum credit of a host: for 60 pages of 29 KB, or 200 short ones."""
 CRAWL_MOST = 40_000_000
 HOSTS_MAX = 10_000
 
 
 class ReadingBudget:
-    """The credit of a crawl and of its hosts; memory is bounded by the number of hosts."""
+    """Credit of a crawl and of its hosts; the number of hosts bounds its memory."""
 
     def __init__(self) -> None:
         self._crawl = CRAWL_MOST
         self._hosts: OrderedDict[str, int] = OrderedDict()
-        """Of the hosts that were met last."""
+        """Credit of the most recent hosts."""
 
     def earn(self, host: str) -> None:
-        """A page of a host was fetched."""
+        """Add the credit for a fetched page."""
         self._crawl = min(self._crawl + PER_PAGE, CRAWL_MOST)
         self._hosts[host] = min(self._hosts.pop(host, HOST_MOST) + PER_PAGE, HOST_MOST)
         if len(self._hosts) > HOSTS_MAX:
             self._hosts.popitem(last=False)
 
     def pay(self, host: str, size: int) -> bool:
-        """Whether a page of so many bytes may be read; then it is paid for."""
+        """Return whether a page of ``size`` bytes may be read; if so, subtract its price."""
         price = PER_LOOK + min(size, LOOKED_AT)
         left = self._hosts.get(host, HOST_MOST)
         if price > left or price > self._crawl:
@@ -67,29 +66,31 @@ class ReadingBudget:
         return True
 
     def refill(self, host: str) -> None:
-        """A trap of a host was found: the requests that are saved are worth what was read."""
+        """Restore the full credit of a host on which a trap was found: the saved requests outweigh the cost of
+        reading."""
         self._hosts[host] = HOST_MOST
 
 
 _TAG = re.compile(r"<[^<>]*>")
 _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 _TELLING = re.compile(r"[0-9]+[.,][0-9]+|(?!(?:19|20)[0-9]{6}$|[12][0-9]{9}$)[0-9]{6,}")
-"""What a count, a date or the number of a page is not: measurements, prices, and long numbers."""
+"""Numbers that are no counts, dates or page numbers: measurements, prices, and long numbers."""
 _SHOWN = re.compile(
     r"<(?:img|video|audio|source|iframe|embed|object)\s[^<>]{0,2000}?(?:src|data)\s{0,5}=\s{0,5}[\"']?([^\"'\s<>#]{1,500})"
 )
 _FILE = re.compile(r"\.(?:gif|jpe?g|png|webp|svg|ico|js|mp4|webm)$")
 _SHOWN_MAX = 200
 TOKEN_LENGTH = 8
-"""Characters of the shortest token."""
+"""Minimum length of a token."""
 ALPHABETIC_TOKEN = 16
-"""Of the shortest without a digit."""
+"""Minimum length of a token without a digit."""
 TOKEN_READ = 100
-"""Characters by which a longer one is known."""
+"""Number of characters by which a longer token is classified."""
 TEXT_MAX = 8_000
-"""Characters of the text of a page that are looked at word by word."""
+"""Maximum number of characters of a page's text that are compared word by word."""
 PIECE = 8_000
-"""Characters of HTML that are cut at a time: of a page that says enough at its beginning the rest is not cut."""
+"""Characters of HTML that are converted to text at a time; the rest is not converted if the beginning has enough new
+content."""
 _ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 _COMMENT_END = "-->"
 _UNSEEN = (("<script", "</script"), ("<style", "</style"), ("<!--", _COMMENT_END))
@@ -97,7 +98,7 @@ _DAY_AND_MONTH = re.compile(r"(?:0?[1-9]|[12]\d|3[01])[.,](?:0?[1-9]|1[0-2])")
 _SIGNATURE = 32
 _WORD = re.compile(r"[\w#]+(?:[.,]+[\w#]+)*")
 _APART = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in "_#.,")}
-"""Characters of ASCII that stand between words."""
+"""ASCII characters that separate words."""
 _LINKED = re.compile(r"href\s{0,5}=\s{0,5}[\"']?([^\"'\s<>]{1,2000})")
 _LINKED_MAX = 400
 _DIGITS = re.compile(r"[0-9]+")
@@ -108,45 +109,44 @@ _NAMED_SESSION = re.compile(
 _TOLD = re.compile(
     r"<(?:img|meta|area)\s[^<>]{0,2000}?(?:alt|title|content)\s{0,5}=\s{0,5}[\"']([^\"'<>]{1,500})"
 )
-"""Text that stands in a tag."""
+"""Text inside tags."""
 _CLOCK = re.compile(r"\b[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?\b|\b[0-9]+\.[0-9]{2,}(?=\s?(?:s|sec|ms|seconds)\b)")
-"""A time of day, and the time that a page took to make: another at each visit."""
+"""A time of day, or the time to generate the page: different at each visit."""
 _CLOCKS = ("0:0", "0.0")
-"""What stands in each of these, with zeros for digits."""
+"""Substrings that every match of ``_CLOCK`` contains, with zeros for digits."""
 _REQUEST_NAMES = ("request ", "incident ", "trace ", "ray ", "correlation ", "reference ")
 _REQUEST_ID = re.compile(
     r"\b((?:request|incident|trace|ray|correlation|reference)\s(?:id|no|number|code)\b\W{0,3})[a-z0-9-]{6,80}"
 )
 ECHO = "*"
-"""What stands for a part of a URL that a page prints."""
+"""Placeholder for a part of a URL that a page prints."""
 
 
 class Echoes(NamedTuple):
-    """Parts of URLs."""
+    """Parts of URLs that a page may print."""
 
     tokens: frozenset[str]
     numbers: frozenset[str]
 
 
 class Shingles:
-    """What a page says. Its text is cut out of its HTML piece by piece, as far as it is asked for."""
+    """Content of a page. Its text is extracted from the HTML piece by piece, only as far as needed."""
 
     def __init__(self, html: str, url: str = "") -> None:
-        """``html``: in lower case, without scripts and the like. ``url``: where it was found."""
+        """``html``: in lower case, without scripts and the like. ``url``: the URL of the page."""
         self._html = html
         self._url = url
         self._texts: list[str] = []
-        """Of the pieces that were cut so far: a zero byte for each tag, numbers as they stand."""
+        """Texts of the pieces extracted so far: a zero byte for each tag, numbers unchanged."""
         self._pieces = _pieces(html)
 
     def each_stretch(self) -> Iterator[str]:
-        """Stretches of text as they stand between tags, each once, and never empty. Short whole numbers and dates are
-        all alike.
-        """
+        """Yield the stretches of text between tags, each once and never empty. All short whole numbers and dates are
+        replaced by the same character."""
         met: set[str] = set()
         tail = ""
         for text in chain(self._cut(), ["\0"]):
-            # Before the next tag a stretch has no end.
+            # Before the next tag, a stretch has no end.
             whole, tag, rest = text.rpartition("\0")
             if not tag:
                 tail += text
@@ -163,7 +163,7 @@ class Shingles:
 
     @cached_property
     def stretches(self) -> tuple[str, ...]:
-        """All of them."""
+        """All stretches."""
         return tuple(self.each_stretch())
 
     @cached_property
@@ -173,20 +173,19 @@ class Shingles:
 
     @cached_property
     def _sources(self) -> list[tuple[str, str]]:
-        """Paths and queries of what it shows."""
+        """Paths and queries of the files that the page shows."""
         found = (match[1].partition("?") for match in islice(_SHOWN.finditer(self._html), _SHOWN_MAX))
         return [(path, query) for path, _, query in found]
 
     @cached_property
     def echoes(self) -> Echoes:
-        """What looks random and what counts, in its own URL and in those that it links to. A page that prints these
-        says nothing by it.
-        """
+        """Tokens and numbers in the page's own URL and in those it links to. They are no content where the page
+        prints them."""
         linked = islice(_LINKED.findall(self._html), _LINKED_MAX)
         return _parts_of_urls([self._url.lower(), *linked])
 
     def words(self) -> list[str]:
-        """The first words of the text, with ``ECHO`` for tokens."""
+        """Return the first words of the text, with ``ECHO`` for tokens of URLs."""
         text = self._beginning[:TEXT_MAX]
         digits = _digits_alike(text)
         if any(clock in digits for clock in _CLOCKS):
@@ -197,18 +196,18 @@ class Shingles:
         found = words_in(text)
         if tokens := self.echoes.tokens:
             found = [ECHO if word in tokens else word for word in found]
-        # Of a picture that a program makes it is the query that tells which one it is.
+        # An image that a program generates is identified by its query.
         drawn = (f"?{query}" for path, query in self._sources if query and not _FILE.search(path))
         return [*found, *drawn]
 
     @property
     def is_short(self) -> bool:
-        """Whether ``words`` are all words."""
+        """True if ``words`` returns all words of the page."""
         return len(self._beginning) <= TEXT_MAX
 
     @cached_property
     def _beginning(self) -> str:
-        """Of all text in its order, what stands in tags included; more than ``TEXT_MAX`` where there is more."""
+        """The beginning of the text, including text inside tags; longer than ``TEXT_MAX`` if the page has more."""
         told = islice(_TOLD.findall(self._html), _SHOWN_MAX)
         text = "\0".join([*told, ""])
         for piece in self._cut():
@@ -218,7 +217,7 @@ class Shingles:
         return text
 
     def _cut(self) -> Iterator[str]:
-        """The text of one piece after the other; several may read at a time."""
+        """Yield the text of one piece after another; several iterators may run at the same time."""
         at = 0
         while True:
             if at == len(self._texts):
@@ -230,32 +229,33 @@ class Shingles:
             at += 1
 
     def without_echoes(self, words: Sequence[str]) -> list[str]:
-        """Words of this page, with ``ECHO`` for those that are a part of its URL, or of one that it links to."""
+        """Return words of this page, with ``ECHO`` for those that are a part of its URL or of one that it
+        links to.
+        """
         tokens, numbers = self.echoes
         if tokens.isdisjoint(words) and numbers.isdisjoint(words):
             return list(words)
         return [ECHO if word in tokens or word in numbers else word for word in words]
 
     def signature(self) -> tuple[int, ...]:
-        """A few numbers: the first stands for the whole, of the others pages that say the same have most in common.
-        Empty for a page that says nothing.
-        """
+        """Return a few numbers: the first stands for the whole content; pages with the same content have most of the
+        others in common. Empty for a page without content."""
         said = sorted(fingerprint_all([*{*self.stretches, *self.shown}]))
         return (hash(tuple(said)), *islice(said, _SIGNATURE)) if said else ()
 
 
 def same(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    """Whether two signatures are of pages that say the same."""
+    """Return whether two signatures are of pages with the same content."""
     return one[:1] == other[:1] != ()
 
 
 def alike(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    """Whether two signatures are of pages that say nearly the same, as far as a sample can tell."""
+    """Return whether two signatures are of pages with nearly the same content, as far as a sample shows."""
     return 10 * len({*one[1:]} & {*other[1:]}) >= 9 * (max(len(one), len(other)) - 1) > 0
 
 
 def wording_of(body: bytes, encoding: str, url: str = "") -> Shingles:
-    """``encoding``: a codec of Python. ``url``: of the page. No body makes it raise."""
+    """Return the content of a page. ``encoding``: a codec of Python. ``url``: of the page. No body makes it raise."""
     html = body[: 2 * LOOKED_AT].decode(encoding, "replace")[:LOOKED_AT].lower()
     for begin, end in _UNSEEN:
         if begin in html:
@@ -264,7 +264,7 @@ def wording_of(body: bytes, encoding: str, url: str = "") -> Shingles:
 
 
 def _pieces(html: str) -> Iterator[str]:
-    """Cut HTML where tags begin."""
+    """Split HTML at the beginning of tags."""
     at = 0
     while at < len(html):
         end = html.find("<", at + PIECE)
@@ -274,7 +274,7 @@ def _pieces(html: str) -> Iterator[str]:
 
 
 def _text_of(html: str) -> str:
-    """HTML with a zero byte for each tag."""
+    """Return HTML with a zero byte for each tag."""
     text = _TAG.sub("\0", html)
     if any(name in text for name in _REQUEST_NAMES):
         text = _REQUEST_ID.sub(r"\1#", text)
@@ -282,10 +282,10 @@ def _text_of(html: str) -> str:
 
 
 def words_in(text: str) -> list[str]:
-    """The words of a text, in their order; dots and commas inside of them are theirs."""
+    """Return the words of a text, in order; dots and commas inside a word belong to it."""
     if not text.isascii():
         return _WORD.findall(text)
-    # Half the time of the expression.
+    # Half the time of the regular expression.
     found = text.translate(_APART).split()
     if "." in text or "," in text:
         found = [word for part in found if (word := part.strip(".,"))]
@@ -293,7 +293,7 @@ def words_in(text: str) -> list[str]:
 
 
 def _digits_alike(text: str) -> str:
-    """The same text with a zero for each digit: to look for these costs a fraction of what an expression does."""
+    """Return the text with a zero for each digit: searching for these costs a fraction of a regular expression."""
     return text.encode("utf-8", "surrogatepass").translate(_ZEROS).decode("utf-8", "surrogatepass")
 
 
@@ -302,7 +302,7 @@ def _parts_of_urls(urls: list[str]) -> Echoes:
     tokens = {
         piece
         for piece in set(_PIECE.findall(text))
-        # Of those without a digit none but the very long are.
+        # Of pieces without a digit, only very long ones are tokens.
         if not (piece.isalpha() and len(piece) < ALPHABETIC_TOKEN) and is_token(piece[:TOKEN_READ])
     }
     if "=" in text:
@@ -312,7 +312,7 @@ def _parts_of_urls(urls: list[str]) -> Echoes:
 
 
 def folded(words: Iterable[str]) -> frozenset[str]:
-    """Words as they stand in stretches."""
+    """Return words with their numbers replaced as in stretches."""
     return frozenset(_NUMBER.sub(_folded, word) for word in words)
 
 
@@ -322,14 +322,14 @@ def _folded(match: re.Match[str]) -> str:
 
 
 def _without(text: str, begin: str, end: str) -> str:
-    """Take out what lies between two marks; without an end mark all the rest."""
+    """Remove the text between two marks; without an end mark, remove all the rest."""
     parts, at = [], 0
     while (start := text.find(begin, at)) >= 0:
         parts.append(text[at:start])
         at = text.find(end, start + len(begin))
         if at < 0:
             return " ".join(parts)
-        # What is left of an end tag is one; of the end of a comment it would be text.
+        # The rest of an end tag is a tag; the rest of the end of a comment would be text.
         at += len(end) if end == _COMMENT_END else 0
     parts.append(text[at:])
     return " ".join(parts)
@@ -337,48 +337,46 @@ def _without(text: str, begin: str, end: str) -> str:
 
 BITS = 15
 SLOTS = 1 << BITS
-"""Bytes of each of the two generations of a sketch."""
+"""Size in bytes of each of the two generations of a sketch."""
 LAST = SLOTS - 1
 FULL_AT = 6_000
-"""Slots in use when a new generation begins: by then one in six that is asked for is in use by chance."""
+"""Number of used slots at which a new generation begins: by then one look-up in six hits a used slot by chance."""
 SHOWN_WEIGHT = 5
-"""How many groups of words a file counts for that was not shown before."""
+"""Number of word groups that a file counts for."""
 ENOUGH = 400
-"""New groups of words after which the rest of a page is not looked at."""
+"""Number of new word groups after which the rest of a page is not read."""
 TELLING = 3
-"""Characters of a word that says something by itself."""
+"""Minimum length of a word that counts by itself."""
 MARKS_MAX, MARKED_LENGTH = 20_000, 30
-"""So many words are remembered with their fingerprints, if they are not longer; 4 MB."""
+"""Up to ``MARKS_MAX`` words of at most ``MARKED_LENGTH`` characters are cached with their fingerprints; 4 MB."""
 _NOTHING = bytes(SLOTS)
 GROUP = 3
 USUAL_SHARE = 0.6
-"""Of the pages that were looked at, that have a pair of words: then it belongs to the template."""
+"""Minimum share of the examined pages that have a word pair for it to belong to the template."""
 LEARN_FIRST, LEARN_EVERY = 4, 8
-"""Pages after which the template is made out for the first time, and again and again."""
+"""Numbers of pages after which the template is learnt for the first time, and then again each time."""
 TEMPLATE_SHARE = 0.2
-"""Of what a page says, that its template is at least: what pages have in common by chance is none."""
+"""Minimum share of a page's content that is its template: less may be common by chance."""
 NOISY_SHARE = 0.15
-"""Of the pairs of a template, that one of these pages did not have: then noise stands in its place, for what pages
-have of their own stands in the same few places of each.
-"""
+"""Minimum share of a template's pairs that at least one of these pages lacks for it to contain noise: the pages' own
+content is in the same few places of each."""
 MISSING_MAX = 0.5
-"""A page that has less of the template has another one."""
+"""A page that lacks more than this share of the template has another template."""
 WHOLE_SHARE = 0.3
-"""Of these pages, at most, that had all of a template that is strewn with noise."""
+"""Maximum share of these pages that have all of a template that contains noise."""
 UNSEEN_SHARE = 0.25
-"""For each pair of words that is missing: so many others may be noise that is not seen to be."""
+"""Number of additional pairs that may be undetected noise, for each missing pair."""
 PAIRS_MAX = 8_000
-"""Pairs that are counted; beyond it those are forgotten that one page had."""
+"""Maximum number of counted pairs; above it, pairs that only one page had are dropped."""
 KNOWN_MAX = 20_000
 
 Pair = tuple[str, str] | tuple[str, str, int]
-"""Two words that stand side by side, and how many such pairs stand before them, if any."""
+"""Two adjacent words, and the number of the same pairs before them, if any."""
 
 
 class News(NamedTuple):
-    """``share``: of what a page says, that is new; ``words``: how many of its words are new by themselves;
-    ``files``: how many of those that it shows.
-    """
+    """``share``: share of the content that is new; ``words``: number of words that are new by themselves; ``files``:
+    number of shown files that are new."""
 
     share: float
     words: int
@@ -386,26 +384,25 @@ class News(NamedTuple):
 
 
 class Sketch:
-    """What a kind of pages said lately: stretches of text, groups of three words, words, and files."""
+    """Recent content of a kind of pages: stretches of text, groups of three words, words, and files."""
 
     def __init__(self) -> None:
         self._young = bytearray(SLOTS)
-        # Most sketches never get so far that they need one of their own.
+        # Most sketches never fill one generation, so they share an empty old one.
         self._old: bytes | bytearray = _NOTHING
         self._used = 0
 
     def take(self, wording: Shingles, noise: frozenset[str] = frozenset()) -> News:
-        """Add a page; what of it is new. ``noise``: words that are no news, nor what they stand in. A page that says
-        nothing says nothing new.
-        """
+        """Add a page; return its news. ``noise``: words that do not count, nor the groups that contain them. A page
+        without content has no news."""
         total = new = words = 0
         young = self._young
         for stretch in wording.each_stretch():
             mark = _MARKS[stretch]
-            # One place may be in use by chance, three seldom are.
+            # One slot may be used by chance, three rarely are.
             is_known = young[mark & LAST] and young[mark >> BITS & LAST] and young[mark >> 2 * BITS & LAST]
             if is_known or not self._add((mark, mark >> BITS, mark >> 2 * BITS)):
-                # All of it was said in one go before.
+                # The whole stretch was seen before.
                 total += max(stretch.count(" ") - 1, 1)
                 continue
             found = wording.without_echoes(words_in(stretch) or [stretch])
@@ -428,7 +425,7 @@ class Sketch:
         return News(new / total if total else 0.0, words, files)
 
     def _add(self, hashes: Iterable[int]) -> int:
-        """How many of them are new."""
+        """Add hashes; return how many are new."""
         young, old, new, used = self._young, self._old, 0, 0
         for value in hashes:
             slot = value & LAST
@@ -441,7 +438,7 @@ class Sketch:
 
 
 class _Marks(dict[str, int]):
-    """Fingerprints of words and short stretches, remembered: most stand on page after page."""
+    """Cache of fingerprints of words and short stretches: most occur on page after page."""
 
     def __missing__(self, word: str) -> int:
         mark = fingerprint(word)
@@ -456,7 +453,7 @@ _MARKS = _Marks()
 
 
 def _groups_without(noise: frozenset[str], words: list[str], marks: list[int]) -> set[int]:
-    """The groups of a stretch that no noise stands in."""
+    """Return the groups of a stretch that contain no noise."""
     if len(words) < GROUP:
         return set()
     return {
@@ -467,19 +464,18 @@ def _groups_without(noise: frozenset[str], words: list[str], marks: list[int]) -
 
 
 class Likeness(NamedTuple):
-    """A page beside the template of its kind. ``noise``: words that stand where the template has others, with their
-    numbers as in stretches.
-    """
+    """Comparison of a page with the template of its kind. ``noise``: words in places where the template has other
+    words, with their numbers as in stretches."""
 
     noise: frozenset[str] = frozenset()
     is_hollow: bool = False
-    """Whether it says nothing but what the template says, and noise."""
+    """Whether the page has no content besides the template and noise."""
     unseen: int = 0
-    """Words more that may be noise."""
+    """Number of further words that may be noise."""
 
 
 def _pairs_of(words: Sequence[str]) -> set[Pair]:
-    """Words that stand side by side; a pair that is there again is another one."""
+    """Return the pairs of adjacent words; a repeated pair counts as a different one."""
     counts = Counter(pairwise(words))
     pairs: set[Pair] = set(counts)
     again = [(pair, count) for pair, count in counts.items() if count > 1]
@@ -488,24 +484,24 @@ def _pairs_of(words: Sequence[str]) -> set[Pair]:
 
 
 class Template:
-    """What the pages of a kind have in common, word after word, as it was in the last few that were looked at."""
+    """Common content of the pages of a kind, word by word, learnt from the last few examined pages."""
 
     def __init__(self) -> None:
         self.is_noisy: bool | None = None
-        """Whether its pages are strewn with other words; None as long as too few were looked at."""
+        """Whether the pages contain noise; None until enough pages were examined."""
         self._pages = self._whole = 0
         self._counts: Counter[Pair] = Counter()
         self._usual: frozenset[Pair] = frozenset()
         self._known: set[int] = set()
-        """Pairs that two pages had, where there is noise: by chance not each of a template's is usual."""
+        """Pairs that two pages had, if there is noise: by chance not every pair of a template is usual."""
 
     @property
     def usual(self) -> frozenset[Pair]:
-        """The pairs of words that most pages have."""
+        """Word pairs that most pages have."""
         return self._usual
 
     def take(self, words: Sequence[str]) -> Likeness:
-        """Add a page, and compare it with those before."""
+        """Add a page; return its comparison with the pages before."""
         pairs = _pairs_of(words)
         likeness = self._compare(pairs)
         self._learn(pairs)
@@ -525,7 +521,7 @@ class Template:
         noise |= {pair[0] for pair in strange if pair[1] in behind}
         others = [pair for pair in strange if noise.isdisjoint(pair[:2])]
         unknown = sum(hash(pair) not in self._known for pair in others)
-        # Where two of them stand side by side they are not told from what is new.
+        # Two adjacent noise words cannot be distinguished from new content.
         unseen = int(UNSEEN_SHARE * len(missing))
         return Likeness(folded(noise), unknown <= unseen, unseen)
 
@@ -540,7 +536,7 @@ class Template:
         least = USUAL_SHARE * self._pages
         usual = [pair for pair, count in self._counts.items() if count >= least]
         if self._pages == LEARN_EVERY:
-            # Pages of two templates, or with a part that some do not have, are whole for the most part.
+            # Pages of two templates, or with an optional part, mostly have the whole template.
             broken = sum(self._counts[pair] < self._pages for pair in usual)
             compared = self._pages - LEARN_FIRST if is_young else self._pages
             self.is_noisy = (

@@ -1,4 +1,5 @@
-"""The pages of one path, counted by the parameters they have, and which of those is to blame."""
+"""Statistics of the pages of one path by their parameters, and the choice of the parameters that make the path a
+trap."""
 
 from __future__ import annotations
 
@@ -14,26 +15,27 @@ SAMPLES = 5
 VALUES_MAX = 64
 STRANDS_MAX = 128
 VALUES_LEAST, SETS_LEAST = 3, 4
-"""A parameter is to blame when it took so many values, or stood beside so many different others."""
+"""A parameter is blamed if it took at least so many values, or appeared beside so many different sets of parameters.
+"""
 WARMED_UP = 8
-"""The first pages that are looked at say much that is new because nothing is known yet."""
+"""Number of first examined pages whose new content is not counted: nothing is known before them."""
 DULL_FROM = 4
-"""After so many pages that said nothing new, what leads to their kind leads nowhere."""
+"""After so many pages without new content, links to their kind no longer count as leading on."""
 GAPS = 3
-"""What brought something new now and then may be barren for so many times its usual gap."""
+"""A parameter with fruitful pages now and then may be uninformative for so many times its usual gap."""
 USUAL = 0.9
-"""A parameter is one that pages of its path always have from this share of them on."""
+"""Share of a path's pages from which on a parameter counts as always present."""
 COMMON = 3
-"""With more of a path in quarantine less is needed for the rest, down to the third part."""
+"""The more patterns of a path are in quarantine, the fewer points the rest needs, down to one third."""
 
 
 SPARSE = 300
-"""Numbers that there are for each that was met: then these do not count anything."""
+"""Range of a path's numbers per page: above this, the numbers do not count anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A pattern that is a trap, and why."""
+    """A pattern that is a trap, and the reason."""
 
     pattern: str
     why: str
@@ -43,33 +45,33 @@ class Evidence:
 
 @dataclass(slots=True)
 class ParameterStats:
-    """The pages of a path that have a certain parameter, or those without any."""
+    """Statistics of the pages of a path that have a certain parameter, or of those without any."""
 
     looked: int = 0
     told: int = 0
-    """Those that said something new."""
+    """Pages with new content."""
     fruitful: int = 0
-    """Those, and those that led on; not counted before it was known what is usual."""
+    """Pages with new content or that lead on; not counted during the first ``WARMED_UP`` pages."""
     run: int = 0
-    """Barren ones in a row."""
+    """Uninformative pages in a row."""
     points: float = 0.0
     values: set[int] = field(default_factory=set)
-    """Of the parameter, in the run."""
+    """Hashes of the parameter's values in the run."""
     sets: set[int] = field(default_factory=set)
-    """Of parameters that stood beside it, in the run."""
+    """Hashes of the sets of parameters that the URLs of the run have."""
     samples: list[str] = field(default_factory=list)
     kinds: set[int] = field(default_factory=set)
-    """Two values that the parameter ever took."""
+    """Up to two values that the parameter ever took."""
 
     def rest(self) -> None:
-        """Begin to count anew."""
+        """Restart the count."""
         self.run, self.points = 0, 0.0
         self.values.clear()
         self.sets.clear()
         self.samples.clear()
 
     def charge(self, points: float, value: int, names: int, url: str) -> None:
-        """A page was barren."""
+        """Count an uninformative page."""
         self.run += 1
         self.points += points
         if len(self.values) < VALUES_MAX:
@@ -80,42 +82,42 @@ class ParameterStats:
 
     @property
     def is_ever_barren(self) -> bool:
-        """Whether none of its pages brought anything, but for one by chance."""
+        """True if at most one of its pages brought something; one may be chance."""
         return self.fruitful <= 1
 
     @property
     def is_patient(self) -> bool:
-        """Whether the run is not longer than what was usual before."""
+        """True if the run is not longer than the usual gaps before it allow."""
         return not self.is_ever_barren and self.run * self.fruitful < GAPS * (self.looked - self.run)
 
 
 @dataclass(slots=True)
 class PathRecord:
-    """What is known of the pages of one path."""
+    """Statistics of the pages of one path."""
 
     pages: int = 0
     look_at: int = 0
-    """The page at which it is looked at again."""
+    """Number of the page that is examined next."""
     looked: int = 0
     told: int = 0
-    """Pages that said something new, when it was known already what is usual."""
+    """Pages with new content after the first ``WARMED_UP``."""
     streak: int = 0
-    """Pages in a row that were not barren."""
+    """Pages in a row that were not uninformative."""
     strands: dict[str, ParameterStats] = field(default_factory=dict)
     traps: int = 0
-    """Patterns of this path that were found guilty."""
+    """Number of patterns of this path found to be traps."""
     has_ids: bool = False
-    """Whether its numbers are no dates, see ``dates.has_id``."""
+    """Whether its numbers are ids and not dates, see ``url_shape.has_id``."""
     lowest: int = 0
     highest: int = -1
-    """Of the numbers that its URLs differ in."""
+    """``lowest`` and ``highest``: range of the numbers in which its URLs differ."""
     stride: int = 1
-    """Pages for which one is looked at, where pages count for next to nothing."""
+    """Examination interval for pages with few points."""
     hollow: int = 0
-    """Pages in a row that said what all of their kind say."""
+    """Hollow pages in a row."""
 
     def met(self, shape: Shape, *, has_id: bool) -> None:
-        """A page was fetched, whether it is looked at or not."""
+        """Count a fetched page, whether or not it is examined."""
         self.pages += 1
         if has_id and not self.has_ids:
             self.has_ids = True
@@ -127,34 +129,34 @@ class PathRecord:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether its numbers are drawn from a wide range, as no list counts and few databases do."""
+        """True if its numbers are drawn from a wide range, unlike those of lists and of most databases."""
         return self.highest - self.lowest > SPARSE * self.pages
 
     def take_back(self, points: float) -> None:
-        """Some of what counts against it, counts no more."""
+        """Take back some of the points of each parameter."""
         for strand in self.strands.values():
             strand.points = max(0.0, strand.points - points)
 
     def rest(self) -> None:
-        """Begin to count anew."""
+        """Restart all counts."""
         self.hollow = 0
         for strand in self.strands.values():
             strand.rest()
 
     @property
     def is_suspect(self) -> bool:
-        """Whether something counts against it at the moment."""
+        """True if any parameter has points at the moment."""
         return any(strand.points for strand in self.strands.values())
 
     def is_dull(self, shape: Shape) -> bool:
-        """Whether of the pages of a kind several were looked at, and none of them said anything new."""
+        """Return whether several pages of this kind were examined and none had new content."""
         if self.looked >= WARMED_UP + DULL_FROM and not self.told:
             return True
         strands = [self.strands.get(name) for name in list(shape.parameters) or [""]]
         return any(one is not None and one.looked >= DULL_FROM and not one.told for one in strands)
 
     def saw(self, shape: Shape, *, says_new: bool, barren: bool) -> None:
-        """A page was looked at."""
+        """Count an examined page."""
         self.looked += 1
         self.told += says_new and self.looked > WARMED_UP
         self.streak = 0 if barren else self.streak + 1
@@ -172,16 +174,16 @@ class PathRecord:
                 strand.rest()
 
     def charge(self, shape: Shape, points: float, url: str) -> None:
-        """That page was barren."""
+        """Add points for the last examined page, which was uninformative."""
         names = hash(frozenset(shape.parameters))
         for name in self._accused(shape):
             self.strands[name].charge(points, hash(shape.parameters.get(name)), names, url)
 
     def verdict(self, shape: Shape, pattern: str, quota: float) -> list[Evidence]:
-        """What its last page proves; so many points are guilt."""
+        """Return the evidence that the last page completes. ``quota``: points that make a trap."""
         blamed = self._blamed(shape, quota)
         if blamed and shape.parameters:
-            # Of combinations it is all that combine.
+            # Of a combination, all parameters that combine are blamed.
             blamed |= {
                 name: one
                 for name, one in self.strands.items()
@@ -196,7 +198,9 @@ class PathRecord:
         return found
 
     def _accused(self, shape: Shape) -> list[str]:
-        """The parameters that are to blame for a barren page; turning pages is not where something was chosen."""
+        """Return the parameters to blame for an uninformative page; paging is not blamed if another
+        parameter varies.
+        """
         names = [name for name in shape.parameters if name in self.strands]
         if not shape.parameters:
             return [""]
@@ -204,9 +208,11 @@ class PathRecord:
         return others if any(len(self.strands[name].kinds) > 1 for name in others) else names
 
     def _blamed(self, shape: Shape, quota: float) -> dict[str, ParameterStats]:
-        """Those that explain the run best: without a single fruitful page if there are such, and most varied."""
+        """Return the parameters that explain the run best: without fruitful pages if there are any, then the most
+        varied."""
         strands = {name: self.strands[name] for name in self._accused(shape) if name in self.strands}
-        # The more of a path is in quarantine the less is needed for the rest, but for the pages of its list.
+        # The more patterns of a path are in quarantine, the fewer points the rest needs, except the paging of its
+        # list.
         less = 1 if all(map(is_paging_name, strands)) else min(1 + self.traps, COMMON)
         quota /= less
         guilty = {name: one for name, one in strands.items() if _is_guilty(one, quota) and self._varies(name)}
@@ -222,7 +228,7 @@ class PathRecord:
         return {name: one for name, one in pool.items() if len(one.values) == most}
 
     def _varies(self, name: str) -> bool:
-        """Whether the parameter took several values, stood beside several others, or is not always there."""
+        """Return whether the parameter took several values, stood beside several others, or is not always present."""
         strand = self.strands[name]
         if not name or len(strand.values) >= VALUES_LEAST or len(strand.sets) >= SETS_LEAST:
             return True

@@ -1,4 +1,4 @@
-"""Which URLs are of one kind: the pattern of a path, the parameters of a query, and what looks like a session."""
+"""Shape of a URL: the pattern of its path, the parameters of its query, and the parts that look like a session."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import NamedTuple
 from webcrawl.urls.fingerprint import fingerprint
 
 DIGITS, TOKEN, REPEATED, DEEP = "#", "*", "+", "**"
-"""What stands in a pattern for numbers and names of months, for long tokens, for a path that says a segment again,
-and for all that lies too deep to be told apart."""
+"""Placeholders of a pattern: for numbers and names of months, for long tokens, for the rest of a path from a repeated
+segment on, and for everything below the depth at which paths are distinguished."""
 
 DEEP_FROM = 10
 DEEP_KEPT = 3
-"""Of paths with more than the first many segments, the second many are told apart."""
+"""Of a path with more than ``DEEP_FROM`` segments, the first ``DEEP_KEPT`` are kept in the pattern."""
 NUMBERS_MAX = 4
-"""Numbers that may stand one behind the other before they count as a path that repeats itself."""
+"""Maximum number of consecutive number segments; more count as a path that repeats itself."""
 PARAMETERS_MAX = 32
 NUMBER_LENGTH = 200
 
@@ -72,7 +72,7 @@ SESSION_NAMES = frozenset(
         "session-id",
     ]
 )
-"""Parameters by which servers tell visitors apart who send no cookies."""
+"""Parameters by which servers distinguish visitors that send no cookies."""
 
 _PAGING_NAMES = frozenset(
     [
@@ -111,21 +111,21 @@ _SHORT_TOKEN = re.compile(
 )
 _IN_FOLDER = re.compile(r"(?=[^0-9]*[0-9])[A-Za-z0-9_-]{6,}|[0-9a-fA-F]{6,}")
 FOLDER_SESSION = 6
-"""Characters of the shortest of both."""
+"""Minimum length of a segment that matches ``_SHORT_TOKEN`` or ``_IN_FOLDER``."""
 _NUMBER = re.compile(r"\d+")
 PATH_SESSION = "/*"
-"""The end of what a session in a segment of the path is called, among the names of parameters: before it stands the
-pattern of the folder that it is in, since what is a session there names documents elsewhere. Alone it is that of any
-folder, as earlier versions wrote it.
-"""
+"""End of the name of a session in a path segment, as used among parameter names. Before it stands the pattern of the
+session's folder, since a segment that is a session there may name documents elsewhere. Alone, it stands for a session
+in any folder, as earlier versions wrote it."""
 
 
 class Shape(NamedTuple):
-    """A URL, seen for what it has in common with others.
+    """The properties of a URL that it may share with others.
 
-    ``path`` is the pattern of the path; ``parameters`` are the names of the query with their values, sessions left
-    out; ``sessions`` the names of what looks like one, ``;name`` for one in the path's parameters, for a segment its
-    folder and ``PATH_SESSION``; ``varies``: whether other URLs can have the same pattern.
+    ``path`` is the pattern of the path; ``parameters`` are the names of the query with their values, without
+    sessions; ``sessions`` are the names of the parts that look like a session: ``;name`` for one in the path's
+    parameters, for a segment its folder and ``PATH_SESSION``; ``varies``: whether other URLs can have the same
+    pattern.
     """
 
     place: str
@@ -135,31 +135,31 @@ class Shape(NamedTuple):
     sessions: tuple[str, ...]
     varies: bool
     segments: tuple[str, ...]
-    """As they stand there."""
+    """Path segments as they are in the URL."""
     session_at: int = -1
-    """Which segment is taken for a session that does not look like one by itself; see ``session_of_folder``."""
+    """Index of the segment that is treated as a session though it does not look like one; see ``session_of_folder``.
+    """
 
     @property
     def pattern(self) -> str:
-        """The pattern of the path, with its host."""
+        """Pattern of host and path."""
         return self.place + self.path
 
     def of_parameter(self, name: str) -> str:
-        """The pattern of all URLs of this path that have a parameter ``name``."""
+        """Return the pattern of all URLs of this path with a parameter ``name``."""
         return f"{self.place}{self.path}?{name}"
 
     def of_session(self, name: str) -> str:
-        """The pattern of all URLs of this host that have a session ``name``."""
+        """Return the pattern of all URLs of this host with a session ``name``."""
         return f"{self.place}?{name}"
 
     def below(self, count: int) -> str:
-        """The pattern of all that lies below the first ``count`` segments."""
+        """Return the pattern of all URLs below the first ``count`` segments."""
         return "/".join([self.place, *self.segments[:count], DEEP])
 
     def number(self) -> int | None:
-        """The number that a page is called by, if that is how it is called: the value of the only parameter, or the
-        last segment. None where parameters turn the pages of a list.
-        """
+        """Return the number by which the URL names its page: the last number in the value of the only parameter, or
+        in the last segment. None if there is no number, several parameters, or a paging parameter."""
         if len(self.parameters) == 1:
             ((name, called),) = self.parameters.items()
             if is_paging_name(name):
@@ -172,7 +172,7 @@ class Shape(NamedTuple):
         return int(found[-1]) if found else None
 
     def base(self) -> int:
-        """A fingerprint that URLs share which differ in nothing but their sessions."""
+        """Return a fingerprint that is equal for URLs that differ only in their sessions."""
         segments = [
             TOKEN if at == self.session_at or _is_session_segment(one) else one.partition(";")[0]
             for at, one in enumerate(self.segments)
@@ -182,7 +182,7 @@ class Shape(NamedTuple):
 
 
 def shape_of(url: str) -> Shape:
-    """``url``: as ``urls.resolve`` returns it. Never raises."""
+    """Return the shape of a URL. ``url``: as ``urls.resolve`` returns it. Never raises."""
     place, path, query = _parts(url)
     segments = tuple(path.split("/"))
     sessions: list[str] = []
@@ -194,24 +194,24 @@ def shape_of(url: str) -> Shape:
 
 
 def place_and_segments(url: str) -> tuple[str, tuple[str, ...]]:
-    """The same of its shape, for less."""
+    """Return ``place`` and ``segments`` of a URL's shape, at lower cost."""
     place, path, _ = _parts(url)
     return place, tuple(path.split("/"))
 
 
 def _parts(url: str) -> tuple[str, str, str]:
-    """Place, path without its first slash, and query."""
+    """Return place, path without its first slash, and query."""
     place, _, rest = url.partition("://")[2].partition("/")
     path, _, query = rest.partition("?")
     return place, path, query
 
 
 def session_of_folder(shape: Shape, is_known: Callable[[str], bool] | None = None) -> Shape:
-    """A URL without a session, as one with a session in its path.
+    """Return the shape with a session in its path, if one of its segments may be one; otherwise the shape unchanged.
 
-    Short tokens are found by chance among those that servers draw, and do not look like one; where ``is_known`` says
-    that a folder holds sessions, by the pattern of these, nearly everything in it is one. Without ``is_known`` it is
-    the first segment in which letters and digits take turns. The same URL where there is none.
+    Servers also generate short tokens that do not look like tokens. If ``is_known`` returns True for the pattern of a
+    folder's sessions, nearly every segment in that folder is one. Without ``is_known``, the first segment in which
+    letters and digits alternate is taken for the session.
     """
     looks = _SHORT_TOKEN if is_known is None else _IN_FOLDER
     for at, segment in enumerate(shape.segments):
@@ -229,7 +229,7 @@ def _path(segments: tuple[str, ...], sessions: list[str]) -> tuple[str, bool]:
         if ";" in segment:
             plain = segment.partition(";")[0]
             _read_path_parameters(segment, sessions)
-        # Numbers that are met once do not take the place of what is met again.
+        # Numbers, which are mostly seen once, must not displace recurring segments in the cache.
         fold = DIGITS if plain.isdigit() else _fold(plain)
         if fold == TOKEN and TOKEN not in folded:
             sessions.append(f"/{'/'.join(folded)}{PATH_SESSION}")
@@ -244,7 +244,9 @@ def _path(segments: tuple[str, ...], sessions: list[str]) -> tuple[str, bool]:
 
 
 def _first_repeated(folded: list[str]) -> int | None:
-    """Where the first segment stands that is said again later; numbers and tokens may be, some times."""
+    """Return the index of the first segment that is repeated later; numbers and tokens may be repeated,
+    to a limit.
+    """
     if len(set(folded)) == len(folded):
         return None
     seen: dict[str, int] = {}
@@ -283,7 +285,7 @@ def _read_path_parameters(segment: str, sessions: list[str]) -> None:
 
 
 def _read_query(query: str, parameters: dict[str, str], sessions: list[str]) -> None:
-    """A parameter that is said again keeps all its values."""
+    """Collect parameters and sessions. A repeated parameter keeps all its values."""
     for part in query.split("&", 4 * PARAMETERS_MAX)[: 4 * PARAMETERS_MAX]:
         name, _, value = part.partition("=")
         if not name:
@@ -300,22 +302,22 @@ def _read_query(query: str, parameters: dict[str, str], sessions: list[str]) -> 
 
 
 def is_token(word: str) -> bool:
-    """Whether a part of a URL looks drawn at random: letters mixed with digits, or a long hexadecimal number."""
+    """Return whether a part of a URL looks random: letters mixed with digits, or a long hexadecimal number."""
     return not word.isdigit() and (_TOKEN.fullmatch(word) or _LIKELY_VALUE.fullmatch(word)) is not None
 
 
 def looks_like_session(name: str, value: str) -> bool:
-    """By its name, or by its value alone."""
+    """Return whether a parameter is a session by its name and value, or by its value alone."""
     if is_session_name(name):
         return _SESSION_VALUE.fullmatch(value) is not None
     return len(value) >= 8 and _LIKELY_VALUE.fullmatch(value) is not None
 
 
 def is_paging_name(name: str) -> bool:
-    """Whether a parameter of such a name turns the pages of a list."""
+    """Return whether a parameter of this name is used for paging."""
     return name.lower() in _PAGING_NAMES
 
 
 def is_session_name(name: str) -> bool:
-    """Whether servers are known to call a session so; those of segments are none of these names."""
+    """Return whether servers are known to use this name for sessions; never true for sessions in path segments."""
     return name.lower().lstrip(";") in SESSION_NAMES

@@ -1,7 +1,5 @@
-"""The patterns that are in quarantine, which URLs they cover, and what is withheld.
-
-Is the URL of a pattern that brings nothing new?
-"""
+"""Quarantine: the patterns found to be traps, the URLs they cover and withhold, and the scope rule that refuses
+these."""
 
 from __future__ import annotations
 
@@ -30,31 +28,31 @@ SAMPLE_LENGTH = 500
 
 @dataclass(frozen=True, slots=True)
 class Trap:
-    """A pattern that is, or was, in quarantine."""
+    """A pattern that is or was in quarantine."""
 
     pattern: str
-    """As ``Shape`` makes them; see docs/operating.md."""
+    """As ``Shape`` builds it; see docs/operating.md."""
     why: str
     since: float
     """Epoch seconds."""
     looked: int
-    """Pages that were looked at."""
+    """Number of pages that were examined."""
     samples: tuple[str, ...]
-    """URLs of some of them."""
+    """URLs of some of these pages."""
     released_at: float | None = None
-    """Epoch seconds; a pattern that was released is never judged again."""
+    """Epoch seconds; a released pattern is never evaluated again."""
     withheld: int = 0
-    """URLs that were not fetched because of it."""
+    """Number of URLs that were not fetched because of it."""
 
     @property
     def id(self) -> str:
-        """Eight hexadecimal digits that stand for the pattern."""
+        """Eight hexadecimal digits that identify the pattern."""
         return id_of(self.pattern)
 
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """A URL that was not fetched."""
+    """A URL that was not fetched because of a trap."""
 
     url: str
     depth: int
@@ -63,35 +61,35 @@ class Withheld:
 
 @dataclass(slots=True)
 class Kept:
-    """What was withheld of one pattern and is to be stored: some of the URLs, and how many there were in all."""
+    """Withheld URLs of one pattern that are not stored yet: some of the URLs, and the number of all."""
 
     urls: list[Withheld] = field(default_factory=list)
     count: int = 0
 
 
 def id_of(pattern: str) -> str:
-    """See ``Trap.id``."""
+    """Return the id of a pattern, see ``Trap.id``."""
     return f"{fingerprint(pattern) & 0xFFFFFFFF:08x}"
 
 
 def how_to_release(trap: Trap) -> str:
-    """For people."""
+    """Return the command that releases a pattern, for messages."""
     return f"scrapy traps release {trap.id}"
 
 
 class Quarantine:
-    """Answers from memory which URLs are withheld; costs a look-up where nothing of the host is in quarantine."""
+    """Decides from memory which URLs are withheld; costs one look-up for hosts without a pattern in quarantine."""
 
     def __init__(self, withheld_max: int = 1000, fetched: Callable[[int], bool] = lambda base: True) -> None:
-        """``withheld_max``: URLs remembered of each pattern. ``fetched``: whether a page was fetched under any
-        session, by ``Shape.base``.
-        """
+        """``withheld_max``: number of URLs stored for each pattern. ``fetched``: returns whether a page was fetched
+        under any session, by its ``Shape.base``."""
         self._withheld_max = withheld_max
         self._fetched = fetched
         self._traps: dict[str, Trap] = {}
         self._released: set[str] = set()
         self._hosts: dict[str, tuple[bool, bool, int]] = {}
-        """Hosts with something in quarantine: whether sessions, whether deep paths are, and how many patterns."""
+        """Hosts with patterns in quarantine: whether any is of sessions, whether any is of deep paths, and the number
+        of patterns."""
         self._remembered: dict[str, set[int]] = {}
         self._new: list[Trap] = []
         self._kept: dict[str, Kept] = {}
@@ -100,17 +98,17 @@ class Quarantine:
         return len(self._traps)
 
     def traps(self) -> list[Trap]:
-        """Those in force."""
+        """Return the patterns in quarantine, without released ones."""
         return list(self._traps.values())
 
-    # -- asking ----------------------------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------------------------
 
     def holds(self, host: str) -> bool:
-        """Whether anything of a host, without its port, is in quarantine."""
+        """Return whether any pattern of a host, given without its port, is in quarantine."""
         return host in self._hosts
 
     def trap_of(self, url: str, host: str) -> Trap | None:
-        """The pattern that a URL is withheld by."""
+        """Return the pattern by which a URL is withheld, if any."""
         known = self._hosts.get(host)
         if known is None:
             return None
@@ -129,22 +127,25 @@ class Quarantine:
         return self._by_depth(shape) if has_deep else None
 
     def with_session(self, shape: Shape) -> Shape:
-        """The same URL, with what is a session by its folder alone, as quarantine knows it."""
+        """Return the shape with the session that only its folder identifies, if that folder's sessions are in
+        quarantine."""
         if shape.sessions or shape.parameters or not self._has_sessions(shape.place):
             return shape
         return session_of_folder(shape, self._traps.__contains__)
 
     def is_settled(self, shape: Shape) -> bool:
-        """Whether each session of a URL is known to change nothing."""
+        """Return whether every session of a URL is known to change nothing."""
         return all(self._session(shape.of_session(name)) is not None for name in shape.sessions)
 
     def is_judged(self, pattern: str) -> bool:
-        """Whether there is nothing more to be found out about a pattern."""
+        """Return whether a pattern is in quarantine or was released, so that it needs no further evaluation."""
         every = _of_every_folder(pattern)
         return pattern in self._traps or not self._released.isdisjoint((pattern, every))
 
     def _by_repetition(self, pattern: str) -> Trap | None:
-        """A path that repeats itself is covered by such a pattern above it too, but not by one of the whole host."""
+        """Return the pattern of a repeating path above this one that covers it; a pattern of the whole
+        host does not.
+        """
         above = pattern.rpartition("/")[0].rpartition("/")[0]
         while above.count("/") > 0:
             trap = self._traps.get(f"{above}/{REPEATED}")
@@ -168,10 +169,10 @@ class Quarantine:
             return None
         return self._traps.get(shape.below(1))
 
-    # -- changing --------------------------------------------------------------------------------------------
+    # -- changes ---------------------------------------------------------------------------------------------
 
     def add(self, evidence: Evidence, now: float) -> Trap | None:
-        """Put a pattern into quarantine; None when it is there already, or was released."""
+        """Put a pattern into quarantine; return None if it is already there or was released."""
         if self.is_judged(evidence.pattern):
             return None
         samples = tuple(url[:SAMPLE_LENGTH] for url in evidence.samples)
@@ -181,9 +182,9 @@ class Quarantine:
         return trap
 
     def learn(self, known: Iterable[Trap]) -> tuple[list[Trap], list[Trap]]:
-        """Take over what is stored: those that are new here, and those that were released meanwhile.
+        """Load the stored patterns; return those that are new here, and those that were released since.
 
-        What is in quarantine here and not stored is to be stored again.
+        Patterns that are in quarantine here but not in the store are marked to be stored again.
         """
         entered: list[Trap] = []
         left: list[Trap] = []
@@ -203,7 +204,7 @@ class Quarantine:
         return entered, left
 
     def withhold(self, trap: Trap, withheld: Withheld) -> None:
-        """A URL was withheld."""
+        """Record a withheld URL."""
         remembered = self._remembered.setdefault(trap.pattern, set())
         mark = fingerprint(withheld.url)
         if mark in remembered:
@@ -215,13 +216,13 @@ class Quarantine:
             kept.urls.append(withheld)
 
     def take_news(self) -> tuple[list[Trap], dict[str, Kept]]:
-        """What is to be stored since the last call: patterns, and what was withheld, by pattern."""
+        """Return patterns and withheld URLs (by pattern) that are to be stored since the last call."""
         new, self._new = self._new, []
         kept, self._kept = self._kept, {}
         return new, kept
 
     def give_back(self, new: list[Trap], kept: dict[str, Kept]) -> None:
-        """What was taken could not be stored."""
+        """Return the result of ``take_news`` that could not be stored."""
         self._new = [*(trap for trap in new if trap.pattern in self._traps), *self._new]
         for pattern, one in kept.items():
             later = self._kept.setdefault(pattern, Kept())
@@ -254,7 +255,7 @@ class Quarantine:
 
 
 DEEP_AT_LEAST = 3
-"""Paths with more segments than this are covered by a pattern of all that lies below the first."""
+"""Paths with more segments than this are covered by the pattern of everything below their first segment."""
 
 
 def _host_of(place: str) -> str:
@@ -262,13 +263,15 @@ def _host_of(place: str) -> str:
 
 
 def _of_every_folder(pattern: str) -> str:
-    """How earlier versions wrote the pattern of a session in the path; of any other pattern the same."""
+    """Return the form in which earlier versions wrote the pattern of a session in the path; other
+    patterns unchanged.
+    """
     place, _, name = pattern.partition("?")
     return f"{place}?{PATH_SESSION}" if "/" not in place and name.endswith(PATH_SESSION) else pattern
 
 
 def in_words(pattern: str) -> str:
-    """What a pattern covers, for people."""
+    """Return a description of the URLs that a pattern covers, for messages."""
     before, has_name, name = pattern.partition("?")
     if has_name and "/" not in before:
         folder = name.removesuffix(PATH_SESSION).removeprefix("/")
@@ -287,7 +290,7 @@ TRAP = "trap"
 
 
 class TrapRule:
-    """Refuses URLs of patterns that are in quarantine."""
+    """Scope rule that refuses URLs of patterns in quarantine."""
 
     name = TRAP
 

@@ -1,8 +1,9 @@
-"""Parts of URLs that change nothing of the page: the numbers by which a server tells its visitors apart.
+"""Session finder: finds parts of URLs that do not change the page, such as numbers by which a server identifies
+visitors.
 
-Pages are compared that differ in their session alone. They may print it, and other words at random: then what each
-says beside the template has to be more alike to itself than to other pages, and more of such pages are asked for.
-Where a template is not strewn with other words, nothing but the words themselves counts.
+Pages are compared whose URLs differ only in their session. Pages may print the session, and random words: then the
+content beside the template has to be more similar between visits of the same page than between different pages, and
+more such pages are needed. If the template contains no noise, only the words themselves are compared.
 """
 
 from __future__ import annotations
@@ -20,63 +21,64 @@ from webcrawl.features.traps.pattern import PATH_SESSION, Shape, is_session_name
 from webcrawl.urls.fingerprint import fingerprint, fingerprint_all
 
 BASES_MAX = 100_000
-"""Pages whose URLs have a session: so many are remembered, 10 MB at most."""
+"""Maximum number of remembered pages whose URLs have a session, 10 MB at most."""
 PAGES_MAX = 20_000
-"""Of so many it is remembered what they said, 1 KB each."""
+"""Maximum number of pages whose content is remembered, 1 KB each."""
 NAMES_MAX = 10_000
 KINDS_MAX = 32
 EQUAL_LEAST = 3
-"""Pages that were the same as before under another session."""
+"""Minimum number of pages that were the same as before under another session."""
 TIMES_AS_OFTEN = 4
-"""So many times as often they have to be the same as not."""
+"""Pages have to be the same so many times as often as different."""
 PAGES_LEAST = 3
-"""Different pages of which that was so, where the name says nothing."""
+"""Minimum number of different pages that were the same, if the name is no known session name."""
 EQUAL_MANY = 20
-"""Or so often of fewer."""
+"""Alternative to ``PAGES_LEAST``: so many comparisons of fewer different pages."""
 CLOSE_PAGES_LEAST, CLOSE_MANY = 8, 80
-"""Likewise where pages were not the same word by word."""
+"""The same two limits for pages that were not equal word by word."""
 HOPELESS = 8
-"""Pages that were not the same, after which nothing more is compared."""
+"""Number of different pages after which a name is no longer compared."""
 UNCLEAR_MANY = 16
-"""Likewise of those that say nothing beside the template."""
+"""The same for pages that have no content beside the template."""
 SAMPLE = 48
-"""Pairs of words that are remembered of a page."""
+"""Number of word pairs remembered of a page."""
 OWN_LEAST = 4
-"""Of these, that are no part of the template: of fewer nothing can be told."""
+"""Minimum number of these that are not part of the template; with fewer the comparison is unclear."""
 CLOSE_SHARE, CLOSE_SHARE_ALONE = 0.15, 0.4
-"""Of what a page says beside the template, noise included; more where there is no other page to compare with."""
+"""Minimum share of common content beside the template, noise included; the second if there is no other page to
+compare with."""
 TIMES_AS_ALIKE = 2.5
-"""So many times as alike as to other pages it has to be."""
+"""A page has to be so many times as similar to its earlier visit as to other pages."""
 OTHERS = 3
 
 
 class _Answer(Enum):
-    """What a page is to the one that was fetched under another session."""
+    """Result of comparing a page with the one that was fetched under another session."""
 
     SAME = auto()
-    """Word by word."""
+    """Equal word by word."""
     CLOSE = auto()
-    """But for what is printed of the URLs, or at random."""
+    """Equal except for parts of URLs or random words that the page prints."""
     BUT_NUMBERS = auto()
-    """As a page with a counter, or one of measurements."""
+    """Equal except for numbers, as pages with a counter or with measurements are."""
     DIFFERENT = auto()
     UNCLEAR = auto()
 
 
 @dataclass(slots=True)
 class _Name:
-    """How often pages were what to each other under another session of this name."""
+    """Counts of the results of all comparisons under different sessions of this name."""
 
     equal: int = 0
     close: int = 0
     counting: int = 0
-    """Those that were the same but for numbers: only where it is so of many pages it proves anything."""
+    """Pages that were the same except for numbers; they are evidence only if there are many."""
     different: int = 0
     unclear: int = 0
     bases: set[int] = field(default_factory=set)
-    """Of pages that were the same."""
+    """Bases of pages that were the same."""
     close_bases: set[int] = field(default_factory=set)
-    """Of these, and of those that were close."""
+    """The same, including pages that were close."""
     samples: list[str] = field(default_factory=list)
 
     @property
@@ -89,7 +91,7 @@ class _Name:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What a page said: its signature, all of its words as one number, and a sample of its pairs of words."""
+    """Content of a page: its signature, a fingerprint of all its words, and a sample of its word pairs."""
 
     signature: tuple[int, ...]
     words: int
@@ -97,17 +99,17 @@ class _Said:
 
 
 class _Kind:
-    """What all pages say that have a session of the same names."""
+    """Common content of all pages that have sessions of the same names."""
 
     def __init__(self) -> None:
         self.template = Template()
         self.last: deque[tuple[int, _Said]] = deque(maxlen=OTHERS)
-        """The last pages, by their bases."""
+        """The most recent pages, with their bases."""
         self._usual: frozenset[Pair] = frozenset()
         self._marks: frozenset[int] = frozenset()
 
     def marks(self) -> frozenset[int]:
-        """Fingerprints of the pairs of words that most of them have."""
+        """Return fingerprints of the word pairs that most of these pages have."""
         usual = self.template.usual
         if usual is not self._usual:
             self._usual = usual
@@ -115,13 +117,15 @@ class _Kind:
         return self._marks
 
     def likeness(self, base: int, said: _Said) -> float | None:
-        """How alike the last pages of other bases are to one; None where there are none."""
+        """Return the highest similarity of the page to the most recent pages of other bases; None if
+        there are none.
+        """
         found = [_likeness(said, other, self.marks()) for of, other in self.last if of != base]
         return max((one for one in found if one is not None), default=None)
 
 
 class Sessions:
-    """Compares pages whose URLs differ in their sessions alone."""
+    """Compares pages whose URLs differ only in their sessions."""
 
     def __init__(self) -> None:
         self._bases: OrderedDict[int, None] = OrderedDict()
@@ -130,15 +134,14 @@ class Sessions:
         self._kinds: OrderedDict[tuple[str, ...], _Kind] = OrderedDict()
 
     def has(self, base: int) -> bool:
-        """Whether the page of this base was fetched already, under whatever session."""
+        """Return whether the page of this base was fetched already, under any session."""
         return base in self._bases
 
     def seen(
         self, shape: Shape, url: str, wording: Callable[[], Shingles | None], settled: bool
     ) -> list[Evidence]:
-        """A page with a session in its URL was fetched; what that proves. ``settled``: it is known already that the
-        session changes nothing. ``wording`` gives None where the page may not be read.
-        """
+        """Evaluate a fetched page with a session in its URL; return the evidence it completes. ``settled``: the
+        session is already known to change nothing. ``wording`` returns None if the page may not be read."""
         base = shape.base()
         self._fetched(base)
         names = {name: self._name(shape.of_session(name)) for name in shape.sessions}
@@ -157,7 +160,7 @@ class Sessions:
             return []
         answer = _compare(base, before, now, kind)
         if answer in (_Answer.UNCLEAR, _Answer.DIFFERENT):
-            # What was remembered may have been written when the template was not known, or by an odd visit.
+            # The remembered content may date from before the template was known, or from an atypical visit.
             self._remember(base, now)
         found = []
         for name, one in names.items():
@@ -199,7 +202,8 @@ class Sessions:
 
 
 def _said_by(wording: Shingles, words: list[str], usual: frozenset[int]) -> _Said:
-    """The smallest fingerprints are the sample, so that two pages have in common there what they have in common."""
+    """Return the content of a page. The smallest fingerprints are the sample, so that samples of two pages overlap as
+    the pages do."""
     marks = set(fingerprint_all(list(map(" ".join, pairwise(words)))))
     return _Said(
         wording.signature(), fingerprint(" ".join(words)), array("q", sorted(marks - usual)[:SAMPLE])
@@ -224,8 +228,8 @@ def _compare(base: int, before: _Said, now: _Said, kind: _Kind) -> _Answer:
 
 
 def _likeness(one: _Said, other: _Said, usual: frozenset[int]) -> float | None:
-    """How much two pages have in common of what is no part of the template; None where there is next to nothing."""
-    # A sample that is full tells nothing of what lies above its largest number.
+    """Return the share of common content of two pages outside the template; None if there is too little of it."""
+    # A full sample contains no fingerprint above its largest.
     full = [said.sample[-1] for said in (one, other) if len(said.sample) == SAMPLE]
     most = min(full) if full else None
     left, right = (
@@ -237,7 +241,7 @@ def _likeness(one: _Said, other: _Said, usual: frozenset[int]) -> float | None:
 
 
 def _count(one: _Name, answer: _Answer, base: int, name: str, before: _Said, now: _Said) -> bool:
-    """Enter an answer; whether the page was the same."""
+    """Count a result; return whether the page was the same."""
     if answer is not _Answer.SAME and is_session_name(name) and alike(before.signature, now.signature):
         answer = _Answer.SAME
     if answer is _Answer.UNCLEAR:

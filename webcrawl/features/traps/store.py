@@ -1,4 +1,4 @@
-"""The contract of the places where the quarantine of a crawl is kept, so that it outlives a process and is shared."""
+"""Contract of the stores that keep a crawl's trap quarantine, so that it survives a process and is shared."""
 
 from __future__ import annotations
 
@@ -11,44 +11,40 @@ from webcrawl.features.traps.quarantine import Kept, Trap, Withheld
 
 
 class TrapStore(Protocol):
-    """Every method may raise the errors of its storage, a CrawlError; then nothing was changed, or what was may be
-    done again.
-    """
+    """Every method may raise the CrawlError of its storage; then nothing was changed, or the call can safely be
+    repeated."""
 
     async def version(self) -> str:
-        """Another text after each change of a pattern; what is withheld does not count."""
+        """Return a text that differs after each change of a pattern; withheld URLs do not change it."""
         ...
 
     async def traps(self) -> list[Trap]:
-        """All patterns that are or were in quarantine, those first that are there longest, with how many URLs were
-        withheld.
-        """
+        """Return all patterns that are or were in quarantine, oldest first, with the number of URLs withheld."""
         ...
 
     async def add(self, traps: Sequence[Trap]) -> None:
-        """Put patterns into quarantine; those that are known stay as they are, also where they were released."""
+        """Put patterns into quarantine; known patterns stay unchanged, including released ones."""
         ...
 
     async def withhold(self, kept: Mapping[str, Kept], most: int) -> None:
-        """URLs were withheld, by patterns. Of each pattern ``most`` URLs are remembered, the rest only counted."""
+        """Record withheld URLs, by pattern. ``most`` URLs of each pattern are stored; the rest is only counted."""
         ...
 
     async def release(self, patterns: Sequence[str], now: float) -> None:
-        """Let patterns go, at ``now`` in epoch seconds: from now on nothing is withheld of them."""
+        """Release patterns at ``now``, in epoch seconds: none of their URLs is withheld from then on."""
         ...
 
     async def owed(self, pattern: str, most: int) -> list[Withheld]:
-        """Some of the URLs that are remembered of a pattern."""
+        """Return up to ``most`` of the stored URLs of a pattern."""
         ...
 
     async def requeued(self, pattern: str, urls: Sequence[str]) -> None:
-        """These are in the queue again, or not to be had: they are remembered no more."""
+        """Delete the stored URLs: they are in the queue again or can no longer be queued."""
         ...
 
     async def claim(self, who: str, seconds: float) -> bool:
-        """Whether ``who`` is the one that may queue what is owed, for so long from now on; again and again if need
-        be.
-        """
+        """Return whether ``who`` has the exclusive right to queue released URLs, for ``seconds`` from now; it can be
+        renewed."""
         ...
 
 
@@ -58,7 +54,7 @@ def pack_trap(trap: Trap) -> str:
 
 
 def unpack_trap(text: str | bytes, withheld: int) -> Trap:
-    """:raises ValueError: it is none"""
+    """Parse a pattern. :raises ValueError: the text is not a stored pattern"""
     try:
         said: dict[str, Any] = json.loads(text)
         released = said["released_at"]

@@ -1,10 +1,8 @@
-"""Does a URL speak of a time, as those of calendars and archives do?
+"""Dates in URLs, as calendars and archives have them, and the relation of one URL to another.
 
-A number by itself proves nothing: numbers of ten digits are ids more often than seconds since 1970, and those of six
-or eight digits are ids where some of them are no month or day. So the first count as times only beside another that
-is whole days apart, and the others only while all of a kind are dates.
-
-How two URLs belong together: of which kind one is to the other, and whether one grew out of the other.
+A number alone proves nothing: numbers of ten digits are more often ids than seconds since 1970, and numbers of six or
+eight digits are ids if some of them are no valid month or day. So the former count as times only beside another that
+is whole days apart, and the latter only while all numbers of a kind are dates.
 """
 
 from __future__ import annotations
@@ -20,17 +18,17 @@ if TYPE_CHECKING:
 
 
 class Dated(IntEnum):
-    """How closely."""
+    """Precision of the date in a URL."""
 
     NO = 0
     PERIOD = 1
-    """A year, a month, a week."""
+    """A year, a month or a week."""
     DAY = 2
 
 
 YEAR_LENGTH = 4
 _MILLENNIA = frozenset("12")
-"""How years begin."""
+"""First digits of years."""
 _YEAR = re.compile(r"(?:1[5-9]|2\d)\d\d")
 _ISO = re.compile(r"(?:1[5-9]|2\d)\d\d-?(?:0[1-9]|1[0-2])(-?(?:0[1-9]|[12]\d|3[01]))?")
 _MONTH = re.compile(r"0?[1-9]|1[0-2]|[a-z]{3,9}", re.IGNORECASE)
@@ -39,10 +37,10 @@ _MOMENT = re.compile(r"[12]\d{9}(?:\d{3})?")
 """Seconds or milliseconds since 1970, from 2001 on."""
 _MOMENT_LENGTHS = (10, 13)
 _MOMENTS = re.compile(r"(?<!\d)[12]\d{9}(?:\d{3})?(?!\d)")
-"""All in a URL."""
+"""All such numbers in a URL."""
 _DAY_SECONDS, _HOUR_SECONDS = 86_400, 3_600
 _COMPACT = (6, 8)
-"""How many digits months and days have without anything between them."""
+"""Number of digits of months and of days without separators."""
 _CALENDAR = re.compile(r"calend|kalend|agenda|almanac|\bcal\b", re.IGNORECASE)
 _NUMBERS_ALONE = re.compile(r"[#\W_]*(?:\.\w+)?")
 _PERIODS = re.compile(
@@ -52,9 +50,8 @@ _DAYS = re.compile(r"^(?:.*[-_])?(?:day|tag|jour|dia|date|datum|dd|time|ts)$", r
 
 
 def dated(shape: Shape, *, numbers_are_ids: bool = False) -> Dated:
-    """Whether this very URL does, by what stands in it. ``numbers_are_ids``: those without marks between are no
-    dates.
-    """
+    """Return the precision of the date in a URL, by its text alone. ``numbers_are_ids``: digits without separators
+    are not dates."""
     found = Dated.PERIOD if _CALENDAR.search(shape.path) else Dated.NO
     found = max(found, _in_path(shape.segments, numbers_are_ids))
     for name, value in shape.parameters.items():
@@ -87,12 +84,13 @@ def _of_value(value: str, numbers_are_ids: bool) -> Dated:
     iso = _ISO.fullmatch(value[:10])
     if iso is None or (len(value) > 10 and value[10].isdigit()) or (numbers_are_ids and value.isdigit()):
         return Dated.NO
-    # Of numbers that follow each other up to twelve are months, so that more than these are to be asked for.
+    # The last two digits of consecutive numbers are valid months up to twelve, so such a number is a day: more pages
+    # are needed.
     return Dated.DAY if iso[1] or value.isdigit() else Dated.PERIOD
 
 
 def has_id(shape: Shape) -> bool:
-    """Whether a number as long as that of a month or a day is none."""
+    """Return whether the URL has a number as long as a month or a day that is neither."""
     for segment in shape.segments:
         value = segment.partition(".")[0]
         if len(value) in _COMPACT and value.isdecimal() and _ISO.fullmatch(value) is None:
@@ -104,16 +102,16 @@ def has_id(shape: Shape) -> bool:
 
 
 def are_days_apart(shape: Shape, other: Shape) -> bool:
-    """Whether both URLs have seconds or milliseconds since 1970 in them, not the same, and whole days lie between. An
-    hour more or less is the change of the clocks.
-    """
+    """Return whether both URLs have a time in seconds or milliseconds since 1970 and the times are a multiple of
+    whole days apart, but not equal. One hour more or less is allowed, for daylight saving time."""
     one = _moment(shape)
     two = None if one is None else _moment(other)
     return one is not None and two is not None and _are_days_apart(one, two)
 
 
 def may_be_days_apart(shape: Shape, url: str) -> bool:
-    """The same of a URL whose shape is not known, for a fraction of the time; where it is so that is never missed."""
+    """Return the same for a URL whose shape is not known, at a fraction of the cost; may be wrongly True, never
+    wrongly False."""
     one = _moment(shape)
     return one is not None and any(_are_days_apart(one, int(two[:10])) for two in _MOMENTS.findall(url))
 
@@ -123,7 +121,7 @@ def _are_days_apart(one: int, two: int) -> bool:
 
 
 def _moment(shape: Shape) -> int | None:
-    """In seconds; None where there is none, or more than one."""
+    """Return the time in seconds; None if there is none, or more than one."""
     found = [
         int(value[:10])
         for value in (*shape.segments, *shape.parameters.values())
@@ -133,7 +131,7 @@ def _moment(shape: Shape) -> int | None:
 
 
 def names_a_date(shape: Shape) -> bool:
-    """Whether the URL of a page about a time says nothing beyond the time, as that of an article of a day does."""
+    """Return whether the URL of a page about a date contains only the date, unlike that of an article of a day."""
     if shape.parameters:
         return True
     last = next((segment for segment in reversed(shape.path.split("/")) if segment), "")
@@ -141,7 +139,7 @@ def names_a_date(shape: Shape) -> bool:
 
 
 def stem_of(shape: Shape) -> str:
-    """What the patterns of a calendar's years, months, weeks and days have in common."""
+    """Return the part that the patterns of a calendar's years, months, weeks and days have in common."""
     kept = [part for part in shape.path.split("/") if part != "#" and part.lower() not in _VIEWS]
     return shape.place + "/".join(kept)
 
@@ -152,17 +150,18 @@ _VIEWS = frozenset(
 
 
 class UrlRelation(Enum):
-    """What a link is to the page it stands on."""
+    """Relation of a link to the page it is on."""
 
     SAME = auto()
     """Of the same kind: it leads nowhere else."""
     NEAR = auto()
-    """A page by the same program, with other parameters, or one about a date."""
+    """A page of the same program with other parameters, or a page about a date."""
     OTHER = auto()
 
 
 def url_relation(shape: Shape, other: Shape, *, goes_deeper: bool) -> UrlRelation:
-    """What a URL is to the page of ``shape`` that links to it. ``goes_deeper``: what lies below it is of its kind."""
+    """Return the relation of a URL to the page of ``shape`` that links to it. ``goes_deeper``: URLs below it are of
+    its kind."""
     if other.place != shape.place:
         return UrlRelation.OTHER
     if other.path == shape.path:
@@ -178,7 +177,7 @@ def url_relation(shape: Shape, other: Shape, *, goes_deeper: bool) -> UrlRelatio
 
 
 def extends(shape: Shape, place: str, segments: tuple[str, ...]) -> bool:
-    """Whether the path goes on where that of the page ended which led to it, by its place and its segments."""
+    """Return whether the path continues that of the page that led to it, given by its place and segments."""
     folder = segments[:-1]
     return (
         place == shape.place
@@ -189,7 +188,7 @@ def extends(shape: Shape, place: str, segments: tuple[str, ...]) -> bool:
 
 
 def follows(shape: Shape, via: Shape) -> bool:
-    """Whether a URL was found on a page of its own kind."""
+    """Return whether a URL was found on a page of its own kind."""
     if shape.place != via.place:
         return False
     if shape.path != via.path:
