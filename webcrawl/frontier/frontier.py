@@ -1,4 +1,4 @@
-"""The URL frontier: what is fetched next, and what becomes of it (Mercator, section 4; DESIGN in docs).
+"""The URL frontier: what is fetched next, and what becomes of it (Mercator, section 4; docs/frontier.md).
 
 Everything here runs on the event loop and answers from memory; what has to be read or written goes through
 tasks to the backend and comes back as a callback. The frontier knows the rules only through ``Policies``.
