@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -191,6 +192,25 @@ def test_the_scheduler_alone_knows_both_the_engine_and_the_frontier():
         if name == "frontier.frontier.Frontier" and not below(name_of(path), "frontier")
     }
     assert knows == {"scheduler"}
+
+
+PRIVATE_OF_SCRAPY = re.compile(
+    r"\b(?:from scrapy[\w.]* import (?:[^\n]*, )?_\w+"
+    r"|(?:engine|scraper|chain|spider|crawler|self)\._(?:slot|mw_\w+|handle_mw_method|process_\w+|scrape|check_if_closing"
+    r"|parse|start_scheduled_\w+)\b)"
+)
+OURS_ALIKE = re.compile(r"def (_scrape|_parse)\b")
+
+
+def test_private_names_of_scrapy_are_used_in_one_module():
+    found = {}
+    for path in FILES:
+        text = path.read_text(encoding="utf-8")
+        own = set(OURS_ALIKE.findall(text))
+        used = {name for name in PRIVATE_OF_SCRAPY.findall(text) if name.rpartition(".")[2] not in own}
+        if used and name_of(path) != "engine.scrapy_private":
+            found[name_of(path)] = used
+    assert found == {}
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)

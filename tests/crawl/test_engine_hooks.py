@@ -1,7 +1,6 @@
-"""The canary for what the scheduler uses of Scrapy's engine beyond its documented interface.
+"""The canary for private names of Scrapy.
 
-When a new Scrapy fails here, ``webcrawl/scheduler.py`` (``_watch_engine``, ``_wake``) and ``webcrawl/core`` are the
-places to look.
+When a new Scrapy fails here, look into ``webcrawl/engine/scrapy_private.py``; its ``problems`` says what broke.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import inspect
 from collections import deque
 
 import pytest
-from scrapy import Request
+from scrapy import Request, Spider
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.core.engine import ExecutionEngine, _Slot
 from scrapy.core.scraper import Scraper
@@ -23,6 +22,7 @@ from scrapy.signalmanager import SignalManager
 from scrapy.utils.test import get_crawler
 
 from tests.crawl import expectation
+from webcrawl.engine import scrapy_private
 
 HOST_PAGES = 7
 DELAY = 0.2
@@ -40,6 +40,21 @@ class NextCall:
 
     def cancel(self):
         pass
+
+
+def test_every_private_name_that_is_used_is_there():
+    assert list(scrapy_private.problems()) == []
+
+
+def test_what_a_new_scrapy_breaks_is_said_in_words(monkeypatch):
+    monkeypatch.delattr(Scraper, "_scrape")
+    monkeypatch.setattr(Spider, "_parse", lambda self, answer, more: None)
+    gone, other = scrapy_private.problems()
+    assert gone == "Scrapy's Scraper has no _scrape any more: results that are no plain page need another way"
+    assert other == (
+        "Scrapy's Spider._parse takes ('answer', 'more') instead of ('response',): "
+        "requests without a callback depend on it"
+    )
 
 
 def test_a_slot_lets_go_of_a_request_by_a_method_that_can_be_replaced():

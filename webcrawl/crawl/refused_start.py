@@ -19,6 +19,7 @@ from scrapy.exceptions import CloseSpider
 from twisted.logger import globalLogBeginner
 
 from webcrawl.archive.disk import ArchiveError
+from webcrawl.engine.scrapy_private import forget_spider
 from webcrawl.errors import ConfigurationError, CrawlError
 from webcrawl.scope.exclusion import ExclusionError
 from webcrawl.scope.url_rules import PatternError
@@ -122,12 +123,11 @@ def refusal_of(crawler: Crawler) -> Exception | None:
 
 
 def let_go(engine: ExecutionEngine) -> None:
-    """Have the engine forget a spider whose start was refused. Uses ``_slot`` of Scrapy's.
+    """Have the engine forget a spider whose start was refused.
 
     It would close the spider as if it had been open, and log what fails on the way.
     """
-    engine._slot = None
-    engine.spider = None
+    forget_spider(engine)
 
 
 def _own_command() -> str | None:

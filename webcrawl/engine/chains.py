@@ -21,11 +21,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
-from scrapy.exceptions import _InvalidOutput
 from scrapy.http import Request, Response
 from scrapy.utils.asyncgen import as_async_generator
-from scrapy.utils.defer import _process_pending_io, ensure_awaitable
+from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.python import global_object_name
+
+from webcrawl.engine import scrapy_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -47,8 +48,8 @@ async def carry(
         if result is None:
             result = await download(request)
     except Exception as error:
-        await _process_pending_io()
-        result = await chain._process_exception(error, request)
+        await scrapy_private.let_pending_io_run()
+        result = await scrapy_private.process_exception(chain, error, request)
     if result is None:
         raise TypeError("Received None in process_response")
     return result if isinstance(result, Request) else await _taken_back(chain, request, result)
@@ -56,10 +57,14 @@ async def carry(
 
 async def _answer(chain: DownloaderMiddlewareManager, request: Request) -> Response | Request | None:
     """What a middleware gives in place of the network's answer; None where none does."""
-    with_spider = chain._mw_methods_requiring_spider
+    with_spider = scrapy_private.takes_spider(chain)
     for method in chain.methods["process_request"]:
         assert method is not None
-        given = chain._handle_mw_method(method, request=request) if with_spider else method(request=request)
+        given = (
+            scrapy_private.call_with_spider(chain, method, request=request)
+            if with_spider
+            else method(request=request)
+        )
         if given is None:
             continue
         given = await ensure_awaitable(given, _warn=global_object_name(method))
@@ -67,7 +72,7 @@ async def _answer(chain: DownloaderMiddlewareManager, request: Request) -> Respo
             return given
         if given is not None:
             answer = type(given).__name__
-            raise _InvalidOutput(
+            raise scrapy_private.invalid_output(
                 f"Middleware {method.__qualname__} must return None, Response or Request, got {answer}"
             )
     return None
@@ -77,11 +82,11 @@ async def _taken_back(
     chain: DownloaderMiddlewareManager, request: Request, response: Response
 ) -> Response | Request:
     """A response on its way back to the engine; a Request where a middleware makes one of it."""
-    with_spider = chain._mw_methods_requiring_spider
+    with_spider = scrapy_private.takes_spider(chain)
     for method in chain.methods["process_response"]:
         assert method is not None
         if with_spider:
-            given = chain._handle_mw_method(method, request=request, response=response)
+            given = scrapy_private.call_with_spider(chain, method, request=request, response=response)
         else:
             given = method(request=request, response=response)
         if not isinstance(given, Response):
@@ -89,7 +94,7 @@ async def _taken_back(
             if isinstance(given, Request):
                 return given
             if not isinstance(given, Response):
-                raise _InvalidOutput(
+                raise scrapy_private.invalid_output(
                     f"Middleware {method.__qualname__} must return Response or Request, got {type(given)}"
                 )
         response = given
@@ -102,7 +107,7 @@ if TYPE_CHECKING:
 
 def is_plain(chain: SpiderMiddlewareManager) -> bool:
     """Whether none of the middlewares handles exceptions, or is of those that are given the spider with each call."""
-    return not (any(chain.methods["process_spider_exception"]) or chain._mw_methods_requiring_spider)
+    return not (any(chain.methods["process_spider_exception"]) or scrapy_private.takes_spider(chain))
 
 
 async def output_of(
@@ -112,7 +117,7 @@ async def output_of(
 
     It has ended when it has raised.
     """
-    given = await chain._process_spider_input(call, response, request)
+    given = await scrapy_private.process_spider_input(chain, call, response, request)
     output: AsyncIterator[Any] = given if isinstance(given, AsyncIterator) else as_async_generator(given)
     for method in chain.methods["process_spider_output"]:
         if method is not None:

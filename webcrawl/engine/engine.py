@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydispatch.robustapply import robustApply
 from scrapy import Request, signals
-from scrapy.core.engine import ExecutionEngine
 from scrapy.http import Response
 from scrapy.pipelines import ItemPipelineManager
 from scrapy.utils.defer import ensure_awaitable
@@ -25,8 +24,10 @@ from scrapy.utils.misc import warn_on_generator_with_return_value
 from scrapy.utils.spider import iterate_spider_output
 from twisted.python.failure import Failure
 
+from webcrawl.engine import scrapy_private
 from webcrawl.engine.chains import is_plain, output_of
 from webcrawl.engine.downloader import DirectDownloader
+from webcrawl.engine.scrapy_private import HookedEngine, Slot, slot_of
 from webcrawl.engine.signals import receivers, tell
 from webcrawl.engine.waking import Starts
 from webcrawl.fetching.body_memory import body_memory_of
@@ -34,12 +35,11 @@ from webcrawl.fetching.body_memory import body_memory_of
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
-    from scrapy.core.engine import _Slot
 
 logger = logging.getLogger(__name__)
 
 
-class DirectEngine(ExecutionEngine):
+class DirectEngine(HookedEngine):
     """An engine whose requests are tasks of their own, kept in ``_carried`` while they run."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -53,7 +53,7 @@ class DirectEngine(ExecutionEngine):
 
         Scrapy's scraper has a limit of its own for responses that are being read, 5 MB, which five pages reach.
         """
-        slot = self._slot
+        slot = slot_of(self)
         return (
             not self.running
             or slot is None
@@ -62,14 +62,14 @@ class DirectEngine(ExecutionEngine):
             or self._bodies.is_used_up()
         )
 
-    def _start_scheduled_requests(self) -> None:
+    def begin_requests(self) -> None:
         self._starts.new_turn()
-        super()._start_scheduled_requests()
+        super().begin_requests()
 
-    def _start_scheduled_request(self) -> bool:
+    def begin_request(self) -> bool:
         if not isinstance(self.downloader, DirectDownloader):
-            return super()._start_scheduled_request()
-        slot = self._slot
+            return super().begin_request()
+        slot = slot_of(self)
         assert slot is not None
         if not self._starts.take():
             slot.nextcall.schedule()
@@ -86,7 +86,7 @@ class DirectEngine(ExecutionEngine):
         task.add_done_callback(self._carried.discard)
         return True
 
-    async def _carry(self, request: Request, downloader: DirectDownloader, slot: _Slot) -> None:
+    async def _carry(self, request: Request, downloader: DirectDownloader, slot: Slot) -> None:
         """All that happens to one request."""
         try:
             result = await self._fetched(request, downloader, slot)
@@ -101,7 +101,7 @@ class DirectEngine(ExecutionEngine):
             slot.nextcall.schedule()
 
     async def _fetched(
-        self, request: Request, downloader: DirectDownloader, slot: _Slot
+        self, request: Request, downloader: DirectDownloader, slot: Slot
     ) -> Response | Request | Failure:
         try:
             result = await downloader.fetch_active(request)
@@ -144,10 +144,10 @@ class DirectEngine(ExecutionEngine):
             if isinstance(result, Response) and scraper.concurrent_items == 1:
                 await self._scrape_page(result, request)
             else:
-                await scraper._scrape(result, request)
+                await scrapy_private.scrape(scraper, result, request)
         finally:
             books.finish_response(result, request)
-            scraper._check_if_closing()
+            scrapy_private.end_if_idle(scraper)
 
     async def _scrape_page(self, response: Response, request: Request) -> None:
         """Let the spider read a response and take what it gives, one after the other."""
@@ -211,7 +211,7 @@ class DirectEngine(ExecutionEngine):
         spider = self.spider
         assert spider is not None
         asked = result.request or request
-        callback = asked.callback or spider._parse
+        callback = asked.callback or scrapy_private.default_callback(spider)
         output = callback(result, **asked.cb_kwargs)
         if inspect.isasyncgen(output):
             return output

@@ -19,6 +19,8 @@ import asyncio
 from time import thread_time
 from typing import TYPE_CHECKING
 
+from webcrawl.engine.scrapy_private import slot_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -37,7 +39,7 @@ class Waking:
 
     def watch(self, let_go_of: Callable[[Request], None]) -> None:
         """Have ``let_go_of`` called with every request that the engine lets go of, whichever way it went."""
-        slot = self._crawler.engine._slot
+        slot = slot_of(self._crawler.engine)
         assert slot is not None
         let_go = slot.remove_request
 
@@ -49,7 +51,7 @@ class Waking:
 
     def wake(self) -> None:
         """Let the engine ask again in the next turn of the loop."""
-        slot = self._crawler.engine._slot
+        slot = slot_of(self._crawler.engine)
         if slot is not None:
             slot.nextcall.schedule()
 

@@ -25,8 +25,8 @@ from weakref import WeakKeyDictionary
 import aiohttp
 import yarl
 from scrapy.exceptions import CannotResolveHostError
-from scrapy.utils.ssl import _make_ssl_context
 
+from webcrawl.engine.scrapy_private import tls_context
 from webcrawl.fetching.addresses import (
     SETTING,
     PinnedAddresses,
@@ -311,7 +311,7 @@ def _origin(target: Target) -> Origin:
 
 def _tls_context(settings: BaseSettings) -> ssl.SSLContext:
     """Scrapy's TLS settings, and as browsers: HTTP/1.1 in ALPN, servers with the old renegotiation."""
-    context = _make_ssl_context(settings)
+    context = tls_context(settings)
     context.set_alpn_protocols(["http/1.1"])
     context.options |= _LEGACY_SERVER_CONNECT
     return context
