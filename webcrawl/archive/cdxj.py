@@ -35,6 +35,7 @@ from webcrawl.archive.disk import translated
 from webcrawl.archive.reading import Damaged, Record, records
 from webcrawl.archive.sinks import Part
 from webcrawl.archive.sortedlines import Sorter, merged
+from webcrawl.atomic_file import UNFINISHED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -195,7 +196,7 @@ LINES_MAX = 4096
 SECONDS_MAX = 10.0
 """The longest time in seconds that a line waits in memory while the crawl fetches."""
 
-_WARC, _OPEN, _PART = ".warc.gz", ".open", ".part"
+_WARC, _OPEN = ".warc.gz", ".open"
 _RUN = re.compile(r"(.+)\.open-\d+\.cdxj")
 _FLUSH_LINES = 4096
 
@@ -226,7 +227,7 @@ class Index(Part):
             self._folder.mkdir(parents=True, exist_ok=True)
             done = [] if is_new else [self._mended(path) for path in unindexed(self._warcs, self._folder)]
             for path in self._folder.iterdir():
-                if path.name.endswith(_PART) or _RUN.fullmatch(path.name):
+                if path.name.endswith(UNFINISHED) or _RUN.fullmatch(path.name):
                     self._disk.remove(path)
         return done
 
@@ -371,10 +372,7 @@ def lines_of(warc: Path, filename: str) -> Iterator[bytes]:
 
 def write_lines(path: Path, lines: Iterable[bytes], disk: Disk, *, durable: bool = False) -> None:
     """Replace ``path`` atomically by a file with these lines. Raises OSError; the old file stays then."""
-    unfinished = path.with_name(path.name + _PART)
-    if unfinished.exists():
-        disk.remove(unfinished)
-    with disk.opened(unfinished) as handle:
+    with disk.replacing(path, durable=durable) as handle:
         waiting: list[bytes] = []
         for line in lines:
             waiting.append(line)
@@ -382,11 +380,6 @@ def write_lines(path: Path, lines: Iterable[bytes], disk: Disk, *, durable: bool
                 disk.write_whole(handle, b"".join(waiting))
                 waiting.clear()
         disk.write_whole(handle, b"".join(waiting))
-        if durable:
-            disk.sync(handle)
-    disk.rename(unfinished, path)
-    if durable:
-        disk.sync_folder(path.parent)
 
 
 def _closed(line: bytes) -> bytes:

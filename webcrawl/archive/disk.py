@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webcrawl import errors
+from webcrawl.atomic_file import sync_folder, unfinished_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,11 +102,28 @@ class Disk:
 
     def sync_folder(self, folder: Path) -> None:
         """Make creations, renames and removals in ``folder`` durable."""
-        handle = os.open(folder, os.O_RDONLY)
+        sync_folder(folder)
+
+    @contextmanager
+    def replacing(self, path: Path, *, durable: bool) -> Iterator[int]:
+        """A new file that takes the place of ``path`` when the block ends, as ``atomic_file.replacing`` does it.
+
+        ``durable``: its content is on the disk before, and its name afterwards. A rest that a crash left is removed.
+        """
+        unfinished = unfinished_path(path)
+        unfinished.unlink(missing_ok=True)
         try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+            with self.opened(unfinished) as handle:
+                yield handle
+                if durable:
+                    self.sync(handle)
+            self.rename(unfinished, path)
+        except Exception:
+            with suppress(OSError):
+                unfinished.unlink(missing_ok=True)
+            raise
+        if durable:
+            self.sync_folder(path.parent)
 
 
 class AppendFile:

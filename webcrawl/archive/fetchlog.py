@@ -25,6 +25,7 @@ from webcrawl.archive.disk import AppendFile, ArchiveError, Disk, OneFile, trans
 from webcrawl.archive.reading import GZIP_MEMBER
 from webcrawl.archive.sinks import Part
 from webcrawl.archive.warc import stamp
+from webcrawl.atomic_file import unfinished_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -81,19 +82,18 @@ def remove_older(directory: Path, disk: Disk, before: float) -> None:
 
 
 def compress(plain: Path, disk: Disk) -> None:
-    """Replace a plain part by ``fetch-<time>.jsonl.gz``. Raises ArchiveError; the plain part stays then."""
+    """Replace a plain part by ``fetch-<time>.jsonl.gz``, with one chunk in memory.
+
+    Raises ArchiveError; the plain part stays then.
+    """
     target = plain.with_name(plain.name + ".gz")
-    unfinished = target.with_name(target.name + ".part")
-    try:
-        with translated(unfinished):
-            _write_compressed(plain, unfinished, disk)
-            disk.rename(unfinished, target)
-            disk.sync_folder(plain.parent)
-            disk.remove(plain)
-    except ArchiveError:
-        with suppress(OSError):
-            unfinished.unlink(missing_ok=True)
-        raise
+    packer = isal_zlib.compressobj(LEVEL, isal_zlib.DEFLATED, GZIP_MEMBER)
+    with translated(unfinished_path(target)):
+        with disk.replacing(target, durable=True) as handle, plain.open("rb") as source:
+            while chunk := source.read(CHUNK_BYTES):
+                disk.write_whole(handle, packer.compress(chunk))
+            disk.write_whole(handle, packer.flush())
+        disk.remove(plain)
 
 
 def clean_up(directory: Path, disk: Disk) -> list[str]:
@@ -148,17 +148,6 @@ class Compressor:
             plain = self._directory / f"fetch-{moment}.jsonl"
             if plain.exists():
                 yield plain
-
-
-def _write_compressed(plain: Path, unfinished: Path, disk: Disk) -> None:
-    """Write the compressed file and make it durable, with one chunk in memory."""
-    unfinished.unlink(missing_ok=True)
-    packer = isal_zlib.compressobj(LEVEL, isal_zlib.DEFLATED, GZIP_MEMBER)
-    with disk.opened(unfinished) as handle, plain.open("rb") as source:
-        while chunk := source.read(CHUNK_BYTES):
-            disk.write_whole(handle, packer.compress(chunk))
-        disk.write_whole(handle, packer.flush())
-        disk.sync(handle)
 
 
 NAME = "fetch.jsonl"

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 
+from webcrawl.atomic_file import replace
 from webcrawl.command import ProjectCommand
 from webcrawl.commands.output import complain, refuse
 from webcrawl.config import Configuration, check
@@ -90,7 +90,7 @@ class Command(ProjectCommand):
             sys.stdout.write(made.decode("ascii"))
             return
         try:
-            _write(Path(opts.output), made)
+            replace(Path(opts.output), made)
         except OSError as error:
             self.exitcode = complain("botpage", [f"--output: {opts.output}: {error.strerror or error}"])
 
@@ -125,14 +125,3 @@ def _without_contact(configuration: Configuration) -> Iterator[Problem]:
             "BOTPAGE_CONTACT",
             "whom are site owners to write to? give -s BOTPAGE_CONTACT=you@your.site or -s CRAWLER_CONTACT=...",
         )
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write the file, which appears at once or not at all."""
-    unfinished = path.parent / f"{path.name}.{os.getpid()}.part"
-    try:
-        unfinished.write_bytes(content)
-        unfinished.replace(path)
-    except OSError:
-        unfinished.unlink(missing_ok=True)
-        raise

@@ -9,6 +9,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
+from webcrawl.atomic_file import replacing
 from webcrawl.errors import Problem
 
 if TYPE_CHECKING:
@@ -24,14 +25,8 @@ def write(parts: Iterable[str], path: Path | None) -> None:
     if path is None:
         _print(parts)
         return
-    unfinished = path.with_name(path.name + ".part")
-    try:
-        with unfinished.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(parts)
-        unfinished.replace(path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
+    with replacing(path) as file:
+        file.writelines(part.encode() for part in parts)
 
 
 def _print(parts: Iterable[str]) -> None:

@@ -12,6 +12,8 @@ import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from webcrawl.atomic_file import replace, replacement
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -34,9 +36,7 @@ class InForce:
 
 def tell(folder: Path, in_force: InForce) -> None:
     """Write down what is in force; the file appears at once. :raises OSError: it cannot be written"""
-    unfinished = folder / f"{STATE}.part"
-    unfinished.write_text(json.dumps(asdict(in_force)) + "\n", encoding="ascii")
-    unfinished.replace(folder / STATE)
+    replace(folder / STATE, json.dumps(asdict(in_force)).encode() + b"\n")
 
 
 def told(folder: Path) -> InForce | None:
@@ -52,10 +52,9 @@ def ask(folder: Path) -> None:
     """Have the crawl look at its exclusion file at once. :raises OSError: the folder cannot be written"""
     now = time.time_ns()
     # In one step: a crawl that saw the file between its making and its time would be asked twice.
-    unfinished = folder / f"{LOOK}.{os.getpid()}"
-    unfinished.touch()
-    os.utime(unfinished, ns=(now, now))
-    unfinished.replace(folder / LOOK)
+    with replacement(folder / LOOK, folder / f"{LOOK}.{os.getpid()}") as unfinished:
+        unfinished.touch()
+        os.utime(unfinished, ns=(now, now))
 
 
 def asked(folder: Path) -> int:

@@ -6,6 +6,8 @@ import json
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from webcrawl.atomic_file import replacement
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
@@ -82,17 +84,14 @@ def write(lines: Iterable[Mapping[str, Any]], path: Path) -> int:
     """
     arrow, parquet = library()
     schema = arrow.schema([(name, _type(arrow, kind)) for name, kind in COLUMNS.items()])
-    unfinished = path.with_name(path.name + ".part")
     source, rows = iter(lines), 0
-    try:
-        with parquet.ParquetWriter(unfinished, schema, compression="zstd") as writer:
-            while some := list(islice(source, ROWS)):
-                writer.write_table(_table(arrow, schema, some))
-                rows += len(some)
-        unfinished.replace(path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
+    with (
+        replacement(path) as unfinished,
+        parquet.ParquetWriter(unfinished, schema, compression="zstd") as writer,
+    ):
+        while some := list(islice(source, ROWS)):
+            writer.write_table(_table(arrow, schema, some))
+            rows += len(some)
     return rows
 
 

@@ -16,6 +16,8 @@ from typing import BinaryIO
 
 from pybloom_live import BloomFilter
 
+from webcrawl.atomic_file import replacing
+
 _HEADER_BYTES = struct.calcsize(BloomFilter.FILE_FMT)
 _SUM_BYTES = 4
 _BLOCK_BYTES = 1 << 20
@@ -51,16 +53,8 @@ class Seen:
 
     def save(self, path: Path) -> None:
         """Write all layers to ``path``: whole or not at all. :raises OSError: the disk refuses, or is full."""
-        part = path.with_name(path.name + ".part")
-        try:
-            with part.open("wb") as stream:
-                self._write(stream)
-                stream.flush()
-                os.fsync(stream.fileno())
-            part.rename(path)
-        except OSError:
-            part.unlink(missing_ok=True)
-            raise
+        with replacing(path, sync=True) as stream:
+            self._write(stream)
 
     def _write(self, stream: BinaryIO) -> None:
         sizes = [_HEADER_BYTES + (layer.num_bits + 7) // 8 for layer in self._layers]

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import finalize
 from xml.sax.saxutils import escape
 
+from webcrawl.atomic_file import replacement
 from webcrawl.export.parquet import library
 from webcrawl.links.line import PAGE
 from webcrawl.urls.fingerprint import fingerprint
@@ -330,18 +331,16 @@ def _write(columns: dict[str, str], rows: Iterator[tuple[Any, ...]], path: Path)
     schema = arrow.schema(
         [(name, types.get(kind) or getattr(arrow, kind)()) for name, kind in columns.items()]
     )
-    unfinished, written = path.with_name(path.name + ".part"), 0
-    try:
-        with parquet.ParquetWriter(unfinished, schema, compression="zstd") as writer:
-            while some := list(islice(rows, ROWS)):
-                arrays = [
-                    arrow.array(values, type=field.type)
-                    for values, field in zip(zip(*some, strict=True), schema, strict=True)
-                ]
-                writer.write_table(arrow.table(arrays, schema=schema))
-                written += len(some)
-        unfinished.replace(path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
+    written = 0
+    with (
+        replacement(path) as unfinished,
+        parquet.ParquetWriter(unfinished, schema, compression="zstd") as writer,
+    ):
+        while some := list(islice(rows, ROWS)):
+            arrays = [
+                arrow.array(values, type=field.type)
+                for values, field in zip(zip(*some, strict=True), schema, strict=True)
+            ]
+            writer.write_table(arrow.table(arrays, schema=schema))
+            written += len(some)
     return written

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from webcrawl.archive import fetchlog
+from webcrawl.atomic_file import replace
 from webcrawl.reports import progress_log
 from webcrawl.reports.figures import WINDOW_SECONDS, Digest, digest
 from webcrawl.reports.html import document, safe
@@ -32,9 +33,7 @@ def write(directory: Path, title: str, remark: str = "") -> Path:
     :raises OSError: it cannot be written. :raises ArchiveError: the log cannot be read.
     """
     target = directory / NAME
-    unfinished = target.with_suffix(".html.part")
-    unfinished.write_text(of_logs([directory], title, remark), encoding="utf-8")
-    unfinished.replace(target)
+    replace(target, of_logs([directory], title, remark).encode())
     return target
 
 

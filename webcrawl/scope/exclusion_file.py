@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from webcrawl.atomic_file import replacing
 from webcrawl.scope.exclusion import ExclusionError, ExclusionList
 from webcrawl.urls.lists import LONGEST_LINE, hostname, printable, read_lines
 from webcrawl.urls.politeness_key import host_of
@@ -139,16 +140,9 @@ def _replace(path: Path, line: bytes) -> None:
     if content and not content.endswith((b"\n", b"\r")):
         content += b"\n"
     unfinished = path.with_name(f".{path.name}.{uuid4().hex[:8]}")
-    try:
-        with unfinished.open("xb") as stream:
-            stream.write(content + line + b"\n")
-            stream.flush()
-            _be_like(stream.fileno(), status)
-            os.fsync(stream.fileno())
-        unfinished.replace(path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
+    with replacing(path, unfinished, sync=True) as stream:
+        _be_like(stream.fileno(), status)
+        stream.write(content + line + b"\n")
 
 
 def _be_like(descriptor: int, status: os.stat_result | None) -> None:

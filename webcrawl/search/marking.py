@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from webcrawl.archive.disk import ArchiveError, translated
+from webcrawl.atomic_file import replace
 from webcrawl.search.engine import READING
 
 if TYPE_CHECKING:
@@ -30,9 +31,7 @@ class Marking:
         there = marking_of(folder)
         if there is None:
             with translated(folder):
-                unfinished = folder / f"{NAME}.part"
-                unfinished.write_text(json.dumps(asdict(self)), encoding="utf-8")
-                unfinished.replace(folder / NAME)
+                replace(folder / NAME, json.dumps(asdict(self)).encode())
             return
         there.check(folder)
         if there != self:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from webcrawl.atomic_file import UNFINISHED, sync_file, sync_folder, unfinished_path
 from webcrawl.crawl.seeded_hosts import NAME as SEED_ADDRESSES
 from webcrawl.errors import CrawlError
 from webcrawl.features.focus.store import NAME as LEARNED
@@ -41,8 +42,6 @@ FETCH_LOG = "fetch.jsonl"
 WARC = "warc"
 INDEX = "index"
 LINKS = "links"
-UNFINISHED = ".part"
-"""Behind the name of a copy that is not complete."""
 _OPEN = ".open"
 _LINKS_INDEX = ".idx"
 _PAGES = 5000
@@ -78,7 +77,7 @@ def take(source: Path, target: Path, progress: Callable[[int, int], None] | None
         raise CheckpointError(f"{source} is no crawl with a frontier on disk: it has no {FRONTIER}")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise CheckpointError(f"{target} exists already; give the name of a new folder")
-    unfinished = target.with_name(target.name + UNFINISHED)
+    unfinished = unfinished_path(target)
     if unfinished.exists():
         raise CheckpointError(f"{unfinished} is left of a checkpoint that did not end; remove it first")
     try:
@@ -86,7 +85,7 @@ def take(source: Path, target: Path, progress: Callable[[int, int], None] | None
         try:
             copied = _fill(source, unfinished, progress)
             unfinished.replace(target)
-            _sync_folder(target.parent)
+            sync_folder(target.parent)
         except BaseException:
             shutil.rmtree(unfinished, ignore_errors=True)
             raise
@@ -113,7 +112,7 @@ def _fill(source: Path, target: Path, progress: Callable[[int, int], None] | Non
         _share(source / LEARNED, target / LEARNED, copied)
     _copy_archive(source, target, copied)
     for path in journal.copy(source / SEARCH, target / SEARCH):
-        _sync_file(path)
+        sync_file(path)
         _count(copied, path, linked=path.stat().st_nlink > 1)
     for folder in (
         target / WARC,
@@ -124,7 +123,7 @@ def _fill(source: Path, target: Path, progress: Callable[[int, int], None] | Non
         target,
     ):
         if folder.is_dir():
-            _sync_folder(folder)
+            sync_folder(folder)
     return copied
 
 
@@ -141,7 +140,7 @@ def _copy_database(source: Path, target: Path, progress: Callable[[int, int], No
             progress=(lambda _, left, total: progress(total - left, total)) if progress else None,
         )
         reader.execute("ROLLBACK")
-    _sync_file(target)
+    sync_file(target)
 
 
 def _take_filter(source: Path, target: Path, copied: Copied) -> bool:
@@ -203,7 +202,7 @@ def _copy_one(source: Path, target: Path, copied: Copied) -> None:
         shutil.copyfile(source, target)
     except FileNotFoundError:
         return
-    _sync_file(target)
+    sync_file(target)
     _count(copied, target, linked=False)
 
 
@@ -217,7 +216,7 @@ def _share(source: Path, target: Path, copied: Copied) -> None:
         raise
     except OSError:
         shutil.copyfile(source, target)
-        _sync_file(target)
+        sync_file(target)
         _count(copied, target, linked=False)
 
 
@@ -229,19 +228,6 @@ def _count(copied: Copied, path: Path, *, linked: bool) -> None:
     else:
         copied.copied += 1
         copied.bytes += path.stat().st_size
-
-
-def _sync_file(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-
-
-def _sync_folder(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def main(source: str, target: str) -> int:

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
+from webcrawl.atomic_file import UNFINISHED
 from webcrawl.child_process import command, environment
 from webcrawl.config import Configuration
 from webcrawl.extensions.metrics_reader import directory_of, frontier_of
 from webcrawl.extensions.periodic_task import PeriodicTask
-from webcrawl.features.checkpoints.checkpoint import UNFINISHED
 from webcrawl.reports import text
 
 if TYPE_CHECKING:

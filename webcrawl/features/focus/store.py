@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from webcrawl.atomic_file import replace
 from webcrawl.errors import JobdirUnusable
 from webcrawl.features.focus.learner import Learner
 
@@ -144,13 +144,8 @@ class LearnerFile:
         return False
 
     def _write(self, learner: Learner) -> None:
-        unfinished = self._path.with_name(NAME + ".part")
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with unfinished.open("wb") as file:
-            file.write(saved_of(learner, self._focus).pack())
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(self._path)
+        replace(self._path, saved_of(learner, self._focus).pack(), sync=True)
 
 
 def read(path: Path) -> Saved | None:

@@ -12,13 +12,13 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import os
 import struct
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
+from webcrawl.atomic_file import replacing
 from webcrawl.errors import CrawlError, JobdirUnusable
 from webcrawl.features.link_scores.table import Table
 from webcrawl.frontier.records import Kind
@@ -241,12 +241,8 @@ class LinkScoreStore:
 
 
 def _write(path: Path, kept: Sequence[bytes]) -> None:
-    unfinished = path.with_name(f"{path.name}.part")
-    with unfinished.open("wb") as file:
+    with replacing(path, sync=True) as file:
         file.writelines(kept)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)
 
 
 def _mapping(fields: Any) -> dict[bytes, bytes]:

@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from webcrawl.atomic_file import replacement
 from webcrawl.crawl.contact import contact_problem
 from webcrawl.errors import ContactMissing
 from webcrawl.features.segments import files
@@ -93,9 +94,8 @@ class SegmentCrawl:
                     f"{self._copy.parent} is the crawl of another segment than {self._given}; give another JOBDIR"
                 )
             return
-        unfinished = self._copy.with_name(COPY + ".part")
-        shutil.copyfile(self._given, unfinished)
-        unfinished.replace(self._copy)
+        with replacement(self._copy) as unfinished:
+            shutil.copyfile(self._given, unfinished)
 
 
 def segment_crawl_of(

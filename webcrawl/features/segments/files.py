@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from isal import igzip, igzip_lib
 
+from webcrawl.atomic_file import replacing
 from webcrawl.errors import CrawlError
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.reports.counting import Gathered
@@ -173,16 +174,10 @@ def _written(
 @contextmanager
 def _compressed(path: Path) -> Iterator[IO[bytes]]:
     """A file that has its name when it is whole, and nothing in it of when it was made."""
-    unfinished = path.with_name(path.name + ".part")
-    try:
-        with unfinished.open("wb") as plain:
-            packed = igzip.IGzipFile("", "wb", LEVEL, plain, 0)  # type: ignore[no-untyped-call]
-            with cast(IO[bytes], packed) as file:
-                yield file
-        unfinished.replace(path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
+    with replacing(path) as plain:
+        packed = igzip.IGzipFile("", "wb", LEVEL, plain, 0)  # type: ignore[no-untyped-call]
+        with cast(IO[bytes], packed) as file:
+            yield file
 
 
 def _head(identity: Mapping[str, str]) -> bytes:
