@@ -1,4 +1,4 @@
-"""The byte budget of a crawl: looks at what its servers use, and finds what may be pruned."""
+"""The byte budget of a crawl: reads the memory use of its servers, and finds URLs to prune."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from webcrawl.storage.redis.server import Memory, Server
 from webcrawl.storage.redis.shard import FREED_BYTES, ServerRoom, Shard, cut_to, own_bytes
 
 OF_THE_SERVER = 0.9
-"""How much of a server's own ``maxmemory`` is the budget where none is given."""
+"""The share of a server's own ``maxmemory`` that is the budget if none is configured."""
 
 LONG = 256
-"""A queue is long from so many URLs on."""
+"""The number of URLs from which a queue is long."""
 LONG_REMEMBERED = 10_000
 LOOKED_AT = 64
-"""Queues of a shard that are drawn when the longest are looked for."""
+"""Number of queues of a shard that are sampled in the search for the longest."""
 SHARDS_AT_ONCE = 4
 PRUNED_AT_ONCE = 2000
 """URLs in one commit."""
 
 
 class Budget:
-    """Knows the room on each server, as ``Shard.room``. Servers are looked at once a pulse.
+    """Keeps the room on each server, as ``Shard.room``. Servers are looked at once a heartbeat.
 
-    The budget is one server's, with everything that is on it; in a cluster each node has as much.
+    The budget is one server's, for everything that is on it; in a cluster each node has as much.
     """
 
     def __init__(
@@ -43,9 +43,10 @@ class Budget:
         self._long: dict[str, int] = {}
 
     async def look(self, rank: int | None = None, members: int | None = None) -> Filling | None:
-        """Ask the servers what they use; how it stands on the fullest.
+        """Ask the servers for their memory use. Returns the filling of the fullest.
 
-        ``members``: processes at work, of which we have the number ``rank``; as before where that is not known.
+        ``members``: number of processes at work, of which this one has the number ``rank``; None keeps the last
+        values.
         """
         self._rank = self._rank if rank is None else rank
         self._members = members or self._members
@@ -66,11 +67,11 @@ class Budget:
 
     @property
     def is_given(self) -> bool:
-        """Whether any server has a budget."""
+        """True if any server has a budget."""
         return any(shard.room.filling is not None for shard in self._shards)
 
     async def taken(self, entries: Sequence[UrlEntry]) -> Sequence[UrlEntry]:
-        """Those of new URLs for which there is room."""
+        """Return those of new URLs for which there is room."""
         if not self.is_given:
             return entries
         if self._is_short(entries):
@@ -89,7 +90,7 @@ class Budget:
     # -- pruning -------------------------------------------------------------------------------------------
 
     def note(self, lengths: Mapping[str, int]) -> None:
-        """Queues were changed and are so long now."""
+        """Note the new lengths of changed queues."""
         for key, length in lengths.items():
             if length >= LONG:
                 self._long[key] = length
@@ -100,10 +101,10 @@ class Budget:
             self._long = dict(longest)
 
     async def over(self) -> dict[str, int]:
-        """Queues that are to be cut now, with the length to which; none unless a server is full.
+        """Return the queues to cut now, each with the length to cut it to; none unless a server is full.
 
-        Which are the longest nobody knows: they are looked for among those that were met and some that are drawn.
-        Each process prunes in other shards.
+        The longest queues are not known: they are searched among those noted here and some that are sampled. Each
+        process prunes in other shards.
         """
         full = [shard for shard in self._shards if shard.room.prunable_bytes]
         ours = full[self._rank :: self._members]
@@ -117,7 +118,7 @@ class Budget:
         return cut_to(lengths, min(int(wanted) + 1, PRUNED_AT_ONCE))
 
     def pruned(self, keys: Iterable[str]) -> None:
-        """A URL of each of ``keys`` was pruned."""
+        """Count one pruned URL for each of ``keys``."""
         for key in keys:
             self._shard_of(key).room.pruned(1)
 

@@ -1,7 +1,8 @@
-"""The clocks that politeness keys share, exact across all processes of a crawl: they are kept and told by the server.
+"""The clocks that politeness keys share, exact across all processes of a crawl: the server keeps them and its clock
+decides.
 
 All of them are in the slot of one shard, since a fetch takes its clocks at once, and are held while its member's
-lease there lasts. Times of two processes are never compared: each says how long ago a fetch ended, and is told how
+lease there lasts. Times of two processes are never compared: each sends how long ago a fetch ended, and gets back how
 long to wait.
 """
 
@@ -27,19 +28,19 @@ from webcrawl.storage.redis.server import Call, Server
 from webcrawl.storage.redis.shard import Shard
 
 _STATE = struct.Struct("<dd")
-"""How a value begins, see ``lua/clock_state.lua``."""
+"""The beginning of a value, see ``lua/clock_state.lua``."""
 LOST_SECONDS = 0.5
-"""After so long it is asked again where our lease has ended: the next sign of life joins anew."""
+"""The time after which to ask again when our lease has ended: the next heartbeat joins anew."""
 
 
 async def uses_of(server: Server, names: ShardNames, pauses: Pauses, now: float) -> dict[str, Use]:
-    """How clocks stand that somebody has, or has had lately. ``now`` is by the server."""
+    """Return the states of clocks that are held, or were held lately. ``now`` is by the server's clock."""
     values = await server.commands([("GET", names.clock(name)) for name in pauses])
     found = {}
     for (name, pause), value in zip(pauses.items(), values, strict=True):
         if value:
             at, owed = _STATE.unpack_from(value)
-            # Member, without what makes it another one at each start, and ticket.
+            # The member, without the part that makes it another one at each start, and the ticket.
             holder = value[_STATE.size :].decode("utf-8", "replace").rpartition(" ")[0].rpartition("-")[0]
             free_at = now + max(pause, owed) if holder and at > now else at
             found[name] = Use(free_at, holder or None)
@@ -48,7 +49,7 @@ async def uses_of(server: Server, names: ShardNames, pauses: Pauses, now: float)
 
 class _Given(NamedTuple):
     at: float
-    """As told by ``uptime``."""
+    """A time of ``uptime``."""
     one: RateLimitReturn
 
 
@@ -63,8 +64,8 @@ class RedisClocks:
         clock: ServerClock,
         claim_seconds: float,
     ) -> None:
-        """``shard()``: the one in whose slot the clocks are. ``claim_seconds``: a claim that nobody gives back ends
-        after so long."""
+        """``shard()``: the one in whose slot the clocks are. ``claim_seconds``: a claim that is not given back ends
+        after this time."""
         self._server = server
         self._shard = shard
         self._member = member
@@ -74,7 +75,7 @@ class RedisClocks:
         self._given: deque[_Given] = deque()
 
     def rest(self, now: float) -> None:
-        """Nothing to do: the server knows what is owed."""
+        """Nothing to do: the server keeps the pauses that are owed."""
 
     async def exchange(
         self, returned: Sequence[RateLimitReturn], wanted: Sequence[RateLimitRequest]
@@ -105,7 +106,7 @@ class RedisClocks:
         return hold
 
     async def say_again(self) -> None:
-        """The server has started, and may have forgotten its last second."""
+        """Repeat returns and claims after a start of the server, which may have forgotten its last second."""
         given = [self._disclaiming(one, again=True) for _, one in self._given]
         if given:
             await self._server.call("disclaim", given)
@@ -114,11 +115,11 @@ class RedisClocks:
         answers = await self._server.call("claim", calls) if calls else []
         for (_, (_, hold)), answer in zip(still_open, answers, strict=True):
             if int(answer[0]):
-                # Somebody else has a clock of it by now.
+                # Another process has a clock of it by now.
                 hold.until = 0.0
 
     def forget_what_is_safe(self, told_before: float) -> None:
-        """The server has on its disk what it was told before that moment, as told by ``uptime``."""
+        """Drop the returns sent before that moment (a time of ``uptime``): the server has them on its disk."""
         while self._given and self._given[0].at < told_before:
             self._given.popleft()
 

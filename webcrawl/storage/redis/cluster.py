@@ -1,8 +1,8 @@
-"""The nodes of a Redis Cluster: who has which key, and getting to know them anew when something goes wrong.
+"""The nodes of a Redis Cluster: which node has which key, and how to find the nodes again after a failure.
 
-The client of redis-py finds the node of each key and follows keys that move. What it does after a failure is not
-relied on: it would send again what may have been carried out, and commands that are under way at the same time close
-each other's connections. So nothing is sent twice here, and after a failure a new client takes the old one's place.
+The client of redis-py finds the node of each key and follows keys that move. Its behaviour after a failure is not
+used: it would send again commands that may have been carried out, and commands that are under way at the same time
+close each other's connections. So nothing is sent twice here, and after a failure a new client replaces the old one.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 EXCHANGE_SECONDS = 10.0
-"""How long an exchange may take in all; a node that is frozen answers nothing."""
+"""The most time that a whole exchange may take; a node that is frozen answers nothing."""
 NODE_SECONDS = 4.0
-"""How long one node is waited for at most, whatever ``socket_timeout`` says: another one may know more."""
+"""The most time to wait for one node, whatever ``socket_timeout`` is: another node may know more."""
 
 _OWN = ("url", "db", "retry", "health_check_interval", "socket_timeout", "socket_connect_timeout")
 
@@ -30,10 +30,10 @@ _FAILED = (*_GONE, exceptions.RedisClusterException)
 
 
 class Nodes:
-    """A Redis Cluster. Methods raise what redis-py raises."""
+    """A Redis Cluster. Methods raise the exceptions of redis-py."""
 
     def __init__(self, params: Mapping[str, Any]) -> None:
-        """``params``: those of ``redis.Redis``, with ``url`` in place of host, port and db where one is given."""
+        """``params``: those of ``redis.Redis``, with ``url`` in place of host, port and db if one is given."""
         self._params = params
         self._known: list[tuple[str, int]] = []
         self._client = self._made()
@@ -45,8 +45,7 @@ class Nodes:
         self, commands: Sequence[tuple[Any, ...]], everywhere: Sequence[tuple[Any, ...]] = ()
     ) -> list[Any]:
         """Send commands, each of which names its key, and then others to every node with keys, in this order and on
-        one connection of each. The answers in their order, errors among them.
-        """
+        one connection of each. Returns the answers in their order, errors among them."""
         async with self._talking() as client:
             await client.initialize()
             async with client.pipeline() as pipeline:
@@ -62,7 +61,7 @@ class Nodes:
         return answers
 
     async def name_of(self, key: bytes) -> str:
-        """The node that has ``key``."""
+        """Return the node that has ``key``."""
         async with self._talking() as client:
             await client.initialize()
             node = client.get_node_from_key(key.decode())
@@ -71,20 +70,20 @@ class Nodes:
             return str(node.name)
 
     async def names(self) -> list[str]:
-        """The nodes that have keys."""
+        """Return the nodes that have keys."""
         async with self._talking() as client:
             await client.initialize()
             return [str(node.name) for node in client.get_primaries()]
 
     async def info(self, section: str, name: str) -> dict[str, Any]:
-        """What a node says of itself."""
+        """Return the INFO of a node."""
         async with self._talking() as client:
             await client.initialize()
             answer = await client.info(section, target_nodes=_node(client, name))
             return dict(answer)
 
     async def scan(self, name: str, cursor: int, pattern: bytes, count: int) -> tuple[int, list[bytes]]:
-        """A step of SCAN on one node."""
+        """Do a step of SCAN on one node."""
         async with self._talking() as client:
             await client.initialize()
             sent: Any = client.scan(cursor, pattern, count, target_nodes=_node(client, name))
@@ -101,12 +100,12 @@ class Nodes:
             await self._meet_anew(client)
             raise
         except AttributeError as error:
-            # What redis-py makes of a connection that was closed under it.
+            # redis-py raises this for a connection that was closed under it.
             await self._meet_anew(client)
             raise exceptions.ConnectionError(f"the connection to a node was closed ({error})") from error
 
     async def _meet_anew(self, client: RedisCluster) -> None:
-        """Any node that was ever met may be the one that is left."""
+        """Connect anew: any node that was ever known may be the one that is left."""
         if client is self._client:
             self._known = [(str(node.host), int(node.port)) for node in client.get_nodes()] or self._known
             self._client = self._made()

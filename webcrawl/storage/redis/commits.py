@@ -1,4 +1,4 @@
-"""What one commit asks of each shard: the calls of ``push``, ``settle``, ``release`` and ``robots``."""
+"""The script calls of one commit for each shard: ``push``, ``settle``, ``release`` and ``robots``."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from webcrawl.storage.redis.server import Call
 from webcrawl.storage.redis.shard import Shard
 
 AT_ONCE = 500
-"""URLs in one call: some two milliseconds in which the server does nothing else."""
+"""URLs in one call: about two milliseconds in which the server does nothing else."""
 
 
 @dataclass(slots=True)
 class Portion:
-    """URLs of one shard that go out in one call, key by key."""
+    """URLs of one shard that are sent in one call, key by key."""
 
     shard: Shard
     keys: dict[str, list[Any]] = field(default_factory=dict)
     size: int = 0
 
     def in_order(self) -> Iterator[Any]:
-        """All of them, in the order of the answers."""
+        """Yield all of them, in the order of the answers."""
         for members in self.keys.values():
             yield from members
 
@@ -47,7 +47,7 @@ def portions(
     shard_of: Callable[[str], Shard],
     size_of: Callable[[Any], int] = lambda thing: 1,
 ) -> list[Portion]:
-    """Deal ``things`` out to their shards, in calls of bounded size."""
+    """Divide ``things`` among their shards, in calls of bounded size."""
     current: dict[int, Portion] = {}
     made: list[Portion] = []
     for thing in things:
@@ -65,10 +65,11 @@ def portions(
 def push_call(
     portion: Portion, member: str, delay_seconds: float, long: int, queue_max: int, at: float
 ) -> Call:
-    """Queue the entries of ``portion`` at the time ``at``; those that were pruned only in queues
-    of less than ``queue_max`` (0: no limit). The answer has the lengths of queues with ``long`` URLs or more."""
+    """The call that queues the entries of ``portion`` at the time ``at``. Those that were pruned are queued only in
+    queues of less than ``queue_max`` URLs (0: no limit). The answer has the lengths of queues with ``long`` URLs or
+    more."""
     first_at = at - FIRST_VISIT_AHEAD_SECONDS
-    # The word is given without a limit too: the crawl may have had one before, or another worker may have one.
+    # The reason is passed without a limit too: the crawl may have had one before, or another worker may have one.
     args: list[Any] = [member, repr(delay_seconds), long, repr(at), repr(first_at), queue_max, QUEUE_FULL]
     for key, entries in portion.keys.items():
         if len(entries) > 1:
@@ -85,7 +86,7 @@ _PLAIN, _REPEATED, _NEVER_SEEN = 0, 1, 2
 
 
 def _marks(entries: Sequence[UrlEntry], last_at: int) -> bytes:
-    """What ``lua/push.lua`` asks of the seen test. ``last_at``: where the last entry begins."""
+    """The request of ``lua/push.lua`` to the seen test. ``last_at``: where the last entry begins."""
     units: list[int] = []
     for entry in entries:
         units += (entry.fingerprint, _kind(entry) if entry.repeat else _PLAIN)
@@ -101,7 +102,7 @@ def _kind(entry: UrlEntry) -> int:
 
 
 def _keep_apart(entries: Sequence[UrlEntry]) -> None:
-    """No two of sorted entries at the same place."""
+    """Give sorted entries different places."""
     before = entries[0]
     for entry in entries[1:]:
         if entry.level == before.level and entry.position <= before.position:
@@ -111,7 +112,7 @@ def _keep_apart(entries: Sequence[UrlEntry]) -> None:
 
 @dataclass(slots=True)
 class Verdicts:
-    """What a commit says of one key: its record, and what became of its URLs."""
+    """The changes that a commit makes to one key: its record, and the results of its URLs."""
 
     key: str
     record: HostRecord | None = None
@@ -119,7 +120,7 @@ class Verdicts:
 
 
 def verdicts(records: Iterable[HostRecord], settled: Iterable[Settled]) -> list[Verdicts]:
-    """What is said of each key, put together; in one not more URLs than go out in one call."""
+    """Group the changes by key; a group has no more URLs than are sent in one call."""
     current = {record.key: Verdicts(record.key, record) for record in records}
     made = list(current.values())
     for one in settled:
@@ -134,16 +135,16 @@ def verdicts(records: Iterable[HostRecord], settled: Iterable[Settled]) -> list[
 def settle_portions(
     records: Iterable[HostRecord], settled: Iterable[Settled], shard_of: Callable[[str], Shard]
 ) -> list[Portion]:
-    """Portions of ``Verdicts``, one of each key in a call: one that is full fills a call."""
+    """Divide ``Verdicts`` into portions, one of each key in a call: a full one fills a call."""
     said = verdicts(records, settled)
     return portions(said, lambda one: one.key, shard_of, lambda one: 1 + len(one.settled))
 
 
 def settle_call(portion: Portion, member: str, epoch: int | str, slack_seconds: float, long: int) -> Call:
-    """Store the records and settle the URLs of ``portion``, which holds ``Verdicts``.
+    """The call that stores the records and settles the URLs of ``portion``, which holds ``Verdicts``.
 
-    ``epoch``: in which their links were queued, empty for no check. The lengths of queues are told that have ``long``
-    URLs or more.
+    ``epoch``: the epoch in which their links were queued, empty for no check. The answer has the lengths of queues
+    with ``long`` URLs or more.
     """
     words: dict[str, int] = {}
     args: list[Any] = []
@@ -159,7 +160,7 @@ def settle_call(portion: Portion, member: str, epoch: int | str, slack_seconds: 
 
 
 def _pack_settled(settled: Settled, words: dict[str, int]) -> bytes:
-    """``words``: those of this call, with their numbers from 1 on."""
+    """``words``: the reasons of this call, with their numbers from 1 on."""
     entry, again = settled.entry, settled.again
     state = State.QUEUED if again is not None else settled.state
     why = settled.rule if again is None and state in (State.FAILED, State.REFUSED) else None
@@ -174,7 +175,7 @@ def _pack_settled(settled: Settled, words: dict[str, int]) -> bytes:
 
 
 def _number_of(why: str, words: dict[str, int]) -> int:
-    """What a byte can say of it."""
+    """Return the number of a reason, 0 if it does not fit into a byte."""
     return words.setdefault(why, len(words) + 1) if why in words or len(words) < 255 else 0
 
 
@@ -185,7 +186,8 @@ def release_calls(
     what: str,
     slack_seconds: float,
 ) -> list[Call]:
-    """Let go of keys; ``what`` is ``release`` or ``again``. Their times are put later by ``slack_seconds``."""
+    """The calls that release keys; ``what`` is ``release`` or ``again``. Their times are put later by
+    ``slack_seconds``."""
     calls: list[Call] = []
     for portion in portions(records, lambda record: record.key, shard_of):
         args: list[Any] = [member, what]
@@ -202,8 +204,8 @@ def robots_calls(
     member: str,
     most: int,
 ) -> list[Call]:
-    """Store answers of robots.txt with the keys that own their origins; ``most`` may be kept in a shard, and no more
-    than there are on a server that is full."""
+    """The calls that store answers of robots.txt with the keys that own their origins. A shard keeps ``most`` of
+    them, and on a server that is full no more than it has."""
     calls: list[Call] = []
     for portion in portions(answers, lambda answer: owner_of(answer.origin), shard_of):
         args: list[Any] = [0 if portion.shard.room.room is Room.FULL else most, member]
@@ -216,5 +218,5 @@ def robots_calls(
 
 
 def pruned(entries: Iterable[UrlEntry]) -> list[Settled]:
-    """What becomes of the end of a queue that is too long."""
+    """Return the results of URLs at the end of a queue that is too long."""
     return [Settled(entry, State.REFUSED, QUEUE_FULL) for entry in entries]

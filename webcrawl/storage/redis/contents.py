@@ -1,4 +1,4 @@
-"""The content-seen test in Redis, one for all processes of a crawl: some 180 bytes a page."""
+"""The content-seen test in Redis, one for all processes of a crawl: about 180 bytes a page."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from webcrawl.storage.redis.names import ShardNames
 from webcrawl.storage.redis.server import Server
 
 _HEAD = struct.Struct("<d8sB")
-"""When it was sent, its payload, and whether the archive has it; behind it comes the URL."""
+"""The time of the request, the payload, and 1 if the archive has it; the URL follows."""
 
 
 class RedisContents:
     """A ``ContentStore`` beside the frontier.
 
     ``{spider:n}:contents`` is a HASH from digest to time and URL, ``{spider:n}:pages`` one from the fingerprint of a
-    page (8 bytes) to its last digest; which shard has a body follows from the digest or the fingerprint alone.
+    page (8 bytes) to its last digest; the digest or the fingerprint alone decides which shard has a body.
     """
 
     def __init__(self, server: Server, shards: Callable[[], Sequence[ShardNames]]) -> None:

@@ -1,4 +1,4 @@
-"""A shared crawl from outside: how it stands, and what its operator wants of it."""
+"""Inspection and control of a shared crawl from outside."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _COUNTED = ("queued", "done", "failed", "refused", "hosts", "given_up_hosts", "g
 
 
 class NoSuchCrawl(StartRefused):
-    """Redis has nothing of a crawl of this name."""
+    """Redis has no crawl of this name."""
 
 
 class Control:
-    """Looks at a crawl and gives it commands, without being one of its members.
+    """Inspects a crawl and gives it commands, without being one of its members.
 
     Every method may raise StorageAway, StorageFull or StorageLost.
     """
 
     def __init__(self, params: Mapping[str, Any], spider: str, lease_seconds: float) -> None:
-        """``params``: as scrapy-redis gives them to redis-py. ``lease_seconds``: who has been silent for so long is
-        not at work any more."""
+        """``params``: as scrapy-redis gives them to redis-py. ``lease_seconds``: a member that was silent for this
+        long is not at work any more."""
         self.spider = spider
         self.server = Server(params, list)
         self.shards: list[ShardNames] = []
@@ -60,12 +60,12 @@ class Control:
         await self.server.close()
 
     async def now(self) -> float:
-        """Epoch seconds by the clock that the members go by."""
+        """Return epoch seconds by the clock that the members use."""
         await set_clock(self.server, self._names.meta, self._clock)
         return self._clock()
 
     async def command(self, command: OperatorCommand | None = None) -> OperatorCommand:
-        """What the operator wanted until now; from now on ``command``, if one is given."""
+        """Return the operator's command until now; set it to ``command`` if one is given."""
         told = (await self._meta()).get("command")
         before = OperatorCommand(told) if told in list(OperatorCommand) else OperatorCommand.RUN
         if command is not None:
@@ -73,11 +73,11 @@ class Control:
         return before
 
     async def look(self, when: str) -> None:
-        """Have all workers look at their exclusion files at once; ``when`` must be another text each time."""
+        """Have all workers read their exclusion files at once; ``when`` must be another text each time."""
         await self.server.commands([("HSET", self._names.meta, LOOK, when)])
 
     async def workers(self) -> list[Worker]:
-        """Everybody who told of himself and did not leave, in the order in which they started."""
+        """Return all members that reported and did not leave, in the order in which they started."""
         everybody = await self._everybody()
         found = [
             Worker(
@@ -92,7 +92,7 @@ class Control:
         return sorted(found, key=lambda worker: (worker.started_at or 0.0, worker.name))
 
     async def at_work(self) -> set[str]:
-        """The names of those who are at work: who were heard of lately, or have leases that have not ended."""
+        """Return the names of the members at work: those that reported lately, or have leases that have not ended."""
         now = await self.now()
         everybody = await self._everybody()
         names = {name: str(facts["name"]) for name, facts in everybody.items()}
@@ -105,22 +105,23 @@ class Control:
         return {names.get(name, name) for name in found}
 
     async def settings(self) -> dict[str, str]:
-        """The settings that the crawl was begun with; those of its scope under ``crew.SCOPE`` and the name."""
+        """Return the settings that the crawl was begun with; those of its scope are under ``workers.SCOPE`` and the
+        name."""
         return await self._meta()
 
     async def name_of(self, member: str) -> str:
-        """What a member of the crew calls itself; one that told nothing of itself has its number for a name."""
+        """Return the name of a member; a member that never reported has its number for a name."""
         facts = (await self._everybody()).get(member)
         return member if facts is None else str(facts["name"])
 
     async def seeded(self, hosts: Sequence[str]) -> bool:
-        """Whether the operator named one of ``hosts``, by a seed or a pushed URL."""
+        """Return True if the operator named one of ``hosts``, by a seed or a pushed URL."""
         named = [host.encode("utf-8", "surrogatepass") for host in hosts]
         places = await self.server.commands([("ZSCORE", self._names.seeded, name) for name in named])
         return any(place is not None for place in places)
 
     async def standing(self) -> CrawlStatus:
-        """How the crawl stands."""
+        """Return the status of the crawl."""
         asked: list[tuple[Any, ...]] = []
         for shard in self.shards:
             asked.append(("HMGET", shard.totals, *_COUNTED))
@@ -139,7 +140,7 @@ class Control:
         return await self._hash(self._names.meta)
 
     async def _everybody(self) -> dict[str, dict[str, Any]]:
-        """What each member told of itself; see ``Crew``. Some of them may have died long ago."""
+        """Return the report of each member; see ``WorkerRegistry``. Some of them may have died long ago."""
         told = await self._hash(self._names.crew)
         return {member: json.loads(text) for member, text in told.items()}
 

@@ -1,4 +1,4 @@
-"""The backend contract on Redis: what the event loop sees."""
+"""The backend contract on Redis: the methods that the event loop calls."""
 
 from __future__ import annotations
 
@@ -53,16 +53,17 @@ logger = logging.getLogger(__name__)
 PULSE_SECONDS = 1.0
 
 SHARDS, SHARDS_OF_CLUSTER = 2, 16
-"""On one server a commit costs less the fewer parts it is for; a cluster shares them out among its nodes."""
+"""On one server a commit costs less the fewer shards it is for; a cluster divides them among its nodes."""
 ACTIVATED_AT_ONCE = 200
 """Keys in one call of ``lease`` and ``load``."""
 
 
 class RedisBackend:
-    """A member of the crew. Its state is in Redis, but for the leases it holds and URLs it knows to be known.
+    """One worker's view of the crawl. Its state is in Redis, but for the leases it holds and the URLs it knows to be
+    known.
 
-    Always true: a key is leased to one member at a time, under a number that is never given again; what is written
-    about it under another number is dropped.
+    Always true: a key is leased to one member at a time, under a number that is never given again; changes to the key
+    under another number are dropped.
     """
 
     def __init__(
@@ -75,9 +76,9 @@ class RedisBackend:
         learnt: Callable[[str], None] = lambda host: None,
     ) -> None:
         """``params``: as scrapy-redis gives them to redis-py. ``identity``: settings on which all members must agree;
-        those whose names begin with ``crew.SCOPE`` may change while nobody is at work. ``owner_of``: the politeness
-        key of an origin. ``clock`` is set by the server's. ``learnt``: called with each host that the operator named
-        to another member, before an URL of it is given out."""
+        those whose names begin with ``workers.SCOPE`` may change while no member is at work. ``owner_of``: returns
+        the politeness key of an origin. ``clock`` is set by the server's. ``learnt``: called with each host that the
+        operator named to another member, before a URL of it is given out."""
         self._options = options
         self.pulse_seconds = min(PULSE_SECONDS, options.lease_seconds / 5)
         self.silence_seconds = options.lease_seconds / 2
@@ -90,7 +91,7 @@ class RedisBackend:
             self._server, self._names, self._member, options.worker, 2 * options.lease_seconds
         )
         self._meta: dict[str, str] = {}
-        """What the crawl was begun with."""
+        """The settings that the crawl was begun with."""
         self._shards: list[Shard] = []
         self._budget = Budget(self._server, self._shards, self._shard_of, options.budget_bytes)
         self._walker = Walker(self._server, self._shards, self._shard_of, self._crew, self._member)
@@ -156,13 +157,13 @@ class RedisBackend:
                 await self._holding.leave()
                 await self._crew.leave()
         except StorageAway as error:
-            # All that had to become durable is so; what we hold can be had when our leases have ended.
+            # All changes that had to become durable are durable; our keys can be taken when our leases have ended.
             logger.warning("Nobody could be told that this worker leaves: %s", error)
         finally:
             await self._server.close()
 
     async def _begin(self) -> None:
-        """Nobody else is at work: a crawl that is started again gives every key another chance."""
+        """Give every key another chance, as a crawl that is started again does: no other member is at work."""
         fixed: list[Call] = [(shard.names.fixed, []) for shard in self._shards]
         while any(await self._server.call("revive", fixed)):
             pass
@@ -214,7 +215,7 @@ class RedisBackend:
         return await self._with_room(self._writer.commit(batch))
 
     async def _with_room(self, step: Coroutine[Any, Any, _T]) -> _T:
-        """Do ``step``; if a server refuses it for lack of room, let there be some when it is tried again."""
+        """Do ``step``; if a server refuses it for lack of room, make room for the next attempt."""
         try:
             return await step
         except StorageAway:
@@ -234,24 +235,24 @@ class RedisBackend:
             await self._server.call("wake", calls)
 
     def seed_lists(self) -> SeedLists:
-        """Who reads which list of seeds."""
+        """The lists of seeds, and which member reads each."""
         options = self._options
         return SeedLists(
             self._server, self._names.seed_lists, self._member, options.lease_seconds, self._clock
         )
 
     def start_list(self, key: str) -> StartList:
-        """The list ``key``, to which anybody pushes URLs for the crawl."""
+        """The list ``key``, to which any client pushes URLs for the crawl."""
         return StartList(self._server, key, self._member, self._options.lease_seconds, self._clock)
 
     @property
     def spider(self) -> str:
-        """What all names of the crawl begin with."""
+        """The prefix of all names of the crawl."""
         return self._options.spider
 
     @property
     def server(self) -> Server:
-        """The connection, for what else of the crawl is kept there."""
+        """The connection, for other state of the crawl on the same server."""
         return self._server
 
     async def allow_hosts(self, hosts: Sequence[str]) -> None:
@@ -265,7 +266,7 @@ class RedisBackend:
     async def idle(self) -> Idle:
         views = await self._looked_at(self._shards)
         at, parked_at = leases.first_due(views, self._clock())
-        # Keys of others may be forgotten until they have said so, and URLs until all was queued again.
+        # Keys of other members may be forgotten until these have repeated them, and URLs until all are queued again.
         doubtful = self._writer.is_doubtful or any(wait for _, wait, _ in views)
         return Idle(at, parked_at, busy=doubtful or any(held for held, _, _ in views))
 
@@ -290,7 +291,7 @@ class RedisBackend:
         return None if state is None else State(state)
 
     async def robots_of(self, origin: str, key: str) -> RobotsRecord | None:
-        """What is known of the robots.txt of an origin that belongs to ``key``."""
+        """Return the known robots.txt answer of an origin that belongs to ``key``."""
         [value] = await self._server.commands(
             [("HGET", self._shard_of(key).names.robots, origin.encode("utf-8", "surrogatepass"))]
         )
@@ -305,7 +306,7 @@ class RedisBackend:
         self._writer.forget()
         self._walker.forget()
 
-    # -- the crew ------------------------------------------------------------------------------------------
+    # -- workers -------------------------------------------------------------------------------------------
 
     @property
     def place(self) -> str:
@@ -341,7 +342,7 @@ class RedisBackend:
         await self._walker.repeat_what_is_doubtful()
         await self._writer.repeat_what_is_doubtful()
         if self._holding.news.forgotten:
-            # In the first second of a crawl that is forgotten too.
+            # The first second of a crawl can be forgotten too.
             await self._crew.found_again(self._meta)
             await self.clocks.say_again()
         await self._seeded.learn(forgotten=self._holding.news.forgotten)
@@ -367,7 +368,7 @@ class RedisBackend:
         calls: list[Call] = [(shard.names.fixed, [leases.given_time(self._clock)]) for shard in shards]
         answers = await self._server.call("ready", calls)
         views = [leases.view_of(answer, shard.epoch) for shard, answer in zip(shards, answers, strict=True)]
-        # Without a lease of our own in a shard there is nothing to be had before the next pulse.
+        # Without a lease of our own in a shard no key can be taken there before the next heartbeat.
         return [
             (held, max(wait, PULSE_SECONDS / 2) if shard.hold.is_over() else wait, found)
             for shard, (held, wait, found) in zip(shards, views, strict=True)

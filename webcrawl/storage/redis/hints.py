@@ -1,4 +1,5 @@
-"""The trust in sites, for all processes of a crawl: HASHes ``{<spider>:hints<n>}:trust`` from key to JSON."""
+"""The trust in the hints of sites, for all processes of a crawl: HASHes ``{<spider>:hints<n>}:trust`` from key to
+JSON."""
 
 from __future__ import annotations
 
@@ -10,19 +11,19 @@ from webcrawl.errors import StorageLost
 from webcrawl.features.hints.trust import Trust
 
 PARTS = 16
-"""So many that the nodes of a cluster share them."""
+"""Number of HASHes, so that the nodes of a cluster share them."""
 
 
 class Commands(Protocol):
-    """What is needed of a connection."""
+    """The part of a connection that is used."""
 
     async def commands(self, commands: Sequence[tuple[Any, ...]], *, failing: bool = True) -> list[Any]:
-        """Send commands together, each of which names its key; the answers in their order."""
+        """Send commands together, each of which names its key. Returns the answers in their order."""
         ...
 
 
 class RedisTrust:
-    """Every method may raise StorageAway, StorageFull or StorageLost."""
+    """A store of trust in Redis. Every method may raise StorageAway, StorageFull or StorageLost."""
 
     def __init__(self, server: Commands, spider: str) -> None:
         self._server = server

@@ -1,4 +1,5 @@
-"""Our leases: how keys become ours and cease to be, and how lost answers and a restarted server are put right."""
+"""The leases of this process: how keys are leased and released, and how lost answers and a restart of the server are
+repaired."""
 
 from __future__ import annotations
 
@@ -20,11 +21,11 @@ FORGETS_SECONDS = 3.0
 
 
 class Holding:
-    """The keys that are ours in each shard, in agreement with the server.
+    """The keys that this process holds in each shard, in agreement with the server.
 
     Always true between two calls: the server holds no key for us that is not in ``Shard.mine``, but in shards that
-    are ``doubtful``; and what is in there is ours until the shard's hold is over. What is told about keys and queues
-    is told until somebody has taken it (``take_news``), whatever goes wrong in between.
+    are ``doubtful``; and the keys in ``mine`` are ours until the shard's hold is over. News about keys and queues are
+    kept until they are taken (``take_news``), whatever goes wrong in between.
     """
 
     def __init__(
@@ -37,8 +38,8 @@ class Holding:
         clock: ServerClock,
         forgotten: Callable[[], None],
     ) -> None:
-        """``shards`` is filled when the crawl is opened. ``forgotten`` is called before anybody else hears that a
-        server has started: it may not know its last second."""
+        """``shards`` is filled when the crawl is opened. ``forgotten`` is called before anything else learns that a
+        server has started: the server may have forgotten its last second."""
         self._server = server
         self._shards = shards
         self._shard_of = shard_of
@@ -48,9 +49,9 @@ class Holding:
         self._forgotten = forgotten
         self._looked_at = uptime()
         self._turn = asyncio.Lock()
-        """Keys change hands one call at a time: an answer that is on its way belongs to the agreement."""
+        """Held for one call at a time that moves keys: an answer that is on its way belongs to the agreement."""
         self.news = Renewed()
-        """What renewing brought and nobody has taken yet."""
+        """The news of heartbeats that were not taken yet."""
 
     async def join(self) -> None:
         """Become a member."""
@@ -59,7 +60,7 @@ class Holding:
                 shard.epoch = epoch
 
     async def leave(self) -> None:
-        """Give back what is still ours; be a member no more."""
+        """Give back all keys that are still ours, and end the membership."""
         async with self._turn:
             await self._leave(self._shards)
             for shard in self._shards:
@@ -68,7 +69,7 @@ class Holding:
     # -- keys --------------------------------------------------------------------------------------------------
 
     async def be_sure(self) -> None:
-        """Give back what the server holds for us in doubtful shards, of which we know nothing."""
+        """Give back keys that the server holds for us in doubtful shards without our knowledge."""
         if any(shard.doubtful for shard in self._shards):
             async with self._turn:
                 doubtful = [shard for shard in self._shards if shard.doubtful and not shard.hold.is_over()]
@@ -96,7 +97,7 @@ class Holding:
         return leased
 
     def forsake(self, leased: Sequence[tuple[Shard, HostRecord]]) -> None:
-        """Nobody will use these keys: the next pulse gives them back."""
+        """Mark keys as unused: the next heartbeat gives them back."""
         for shard, record in leased:
             if shard.mine.get(record.key) == record.fence:
                 del shard.mine[record.key]
@@ -129,19 +130,19 @@ class Holding:
                 await self._put_right(again)
 
     def take_news(self) -> Renewed:
-        """What renewing brought since this was asked last."""
+        """Return the news since the last call."""
         news, self.news = self.news, Renewed()
         return news
 
     async def _drop_ended(self) -> None:
-        """What ended here may go on there: give it back, or nobody would ever use it."""
+        """Give back keys whose leases ended here: there they may go on, and the keys would stay unused."""
         ended = [shard for shard in self._shards if shard.hold.is_over()]
         for shard in ended:
             self.news.lost += shard.lose()
         await self._leave(ended)
 
     async def _heartbeat(self) -> list[Shard]:
-        """Renew, and hear what is new. The shards that have to be joined again."""
+        """Renew the leases and add to the news. Returns the shards that have to be joined again."""
         sent = uptime()
         first = self._first_args()
         calls: list[Call] = [(shard.names.fixed, [*first, *shard.heard]) for shard in self._shards]
@@ -168,14 +169,14 @@ class Holding:
 
     @staticmethod
     def _forget_what_is_safe(shard: Shard, sent_at: float) -> None:
-        """The server ran all the time until ``sent_at``: it has on its disk what it was told some time before."""
+        """Forget released keys: the server ran until ``sent_at``, and has earlier changes on its disk."""
         if shard.let_go:
             safe = sent_at - FORGETS_SECONDS
             shard.let_go = {key: (at, record) for key, (at, record) in shard.let_go.items() if at > safe}
 
     async def _put_right(self, shards: Sequence[Shard]) -> None:
-        """Agree anew on what is ours. Of its last second a server that started may have forgotten everything: which
-        keys it gave us, what we committed, what we said of keys when we let go of them."""
+        """Agree anew on the keys that are ours. A server that started may have forgotten everything of its last
+        second: the keys it gave us, our commits, and our final records of released keys."""
         epochs = dict(zip(shards, await self._join(shards), strict=True))
         started = [shard for shard in shards if epochs[shard] != shard.epoch]
         if started:
@@ -184,11 +185,11 @@ class Holding:
             await self._say_again(started)
         for shard in started:
             shard.epoch = epochs[shard]
-            # What we have in memory of their queues may be more than the server has, or less.
+            # The entries of their queues in memory may be more than the server has, or fewer.
             self.news.changed_queues.update(dict.fromkeys(shard.mine, EVERYTHING))
 
     async def _say_again(self, shards: Sequence[Shard]) -> None:
-        """What we said when we let go of keys; they were joined as ours."""
+        """Repeat the final records of released keys, which were joined as ours."""
         at = uptime()
         last_words = []
         for shard in shards:
@@ -201,7 +202,8 @@ class Holding:
             )
 
     async def _join(self, shards: Sequence[Shard]) -> list[int]:
-        """Be a member in ``shards`` with the keys we hold there; those that others hold by now are lost. Epochs."""
+        """Join ``shards`` as a member with the keys we hold there; those that others hold by now are lost. Returns
+        the epochs."""
         sent = uptime()
         first = self._first_args()
         calls: list[Call] = []
@@ -220,7 +222,7 @@ class Holding:
                 if shard.mine.pop(key, None) is not None:
                     self.news.lost.append(key)
             if shard.hold.is_over():
-                # It stays so: whoever relied on it may have let go of its keys.
+                # It stays ended: code that relied on it may have released its keys.
                 ended = shard.lose()
                 self.news.lost += ended
                 shard.doubtful = shard.doubtful or bool(ended)
@@ -242,7 +244,7 @@ class Holding:
 
 @contextmanager
 def _doubting(shards: Sequence[Shard]) -> Iterator[None]:
-    """``shards`` are doubtful from now on, unless all goes well."""
+    """Mark ``shards`` as doubtful, unless all goes well."""
     before = [shard.doubtful for shard in shards]
     for shard in shards:
         shard.doubtful = True

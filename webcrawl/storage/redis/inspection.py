@@ -1,9 +1,5 @@
-"""The URLs of a crawl in Redis, listed from outside and without changing anything.
-
-What an exclusion would hit of a crawl in Redis, read from outside and without changing anything.
-
-What a crawl on Redis has of one URL; only read, by commands and the script that the check of the books has.
-"""
+"""Read-only inspection of a crawl in Redis from outside: its URLs, the impact of an exclusion, and one URL. It uses
+only commands that read, and the script of the consistency check."""
 
 from __future__ import annotations
 
@@ -33,12 +29,13 @@ _UNREADABLE = (ValueError, IndexError, struct.error)
 
 
 class RedisBooks:
-    """``Books`` of an open ``Control``, to be awaited. Its methods may raise StorageAway or StorageLost."""
+    """The ``UrlStateReader`` of an open ``Control``, with methods to await. They may raise StorageAway or
+    StorageLost."""
 
     def __init__(self, control: Control) -> None:
         self._readers = [Reader(control.server, control.spider, n) for n in range(len(control.shards))]
         self._words: dict[int, dict[int, str]] = {}
-        """Of each shard that was asked: why URLs failed or were refused."""
+        """For each shard that was asked: the reasons why URLs failed or were refused."""
 
     async def queued(self) -> AsyncIterator[UrlEntry]:
         for reader in self._readers:
@@ -102,7 +99,8 @@ def _lost(what: str) -> StorageLost:
 
 
 async def reach_of(control: Control, asked: Asked) -> ExclusionImpact:
-    """``control``: an open one. What changes meanwhile may be counted or not, but no key is counted twice.
+    """Read the impact of an exclusion. ``control``: an open one. URLs that change meanwhile may be counted or not,
+    but no key is counted twice.
 
     :raises StorageLost: a queue cannot be read
     """
@@ -141,24 +139,24 @@ async def _hit(reader: Reader, view: KeyView, asked: Asked) -> int:
 
 
 LOOKS = 5
-"""How often a key is looked at that changes meanwhile."""
+"""How often a key that changes meanwhile is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What one look at a key found of a URL."""
+    """The result of one look at a key for a URL."""
 
     view: KeyView
     host: StoredHost | None
     state: State | None = None
     reason: int = 0
-    """The number of the word that says why it failed or was refused; 0 for none."""
+    """The number of the reason why it failed or was refused; 0 for none."""
     entry: UrlEntry | None = None
     before: int = 0
 
     @property
     def agrees(self) -> bool:
-        """Whether the queue and the seen test were read as of one moment, as far as this URL goes."""
+        """True if the queue and the seen test were read as of one moment, as far as this URL is concerned."""
         first = self.entry is not None and not self.entry.repeat
         return first == (self.state is State.QUEUED)
 
@@ -166,15 +164,15 @@ class _Found:
 async def sighting_of(
     control: Control, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str
 ) -> UrlSnapshot:
-    """Look in the crawl of an open ``control``.
+    """Read the snapshot of one URL from the crawl of an open ``control``.
 
-    ``key_of`` is given the settings with which the crawl was begun, and tells the politeness key of the URL.
-    The entry of a queued URL is found by reading its key's queue, some of it at a time.
+    ``key_of`` gets the settings with which the crawl was begun, and returns the politeness key of the URL. The entry
+    of a queued URL is found by reading its key's queue, some of it at a time.
     """
     settings = await control.settings()
     key = key_of(settings)
     reader = Reader(control.server, control.spider, shard_of(key, len(control.shards)))
-    # Before the look: a URL that is queued then may be asked for while the rest is read.
+    # Before the look: a URL that is queued then may be fetched while the rest is read.
     now = await control.now()
     found = await _look(reader, key, fingerprint)
     for _ in range(LOOKS - 1):
@@ -225,7 +223,7 @@ async def _state(
 
 
 async def _word(reader: Reader, number: int) -> str | None:
-    """The word that has ``number``."""
+    """Return the reason that has ``number``."""
     if not number:
         return None
     words = {int(value): word for word, value in pairs(await reader.ask("HGETALL", reader.names.reasons))}
@@ -253,7 +251,8 @@ async def _of_key(control: Control, reader: Reader, found: _Found) -> KeySnapsho
 
 
 async def _hosts_before(control: Control, member: bytes) -> int:
-    """How many idle keys of the same level are due before the one with ``member`` in ``idle`` (see lua/shard.lua)."""
+    """Return how many idle keys of the same level are due before the one with ``member`` in ``idle`` (see
+    lua/shard.lua)."""
     rank, place = member[1:7], member[1:15]
     asked = [
         ("ZLEXCOUNT", names.idle, b"[" + kind + rank, b"(" + kind + place)

@@ -1,11 +1,11 @@
-"""What the workers of a shared crawl learn, in Redis: each tells what it added to the weights, and adds what others
-tell.
+"""The learned weights of the workers of a shared crawl, in Redis: each worker publishes its changes to the weights,
+and adds the changes of others.
 
-All names have one hash tag, ``{<spider>:focus}``, and a number that stands for what is looked for. ``deltas`` is a
-STREAM of what was learned: fields ``by`` (a name for the process), ``learned`` (examples) and ``deltas`` (12 bytes
-each: place, step, square, little-endian). ``saved`` is a HASH: all weights (``weights``,
-as ``saved.pack`` has them) with everything up to the entry ``at`` of the stream, which has nothing from before
-``since`` any more. ``claim`` is the name of the process that saves, for some seconds.
+All names have one hash tag, ``{<spider>:focus}``, and a number that stands for the focus. ``deltas`` is a STREAM of
+changes: fields ``by`` (a name for the process), ``learned`` (examples) and ``deltas`` (12 bytes each: place, step,
+square, little-endian). ``saved`` is a HASH: all weights (``weights``, as ``saved.pack`` has them) with everything up
+to the entry ``at`` of the stream, which has nothing from before ``since`` any more. ``claim`` is the name of the
+process that saves, for some seconds.
 """
 
 from __future__ import annotations
@@ -34,21 +34,20 @@ _FIRST = b"0-0"
 
 
 class Commands(Protocol):
-    """What is needed of a connection."""
+    """The part of a connection that is used."""
 
     def scan(self, pattern: bytes) -> AsyncIterator[list[bytes]]:
-        """The names of all keys that match a glob pattern, some at a time."""
+        """Yield the names of all keys that match a glob pattern, some at a time."""
         ...
 
     async def commands(self, commands: Sequence[tuple[Any, ...]], *, failing: bool = True) -> list[Any]:
-        """Send commands together, each of which names its key; the answers in their order."""
+        """Send commands together, each of which names its key. Returns the answers in their order."""
         ...
 
 
 class SharedLearning:
-    """A ``LearnerStore`` of one worker. The weights of all come to be the same sums, in whatever order they are
-    added.
-    """
+    """The ``LearnerStore`` of one worker. The weights of all workers become the same sums, in whatever order they are
+    added."""
 
     def __init__(self, server: Commands, spider: str, focus: str) -> None:
         self._server = server
@@ -65,7 +64,7 @@ class SharedLearning:
 
     @classmethod
     async def all_of(cls, server: Commands, spider: str) -> list[SharedLearning]:
-        """One for everything that was looked for in a crawl, to be asked."""
+        """Return a store for each focus that a crawl had, to be read."""
         pattern = re.sub(r"([*?\[\]\\])", r"\\\1", _tag(spider)) + "*:deltas"
         names = {bytes(name) async for some in server.scan(pattern.encode()) for name in some}
         found = []
@@ -124,7 +123,7 @@ class SharedLearning:
                 return heard
 
     async def _load(self, learner: Learner) -> bool:
-        """All weights, as they were saved."""
+        """Load all weights, as they were saved."""
         at, packed = (await self._server.commands([("HMGET", self._saved, "at", "weights")]))[0]
         if at is None or packed is None:
             return False
@@ -156,7 +155,7 @@ class SharedLearning:
 
 
 async def learner_of(server: Commands, spider: str) -> Learner | None:
-    """What was learned of all that was learned from most; None where nothing was."""
+    """Return the learner with the most examples; None if nothing was learned."""
     learners = []
     for store in await SharedLearning.all_of(server, spider):
         learner = Learner()

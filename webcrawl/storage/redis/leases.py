@@ -1,7 +1,5 @@
-"""Leases: how long they last, what renewing them brings, and what idle keys there are.
-
-The server's clock, as far as it can be known here: processes on machines with different clocks agree by it.
-"""
+"""Leases and the clock they depend on: how long a lease lasts, the results of a renewal, the idle keys of a shard,
+and an estimate of the server's clock, by which processes on machines with different clocks agree."""
 
 from __future__ import annotations
 
@@ -17,22 +15,22 @@ from webcrawl.storage.redis.packing import level_from
 from webcrawl.storage.redis.server import Server
 
 _SAMPLES = 64
-"""Readings that are considered: with one a second, the two clocks have no time to drift apart."""
+"""Number of readings that are considered: with one a second, the two clocks have no time to drift apart."""
 
 FIRST_READINGS = 5
-"""Readings that are believed at once, while no time depends on this clock yet."""
+"""Number of readings that are used at once, while no time depends on this clock yet."""
 
 SLEW = 0.0005
-"""How fast the clock is put right afterwards, in seconds a second: a delay of 5 s may be 2.5 ms short by it."""
+"""How fast the clock is corrected afterwards, in seconds a second: it may make a delay of 5 s 2.5 ms short."""
 
 
 class ServerClock:
     """Epoch seconds by the server's clock, never ahead of it and never backwards.
 
-    An answer says what the server's clock showed at some moment before it arrived here. Taking it for the moment
-    of arrival makes the estimate late by at most the round trip: what must not happen before a time does not.
-    ``slack_seconds`` is how late it may be; a time that is written down for others is put later by so much. A better
-    reading moves it forward only slowly: a jump would cut short what is being waited for.
+    An answer has the time of the server's clock at some moment before it arrived here. Taking it for the moment of
+    arrival makes the estimate late by at most the round trip: an action that must not happen before a time does not.
+    ``slack_seconds`` is how late it may be; a time that is stored for others is put later by it. A better reading
+    moves the clock forward only slowly: a jump would cut waits short.
     """
 
     def __init__(self) -> None:
@@ -49,13 +47,13 @@ class ServerClock:
 
     @property
     def given(self) -> float | None:
-        """The time by which scripts go instead of the server's clock; for tests."""
+        """The time that scripts use instead of the server's clock; for tests."""
         return None
 
     def heard(self, server_time: float, sent_at: float, received_at: float) -> None:
-        """An answer came: ``server_time`` in epoch seconds, the others as told by ``uptime``."""
+        """Take a reading: ``server_time`` in epoch seconds, the others as times of ``uptime``."""
         if not self._samples:
-            # What was told before was a guess.
+            # Times before the first reading were guesses.
             self._latest = 0.0
         self._readings += 1
         self._samples.append((server_time - received_at, received_at - sent_at))
@@ -69,22 +67,23 @@ class ServerClock:
 
 
 MARGIN_SHARE, MARGIN_SECONDS = 0.02, 0.25
-"""By how much a lease ends sooner here than there: clocks that run at different speeds, a request on its way out."""
+"""How much sooner a lease ends here than there: for clocks that run at different speeds, and a request on its way
+out."""
 
 View = tuple[int, float, list[tuple[str, int, float]]]
-"""URLs on held keys; seconds until keys may be leased; (class, level, due) of what is due first of each."""
+"""URLs on held keys; seconds until keys may be leased; (class, level, due) of the first due key of each."""
 
 
 @dataclass(slots=True)
 class Renewed:
-    """What renewing brought."""
+    """The results of a renewal."""
 
     lost: list[str] = field(default_factory=list)
     changed_queues: dict[str, Place] = field(default_factory=dict)
     idle: int = 0
-    """Keys that have URLs and no holder."""
+    """Number of keys that have URLs and no holder."""
     forgotten: bool = False
-    """A server started: it may have forgotten its last second."""
+    """True if a server started: it may have forgotten its last second."""
 
 
 def given_time(clock: ServerClock) -> str:
@@ -100,15 +99,15 @@ async def set_clock(server: Server, key: str, clock: ServerClock) -> None:
 
 
 def until(sent_at: float, lease_seconds: float) -> float:
-    """When a lease ends for us that was asked for at ``sent_at``; both as told by ``uptime``."""
+    """Return when a lease that was requested at ``sent_at`` ends for us; both are times of ``uptime``."""
     return sent_at + lease_seconds * (1 - MARGIN_SHARE) - min(MARGIN_SECONDS, lease_seconds / 4)
 
 
 def view_of(answer: list[object], epoch: int) -> View:
-    """What ``ready`` found in a shard. :raises StorageAway: its server has started since ``epoch``"""
+    """Parse the answer of ``ready`` for a shard. :raises StorageAway: its server has started since ``epoch``"""
     held, wait, members, now_epoch = answer
     if now_epoch != epoch:
-        # What is missing there others may have, or we: nobody can tell yet whether the crawl is over.
+        # Other members may have missing keys and URLs, or we: it is not known yet if the crawl is over.
         raise StorageAway("Redis has started anew; what it may have forgotten is told again")
     assert isinstance(held, int)
     assert isinstance(wait, bytes)
@@ -121,13 +120,13 @@ def view_of(answer: list[object], epoch: int) -> View:
 
 
 def ready_levels(view: View, now: float) -> list[int]:
-    """Levels of which keys are due."""
+    """Return the levels that have due keys."""
     _, wait, found = view
     return [] if wait else sorted({level for _, level, due in found if due <= now})
 
 
 def first_due(views: Sequence[View], now: float) -> tuple[float | None, float | None]:
-    """When the first key that rests, and the first that is parked, may become active."""
+    """Return when the first key that rests, and the first that is parked, may become active."""
     times: dict[str, float] = {}
     for _, wait, found in views:
         for kind, _, due in found:

@@ -1,7 +1,5 @@
-"""Reading queues: stretches of many at a time, with the robots.txt answers of what is in them.
-
-Going through all queues, and giving entries other places in them.
-"""
+"""Reading of queues, and moves within them: ``Loader`` reads parts of many queues at a time, with the robots.txt
+answers of their entries; ``Walker`` reads all queues, and gives entries other places in them."""
 
 from __future__ import annotations
 
@@ -31,12 +29,12 @@ AT_ONCE = 50
 """Queues in one call: less than a millisecond in which the server does nothing else."""
 
 TOGETHER_SECONDS = 0.005
-"""How long one that is to be loaded waits for others: a call costs as much as ten queues in it, and news from other
-processes make many keys need their queues at once."""
+"""How long a load waits for others: a call costs as much as ten queues in it, and changes by other processes make
+many keys need their queues at once."""
 
 
 class Loader:
-    """Reads queues of keys that are ours."""
+    """Reads queues of keys that this process holds."""
 
     def __init__(self, server: Server, shard_of: Callable[[str], Shard], seeded: SeededNames) -> None:
         self._server = server
@@ -46,7 +44,7 @@ class Loader:
         self._task: asyncio.Task[None] | None = None
 
     async def load(self, key: str, after: Place | None, count: int) -> Loaded:
-        """The next entries of one queue, asked for with what others want at the same time."""
+        """Load the next entries of one queue, together with other loads of the same time."""
         future: asyncio.Future[Loaded] = asyncio.get_running_loop().create_future()
         self._waiting.append(((key, after, count), future))
         if self._task is None or self._task.done():
@@ -70,8 +68,8 @@ class Loader:
                         future.set_result(loaded)
 
     async def load_all(self, wanted: Sequence[Stretch]) -> list[Loaded]:
-        """Stretches of queues, with the robots.txt answers of what is in them, and behind them the hosts that may be
-        contacted since the operator named them."""
+        """Load parts of queues, with the robots.txt answers of their entries, and then the hosts that the operator
+        named and that may be contacted from now on."""
         parts = _by_shard(wanted, lambda stretch: self._shard_of(stretch[0]))
         calls: list[Call] = []
         for shard, numbers in parts:
@@ -118,7 +116,7 @@ class Loader:
 
 
 def _by_shard(things: Iterable[Any], shard_of: Callable[[Any], Shard]) -> list[tuple[Shard, list[int]]]:
-    """Numbers of ``things``, dealt out to their shards, ``AT_ONCE`` at most together."""
+    """Divide the indices of ``things`` among their shards, ``AT_ONCE`` at most together."""
     current: dict[Shard, list[int]] = {}
     parts: list[tuple[Shard, list[int]]] = []
     for number, thing in enumerate(things):
@@ -136,7 +134,8 @@ HOSTS_AT_ONCE = 200
 
 
 class Walker:
-    """Reads queues of keys that are ours, and of those that nobody holds our part, by the crew's last roll call."""
+    """Reads queues of keys that this process holds, and its part of the keys that no process holds, by the last list
+    of members."""
 
     def __init__(
         self,
@@ -152,13 +151,13 @@ class Walker:
         self._crew = crew
         self._member = member
         self._recent: deque[tuple[float, list[Move]]] = deque()
-        """What was moved lately and may not be on the server's disk, with the time as told by ``uptime``."""
+        """Recent moves that may not be on the server's disk, with the time of ``uptime``."""
         self._doubtful: list[Move] = []
-        """What was moved shortly before a server started."""
+        """Moves made shortly before a server started."""
 
     async def walk(self, spot: Spot | None, count: int) -> Walked:
-        """A spot is the number of a shard, the cursor of a scan of its hosts (None behind it), keys that were found
-        and are not read yet, and how far the first of these was."""
+        """A spot is the number of a shard, the cursor of a scan of its hosts (None at its end), the keys that were
+        found and are not read yet, and the progress in the first of these."""
         number, cursor, keys, after = spot or (0, b"0", (), None)
         if not keys:
             keys, cursor = await self._some_keys(self._shards[number], cursor)
@@ -174,7 +173,7 @@ class Walker:
         return Walked(entries, (number, cursor, keys, after) if number < len(self._shards) else None)
 
     async def _some_keys(self, shard: Shard, cursor: Any) -> tuple[tuple[bytes, ...], Any]:
-        """Keys with URLs that we are to read, and where to go on."""
+        """Return keys with URLs that this process is to read, and where to go on."""
         [(cursor, answer)] = await self._server.commands(
             [("HSCAN", shard.names.hosts, cursor, "COUNT", HOSTS_AT_ONCE)]
         )
@@ -190,7 +189,7 @@ class Walker:
         return tuple(keys), cursor if int(cursor) else None
 
     def _is_ours(self, shard: Shard, key: bytes) -> bool:
-        """Whether we hold it, or it falls to us if nobody does."""
+        """Return True if this process holds the key, or is to read it if no process holds it."""
         return (
             key.decode("utf-8", "surrogatepass") in shard.mine
             or crc32(key) % self._crew.size == self._crew.rank
@@ -204,28 +203,30 @@ class Walker:
         return list(unpack_entries(entries, key.decode("utf-8", "surrogatepass"))), bool(more)
 
     def forget(self) -> None:
-        """A server has started: it may have forgotten what was moved last."""
+        """Note that a server has started: it may have forgotten the last moves."""
         self._doubtful += [move for _, moves in self._recent for move in moves]
         self._recent.clear()
 
     def forget_what_is_safe(self, before: float) -> None:
-        """What was moved ``before`` (see ``uptime``) the server has on its disk."""
+        """Forget the moves made ``before`` (see ``uptime``): the server has them on its disk."""
         while self._recent and self._recent[0][0] < before:
             self._recent.popleft()
 
     async def repeat_what_is_doubtful(self) -> None:
-        """Move again what may stand where it stood; a page is settled by its place, so this comes before that."""
+        """Repeat moves that the server may have forgotten. A page is settled by its place, so this comes before
+        that."""
         if again := list(self._doubtful):
             await self._move(again)
             del self._doubtful[: len(again)]
 
     async def move(self, moves: Sequence[Move]) -> list[Move]:
-        """Those that were moved. :raises webcrawl.errors.StorageFull: some of them may have been"""
+        """Move entries. Returns those that were moved. :raises webcrawl.errors.StorageFull: some of them may have
+        been"""
         await self.repeat_what_is_doubtful()
         return await self._move(moves)
 
     async def _move(self, moves: Sequence[Move]) -> list[Move]:
-        # Before it is known: an answer may be lost.
+        # Before the call is sent: its answer may be lost.
         self._recent.append((uptime(), list(moves)))
         made = portions(moves, lambda move: move.entry.key, self._shard_of)
         calls: list[Call] = []

@@ -1,9 +1,6 @@
-"""The seen test as it lies in Redis: marks of known URLs in segments, host by host; the same as ``lua/seen.lua``.
-
-A seen test that knows no hosts, for a dupefilter: sets of integers, which Redis keeps in 8 bytes each.
-
-URLs that are known to be known: most links of a page need not be sent to the server at all.
-"""
+"""Seen tests in Redis: marks of known URLs in segments, host by host, as in ``lua/seen.lua``; sets of integers for a
+dupefilter that knows no hosts, which Redis keeps in 8 bytes each; and a local cache of known URLs, so that most links
+of a page need not be sent to the server."""
 
 from __future__ import annotations
 
@@ -16,20 +13,20 @@ MARK_BYTES = 9
 """A fingerprint, and a byte for state and reason."""
 
 REASONS_MAX = 63
-"""Words that a shard can have for why a URL failed or was refused."""
+"""Number of different reasons that a shard can have for failed or refused URLs."""
 
 _MARK = struct.Struct(">q")
 _FULL, _MANY = 64, 16384
-"""A segment is full, and from so many URLs on segments are added one by one."""
+"""The size of a full segment, and the number of URLs from which segments are added one by one."""
 
 
 def mark_bytes(fingerprint: int) -> bytes:
-    """By what the seen test knows a URL."""
+    """Return the bytes of a fingerprint in the seen test."""
     return _MARK.pack(fingerprint)
 
 
 def segments_of(known: int) -> int:
-    """In how many segments the marks of a key are of which so many URLs are known."""
+    """Return the number of segments for the marks of a key with ``known`` URLs."""
     if known > _MANY:
         return -(-known // _FULL)
     segments = 1
@@ -39,7 +36,7 @@ def segments_of(known: int) -> int:
 
 
 def segment_of(fingerprint: int, segments: int) -> int:
-    """In which of ``segments`` a mark is."""
+    """Return the number of the segment, of ``segments``, that has a mark."""
     hashed = fingerprint & 0xFFFFFF
     segment = hashed % (1 << segments.bit_length())
     return segment if segment < segments else hashed % (1 << (segments.bit_length() - 1))
@@ -51,15 +48,15 @@ def segment_field(key: bytes, segment: int) -> bytes:
 
 
 def segment_from(field: bytes) -> tuple[bytes, int]:
-    """Politeness key and number of a segment. No key has a nought in it, and no key has so many segments that the
-    first byte of the number would be anything else."""
+    """Return politeness key and number of a segment. No key contains a NUL, and no key has so many segments that the
+    first byte of the number is not 0."""
     if field[-4:-3] == b"\0":
         return field[:-4], int.from_bytes(field[-4:], "big")
     return field, 0
 
 
 def unpack_marks(segment: bytes) -> Iterator[tuple[int, State, int]]:
-    """Fingerprints, states and numbers of reasons (0 for none) in a segment of the seen test.
+    """Yield fingerprints, states and numbers of reasons (0 for none) in a segment of the seen test.
 
     :raises ValueError: it is cut off, or has no state
     """
@@ -79,13 +76,13 @@ _MANTISSA = 1_000_000_000
 
 
 def digits_of(fingerprint: int) -> str:
-    """The decimal digits behind which a nought is put: 60 bits of the fingerprint, never nought."""
+    """The decimal digits before an appended zero: 60 bits of the fingerprint, never 0."""
     digits = abs(fingerprint) // 10 or 1
     return f"-{digits}" if fingerprint < 0 else str(digits)
 
 
 def bucket_of(fingerprint: int, buckets: int) -> int:
-    """Linear hashing (Litwin, 1980): which of ``buckets`` a fingerprint is in."""
+    """Linear hashing (Litwin, 1980): return which of ``buckets`` has a fingerprint."""
     hashed = (abs(fingerprint) // 10 or 1) % _MANTISSA
     whole = 1 << (buckets.bit_length() - 1)
     bucket = hashed % (2 * whole)
@@ -96,10 +93,10 @@ GENERATION = 150_000
 
 
 class Known:
-    """Fingerprints that the seen test has, as this process heard; at most two generations of them.
+    """Fingerprints that the seen test has, as far as this process knows; at most two generations of them.
 
-    Some 25 MB when it is full. What is in here was once in the server: when the server may have forgotten its last
-    second, it has to be cleared.
+    About 25 MB when it is full. Each was once in the server: if the server may have forgotten its last second, this
+    has to be cleared.
     """
 
     def __init__(self, generation: int = GENERATION) -> None:
@@ -108,7 +105,7 @@ class Known:
         self._old: set[int] = set()
 
     def among(self, fingerprints: Iterable[int]) -> set[int]:
-        """Those of ``fingerprints`` that are known."""
+        """Return those of ``fingerprints`` that are known."""
         asked = set(fingerprints)
         known = asked & self._young
         if old := asked & self._old:
@@ -117,13 +114,13 @@ class Known:
         return known
 
     def update(self, fingerprints: Iterable[int]) -> None:
-        """These are known."""
+        """Add known fingerprints."""
         if len(self._young) >= self._generation:
             self._old, self._young = self._young, set()
         self._young.update(fingerprints)
 
     def discard(self, fingerprints: Iterable[int]) -> None:
-        """These are to be asked for again: they may be taken as new."""
+        """Remove fingerprints that are to be sent again: they may be taken as new."""
         for fingerprint in fingerprints:
             self._young.discard(fingerprint)
             self._old.discard(fingerprint)

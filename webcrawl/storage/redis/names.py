@@ -1,7 +1,4 @@
-"""What the crawl's state is called in Redis, and which shard a politeness key belongs to.
-
-What an operator chooses of a crawl in Redis.
-"""
+"""The names of the crawl's keys in Redis, the shard of a politeness key, and the options of a crawl in Redis."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ def shard_of(key: str, shards: int) -> int:
 
 
 class CrawlNames:
-    """Keys of the whole crawl. ``spider`` is the prefix, as scrapy-redis has it."""
+    """Keys of the whole crawl. ``spider`` is the prefix, as in scrapy-redis."""
 
     def __init__(self, spider: str) -> None:
         self.spider = spider
@@ -46,13 +43,13 @@ class ShardNames:
         self.contents = self._tag + b"contents"
         self.pages = self._tag + b"pages"
         self.visits = self._tag + b"visits"
-        """What is remembered of pages; also how all names begin that have to do with visits."""
+        """Pages to revisit; also the prefix of all names that belong to revisits."""
         self.visits_lessons, self.visits_full = self.visits + b":lessons", self.visits + b":full"
         self.visits_due, self.visits_untold = self.visits + b":due", self.visits + b":untold"
         self.others = [self.contents, self.pages, self.reasons, self.robots, self.robots_ends]
-        """What only some operations need."""
+        """Keys that only some operations need."""
         self.clocks = self._tag + b"clock:"
-        """How the names of clocks begin that politeness keys share."""
+        """The prefix of the names of clocks that politeness keys share."""
 
     def visits_of(self, key: str) -> bytes:
         return self.visits + b":of:" + key.encode("utf-8", "surrogatepass")
@@ -66,23 +63,22 @@ class ShardNames:
 
 @dataclass(frozen=True, slots=True)
 class RedisOptions:
-    """How a crawl is kept in Redis."""
+    """Options of a crawl in Redis."""
 
     spider: str = "broad"
     """The prefix of all its keys."""
     shards: int = 0
-    """Into how many parts a new crawl is cut, 0 for as many as its server wants; one that exists keeps its own
-    number."""
+    """Number of shards of a new crawl, 0 for the default of its server; an existing crawl keeps its own number."""
     lease_seconds: float = 60.0
     queue_max: int = 0
-    """URLs per key; what is over it is pruned, lowest level first. 0 for no limit."""
+    """URLs per key; more are pruned, lowest level first. 0 for no limit."""
     robots_max: int = 1 << 18
     """robots.txt answers kept, in the whole crawl."""
     budget_bytes: int = 0
     """Memory of each server that may be used; 0 for most of its own limit, if it has one."""
     delay_seconds: float = 0.0
-    """What a key that was never fetched from owes after its holder was lost."""
+    """The rest that a key that was never fetched from owes after its holder was lost."""
     claim_seconds: float = 180.0
     """How long a fetch may keep clocks that it shares with others."""
     worker: str = "worker"
-    """This process, for people."""
+    """The name of this process, for messages."""

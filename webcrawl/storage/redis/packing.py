@@ -1,4 +1,4 @@
-"""How entries, records and robots.txt answers are written down in Redis: short, and readable by no code but this."""
+"""The binary form of entries, records and robots.txt answers in Redis: short, and read by this code only."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ PROTOCOL = "3"
 """Changes whenever processes with the old code could not work on the same crawl any more."""
 
 READABLE = ("1", "2", PROTOCOL)
-"""Protocols of crawls that this code can go on with: in the first one URLs had no reasons, in the second
-entries had no traits."""
+"""Protocols of crawls that this code can continue: in the first one URLs had no reasons, in the second entries had no
+traits."""
 
 TOTALS = (
     "queued",
@@ -40,7 +40,7 @@ _REST = struct.Struct("<IIIIdBdB")
 _ANSWERED, _CRAWL_DELAY, _ERROR, _PAGES = 1, 2, 4, 8
 _MICROSECONDS = 1_000_000
 _ENTRY = struct.Struct(">HIQIcBq")
-"""Place (two parts of its rank, its position), length of what follows, repeat, flags, fingerprint."""
+"""Place (two parts of its rank, its position), length of the rest, repeat, flags, fingerprint."""
 _PLAIN = struct.Struct(">HIQIcBqBBB")
 """The same, with depth, code of the prefix and length of the rest of the URL."""
 _BODY = 18
@@ -48,7 +48,7 @@ _VIA, _KIND, _COUNTS, _PAYLOAD, _LISTED, _TRAITS = 1, 2, 4, 8, 16, 32
 
 
 def place_bytes(place: Place) -> bytes:
-    """14 bytes that sort like places."""
+    """Return 14 bytes that sort like places."""
     rank, position = place
     return (_RANKS + rank).to_bytes(6, "big") + max(position + _POSITIONS, 0).to_bytes(8, "big")
 
@@ -65,7 +65,7 @@ def level_from(rank: bytes) -> int:
 
 
 def chunk_prefix(key: bytes) -> bytes:
-    """What the chunks of a key begin with in ``chunks``."""
+    """The prefix of the chunks of a key in ``chunks``."""
     return len(key).to_bytes(2, "big") + key
 
 
@@ -104,7 +104,7 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 @lru_cache(1 << 12)
 def _prefixes(key: bytes) -> tuple[bytes, ...]:
-    """What URLs of a key begin with, most of them with one of the first four."""
+    """The prefixes of URLs of a key; most begin with one of the first four."""
     return (
         b"https://www." + key,
         b"http://www." + key,
@@ -117,15 +117,15 @@ def _prefixes(key: bytes) -> tuple[bytes, ...]:
 
 
 def encoded(text: str) -> bytes:
-    """Text as it goes to the server, whatever is in it."""
+    """Text as bytes for the server; lone surrogates are allowed."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def _shared(one: bytes, other: bytes) -> int:
-    """How many bytes two texts begin with that are the same, or some fewer."""
+    """Return the length of the common beginning of two texts, or a little less."""
     length = one.rfind(b"/") + 1
     if one[:length] == other[:length]:
-        # Of what follows the last slash not much can be the same.
+        # After the last slash little can be equal.
         return length
     length = min(len(one), len(other))
     if one[:length] == other[:length]:
@@ -136,9 +136,10 @@ def _shared(one: bytes, other: bytes) -> int:
 
 
 def pack_entries(key: str, entries: Iterable[UrlEntry]) -> list[bytes]:
-    """Entries of one key as ``lua/queue.lua`` describes them. The key is not in them: it is known from the queue.
+    """Pack entries of one key as ``lua/queue.lua`` describes them. The key is not included: it is known from the
+    queue.
 
-    Done for every link that may be new, so what most of them are like is packed in one step.
+    Done for every link that may be new, so common entries are packed in one step.
     """
     prefixes = _prefixes(encoded(key))
     packed = []
@@ -197,7 +198,7 @@ def _text(text: str) -> bytes:
 
 
 def pack_entry(entry: UrlEntry) -> bytes:
-    """A single entry."""
+    """Pack a single entry."""
     [packed] = pack_entries(entry.key, [entry])
     return packed
 
@@ -228,7 +229,7 @@ def _pack_rare(entry: UrlEntry, prefixes: tuple[bytes, ...]) -> bytes:
     if entry.payload is not None:
         flags |= _PAYLOAD
         parts.append(encoded(entry.payload))
-    # What is never seen is always a repeat; see lua/push.lua.
+    # An entry that is never seen is always a repeat; see lua/push.lua.
     repeat = b"2" if entry.kind == Kind.ROBOTS else b"1" if entry.repeat else b"0"
     body = b"".join(parts)
     rank, position = _RANKS - entry.level, max(entry.position + _POSITIONS, 0)
@@ -238,7 +239,7 @@ def _pack_rare(entry: UrlEntry, prefixes: tuple[bytes, ...]) -> bytes:
 
 
 def unpack_entries(data: bytes, key: str) -> Iterator[UrlEntry]:
-    """The entries of a stretch of the queue of ``key``."""
+    """Yield the entries of a part of the queue of ``key``."""
     prefixes = _prefixes(encoded(key))
     at = 0
     while at < len(data):
@@ -297,15 +298,15 @@ class StoredHost:
     queued: int
     level: int
     known: int
-    """URLs that are."""
+    """Number of known URLs."""
     chunks: int
-    """Of its queue."""
+    """Number of chunks of its queue."""
     last: bytes
-    """The last place ever in its queue."""
+    """The highest place that its queue ever had."""
 
 
 def pack_record(record: HostRecord, slack_seconds: float) -> bytes:
-    """What a holder knows of a key, as ``lua/crew.lua`` takes it. Its time is put later by ``slack_seconds``."""
+    """Pack a holder's record of a key, as ``lua/crew.lua`` takes it. Its time is put later by ``slack_seconds``."""
     flags = bool(record.answered) * _ANSWERED
     if record.crawl_delay_seconds is not None:
         flags |= _CRAWL_DELAY
@@ -341,7 +342,7 @@ def pack_record(record: HostRecord, slack_seconds: float) -> bytes:
 
 
 def unpack_host(key: str, value: bytes) -> StoredHost:
-    """A value of ``hosts``; see ``lua/shard.lua``."""
+    """Unpack a value of ``hosts``; see ``lua/shard.lua``."""
     queued, known, chunks, last, rank, next_at, blocked, delay, parked, given_up = _HEADER.unpack_from(value)
     record = HostRecord(
         key, next_at, delay, parked=bool(parked), given_up=bool(given_up), blocked_until=blocked

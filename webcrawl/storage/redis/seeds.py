@@ -1,9 +1,6 @@
-"""Lists of seeds that several processes were given: one reads, the others wait for it to end.
-
-Hosts that the operator named to one process, known to all of them before they fetch from one.
-
-URLs that anybody pushes for the crawl: by scrapy-redis' convention a list, a set or a sorted set.
-"""
+"""Start URLs of a shared crawl: lists of seeds that several processes were given, of which one reads each while the
+others wait for it to end; the hosts that the operator named to one process, known to all before they fetch from one;
+and URLs that any client pushes for the crawl to a list, a set or a sorted set, as in scrapy-redis."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ from webcrawl.storage.redis.server import Server
 
 
 class Turn(Enum):
-    """Whose turn it is to read a list."""
+    """The process whose turn it is to read a list."""
 
     THEIRS = 0
     OURS = 1
@@ -29,7 +26,7 @@ class Turn(Enum):
 
 
 class Progress(NamedTuple):
-    """How far a list was read."""
+    """The progress of reading a list."""
 
     turn: Turn
     queued: int
@@ -37,9 +34,10 @@ class Progress(NamedTuple):
 
 
 class SeedLists:
-    """``<spider>:seed_lists``: a HASH from the digest of a list to how far it was read, and by whom.
+    """``<spider>:seed_lists``: a HASH from the digest of a list to how far it was read, and by which member.
 
-    Who reads is alone at it until the lease time has passed without a word of it; the next one goes on from there.
+    A reader has the list alone until the lease time has passed without a report of it; the next one goes on from
+    there.
     """
 
     def __init__(
@@ -56,11 +54,11 @@ class SeedLists:
         return await self._say(digest, queued, repr(self._lease_seconds))
 
     async def give_up(self, digest: str, queued: int) -> None:
-        """Somebody else may go on at once."""
+        """Give up the turn: another process may go on at once."""
         await self._say(digest, queued, "0")
 
     async def finish(self, digest: str, queued: int) -> None:
-        """The list was read to its end."""
+        """Report that the list was read to its end."""
         await self._say(digest, queued, "")
 
     async def _say(self, digest: str, queued: int, seconds: str) -> Progress:
@@ -74,10 +72,10 @@ _AT_ONCE = 1000
 
 class SeededNames:
     """``<spider>:seeded``: a ZSET from host, or host and port, to its number, that only grows.
-    ``<spider>:seed_addresses``: a HASH from the name of a seed to what it resolved to at first, with spaces between.
 
-    A host is written before the first of its URLs is queued, and what is new is read after URLs were loaded: whoever
-    has a URL knows its host.
+    ``<spider>:seed_addresses``: a HASH from the name of a seed to its first addresses, with spaces between. A host is
+    stored before the first of its URLs is queued, and new hosts are read after URLs were loaded: a process that has a
+    URL knows its host.
     """
 
     def __init__(self, server: Server, names: CrawlNames, learnt: Callable[[str], None]) -> None:
@@ -89,17 +87,18 @@ class SeededNames:
         self._known = 0
         self._told: dict[str, None] = {}
         self._resolved: dict[bytes, bytes] = {}
-        """What was resolved here at first."""
+        """First addresses that were resolved here."""
 
     async def tell(self, hosts: Sequence[str]) -> None:
-        """Write hosts that were named here."""
+        """Store hosts that were named here."""
         self._told.update(dict.fromkeys(hosts))
         for first in range(0, len(hosts), _AT_ONCE):
             names = [host.encode("utf-8", "surrogatepass") for host in hosts[first : first + _AT_ONCE]]
             await self._server.call("allow", [([self._key], names)])
 
     async def first(self, name: str, addresses: Sequence[str]) -> list[str]:
-        """What ``name`` resolved to at first; ``addresses``, if nothing is known and they are some."""
+        """Return the first addresses of ``name``; ``addresses`` if none are known, which are then stored unless
+        empty."""
         field, given = name.encode("utf-8", "surrogatepass"), " ".join(addresses).encode()
         commands: list[tuple[Any, ...]] = [("HGET", self._addresses_key, field)]
         if given:
@@ -110,20 +109,20 @@ class SeededNames:
         return (known or b"").decode().split()
 
     def question(self) -> tuple[Any, ...]:
-        """The command that asks for what is new; its answer goes to ``answer``, with it."""
+        """Return the command that asks for new hosts; pass it with its answer to ``answer``."""
         return ("ZRANGE", self._key, self._known, -1)
 
     def answer(self, question: tuple[Any, ...], hosts: Sequence[bytes]) -> None:
         first = question[2]
         if first > self._known:
-            # The server forgot meanwhile, and everything is asked for again.
+            # The server forgot meanwhile, and everything is read again.
             return
         for host in hosts:
             self._learnt(host.decode("utf-8", "surrogatepass"))
         self._known = max(self._known, first + len(hosts))
 
     async def learn(self, *, forgotten: bool = False) -> None:
-        """Ask for what is new. ``forgotten``: the server may not know any more what it was told last."""
+        """Read new hosts. ``forgotten``: the server may have forgotten the last changes."""
         if forgotten:
             self._known = 0
             await self.tell(list(self._told))
@@ -135,14 +134,14 @@ class SeededNames:
 
 
 WRONG_KEPT = 10_000
-"""Entries that were no URLs: so many of the last ones are kept."""
+"""Number of entries that were no URLs of which the last ones are kept."""
 
 _KINDS = ("list", "set", "zset", "none")
 
 
 @dataclass(slots=True)
 class Taken:
-    """What was taken: entries as they were pushed, by their tickets."""
+    """Taken entries as they were pushed, by their tickets."""
 
     entries: dict[bytes, bytes] = field(default_factory=dict)
     with_others: int = 0
@@ -152,8 +151,8 @@ class Taken:
 class StartList:
     """Takes entries off the list so that none is lost and each is given to one process.
 
-    What was taken has to be ``done`` when it is in the crawl. Otherwise, as when its taker was killed, it is given
-    out again after the lease time; what did enter the crawl meanwhile is known there.
+    Taken entries have to be ``done`` when they are in the crawl. Otherwise, as when the process that took them was
+    killed, they are given out again after the lease time; those that did enter the crawl meanwhile are known there.
     """
 
     def __init__(
@@ -169,7 +168,8 @@ class StartList:
         self._calls = itertools.count(1)
 
     async def take(self, count: int) -> Taken:
-        """Up to ``count`` entries, first those whose taker is gone. :raises StorageLost: the key is no list."""
+        """Take up to ``count`` entries, first those that were taken by a process that is gone. :raises StorageLost:
+        the key is no list."""
         name = f"{self._member}:{next(self._calls)}"
         args = [given_time(self._clock), count, self._lease_seconds, name]
         [(kind, with_others, *pairs)] = await self._server.call("take", [(self._names, args)])
@@ -178,19 +178,19 @@ class StartList:
         return Taken(dict(zip(pairs[::2], pairs[1::2], strict=True)), with_others)
 
     async def done(self, tickets: Sequence[bytes]) -> None:
-        """What these tickets stand for is in the crawl, durably, or set aside."""
+        """Report that the entries of these tickets are in the crawl, durably, or set aside."""
         if tickets:
             await self._server.call("done", [(self._names[1:], tickets)])
 
     async def set_aside(self, wrong: Sequence[str]) -> None:
-        """Keep what could not be taken up in the list ``<key>:wrong``, the last 10,000 of it."""
+        """Keep entries that could not be queued in the list ``<key>:wrong``, the last 10,000 of it."""
         if wrong:
             await self._server.commands([("RPUSH", self.wrong_key, *wrong)])
             await self._server.commands([("LTRIM", self.wrong_key, -WRONG_KEPT, -1)])
 
 
 def _beside(key: str, name: str) -> str:
-    """A name in the same slot of a cluster: what is between the first braces decides."""
+    """Return a name in the same slot of a cluster: the text between the first braces decides the slot."""
     _, opened, rest = key.partition("{")
     tag, closed, _rest = rest.partition("}")
     return f"{key}:{name}" if opened and closed and tag else f"{{{key}}}:{name}"

@@ -1,11 +1,10 @@
-"""The connection to Redis: operations go out together, errors come back in the crawl's own words.
+"""The connection to Redis: operations are sent together, and errors are translated into the crawl's own.
 
-A server that has started knows no script, and says so. That is how a restart, or another server in its place, is
-noticed by whoever speaks to it first, and before anything else can be done ``recover`` is.
+A server that has started knows no script and answers so. The first call after a start notices a restart by this, or
+another server in its place, and calls ``recover`` before anything else can be done.
 
-The Lua operations in ``lua/``, put together with what they use.
-
-What servers say of themselves when they are met: whether a crawl can be kept on them; when they are ready.
+The module also has the Lua operations of ``lua/`` with the parts that they use, and the checks on connecting: whether
+a server can keep a crawl, and when it is ready.
 """
 
 from __future__ import annotations
@@ -43,7 +42,8 @@ class Script:
 
 @cache
 def script(name: str, crawl: str = "") -> Script:
-    """The operation in ``lua/<name>.lua``; a line ``-- uses: a b`` in it puts ``a.lua`` and ``b.lua`` before it.
+    """Return the operation in ``lua/<name>.lua``; a line ``-- uses: a b`` in it puts ``a.lua`` and ``b.lua`` before
+    it.
 
     Called without keys it does nothing. Each ``crawl`` (letters and digits) has an operation of its own, so that it
     does not become known to a server by the calls of another crawl.
@@ -62,10 +62,10 @@ def _read(name: str) -> str:
 OLDEST = (6, 2)
 
 LOOK_SECONDS = 0.5
-"""Between two looks at a server that reads its data."""
+"""Between two looks at a server that is loading its data."""
 
 Info = Mapping[str, Any]
-"""What INFO answers."""
+"""The answer of INFO."""
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ def refuse_unfit(info: Info, address: str) -> None:
 
 
 async def until_loaded(address: str, ask: Callable[[], Awaitable[Sequence[Info]]]) -> None:
-    """Wait until no server reads its data any more, and say so once.
+    """Wait until no server is loading its data any more, and log a warning once.
 
     A server that has just started refuses everything but INFO until it has read its append-only file, which takes
     minutes with a large crawl. ``ask`` gets the INFO of each server.
@@ -141,10 +141,10 @@ OPERATIONS = (
     "wake",
 )
 AT_ONCE = 32
-"""Calls under way; each has a connection, of which a pool has a hundred and then fails."""
+"""Calls under way; each has a connection, and a pool of a hundred fails when none is left."""
 
 LOADED_LATER = 3
-"""How often a call is tried again that a server did not know: it may start again in between."""
+"""How often a call that a server did not know is tried again: the server may start again in between."""
 _SCANNED = 1000
 """Keys that a server looks at in one step of a scan."""
 
@@ -167,7 +167,7 @@ _DENIED = (exceptions.AuthenticationError, exceptions.AuthorizationError, except
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What one server uses, as it counts when it decides whether there is room, and where it refuses; 0 for never."""
+    """The memory use of one server, as it counts when it decides if there is room, and its limit; 0 for none."""
 
     server: str
     used_bytes: int
@@ -178,10 +178,8 @@ class Server:
     """One Redis, or one Redis Cluster. Every method may raise StorageAway, StorageFull or StorageLost."""
 
     def __init__(self, params: Mapping[str, Any], recover: Callable[[], Sequence[Call]]) -> None:
-        """``params``: those of ``redis.Redis``, with ``url`` in place of host, port and db where one is given.
-
-        ``recover()``: the calls of ``recover`` for every shard.
-        """
+        """``params``: those of ``redis.Redis``, with ``url`` in place of host, port and db if one is given.
+        ``recover()``: the calls of ``recover`` for every shard."""
         self._params = _own(params)
         self._recover_calls = recover
         self._recovering = asyncio.Lock()
@@ -189,11 +187,11 @@ class Server:
         self._client: Redis | None = None
         self._cluster: Nodes | None = None
         self.crawl = ""
-        """What tells this crawl from others on the same server; letters and digits."""
+        """Distinguishes this crawl from others on the same server; letters and digits."""
 
     @property
     def address(self) -> str:
-        """For people; without a password."""
+        """The address for messages, without a password."""
         url = str(self._params.get("url", ""))
         if not url:
             return f"{self._params.get('host', 'localhost')}:{self._params.get('port', 6379)}"
@@ -201,11 +199,11 @@ class Server:
 
     @property
     def is_cluster(self) -> bool:
-        """Once it is connected."""
+        """True if it is a cluster; known once it is connected."""
         return self._cluster is not None
 
     async def connect(self) -> None:
-        """Return when it can be worked with; one that has just started may have to be waited for.
+        """Connect, and return when the server is ready; one that has just started may have to be waited for.
 
         :raises StartRefused: it cannot be reached, or is no Redis for this
         """
@@ -230,7 +228,7 @@ class Server:
         await until_loaded(self.address, self._persistence)
 
     async def _persistence(self) -> list[dict[str, Any]]:
-        """What each server says of its files."""
+        """Return the persistence section of each server's INFO."""
         if self._client is not None:
             return [dict(await self._client.info("persistence"))]
         assert self._cluster is not None
@@ -246,8 +244,8 @@ class Server:
     async def call(
         self, name: str, calls: Sequence[Call], *, then: tuple[Any, ...] | None = None
     ) -> list[Any]:
-        """Call one operation with each of ``calls``; the answers in their order. ``then``: a command that is carried
-        out behind them; its answer comes last."""
+        """Call one operation with each of ``calls``. Returns the answers in their order. ``then``: a command that is
+        carried out after them; its answer comes last."""
         sha = script(name, self.crawl).sha
         asked = [("EVALSHA", sha, len(keys), *keys, *args) for keys, args in calls]
         together = [*asked, then] if then is not None and self._cluster is None else asked
@@ -276,7 +274,7 @@ class Server:
                 answers = await self._sent(commands)
         except (*_AWAY, exceptions.RedisError) as error:
             if self._client is not None:
-                # The others in the pool are as dead, and each would be an error of its own when all is well again.
+                # The other connections of the pool are dead too, and each would be an error of its own later.
                 await self._client.connection_pool.disconnect(inuse_connections=False)
             raise translate(error) from error
         if failing:
@@ -294,7 +292,7 @@ class Server:
             return list(await pipeline.execute(raise_on_error=False))
 
     async def memory(self, keys: Sequence[bytes]) -> list[Memory]:
-        """For each key what the server uses that has it."""
+        """Return for each key the memory use of the server that has it."""
         if self._cluster is None:
             [info] = await self.commands([("INFO", "memory")])
             return [_memory("", info)] * len(keys)
@@ -309,7 +307,7 @@ class Server:
         return [found[name] for name in names]
 
     async def scan(self, pattern: bytes) -> AsyncIterator[list[bytes]]:
-        """The names of all keys that match a glob pattern, some at a time; one may come twice."""
+        """Yield the names of all keys that match a glob pattern, some at a time; one may come twice."""
         for name in await self._names():
             cursor = 0
             while True:
@@ -319,7 +317,7 @@ class Server:
                     break
 
     async def _names(self) -> list[str]:
-        """The nodes of a cluster that have keys."""
+        """Return the nodes of a cluster that have keys."""
         try:
             return [""] if self._cluster is None else await self._cluster.names()
         except (*_AWAY, exceptions.RedisError) as error:
@@ -337,7 +335,8 @@ class Server:
         return int(cursor), found
 
     async def _recover(self) -> None:
-        """A server does not know our scripts: it has started. First make sure of the leases, then make it work."""
+        """Recover a server that does not know our scripts, since it has started: first secure the leases, then load
+        the scripts."""
         text = script("recover").text
         first = [("EVAL", text, len(keys), *keys, *args) for keys, args in self._recover_calls()]
         known = [("EVAL", script(name, self.crawl).text, 0) for name in OPERATIONS]
@@ -354,13 +353,13 @@ class Server:
 
 
 def _memory(server: str, info: Mapping[str, Any]) -> Memory:
-    # What waits to be written to the append-only file and to replicas does not count against maxmemory.
+    # Buffers for the append-only file and for replicas do not count against maxmemory.
     used = int(info["used_memory"]) - int(info.get("mem_not_counted_for_evict", 0))
     return Memory(server, used, int(info.get("maxmemory", 0)))
 
 
 def translate(error: BaseException) -> Exception:
-    """The crawl's own exception for one of redis-py's."""
+    """Return the crawl's own exception for one of redis-py's."""
     word = str(error).split(" ", 1)[0]
     if isinstance(error, StorageFull | StorageLost):
         return error
@@ -382,9 +381,9 @@ def _raise_first(answers: Sequence[Any]) -> None:
 
 
 def _own(params: Mapping[str, Any]) -> dict[str, Any]:
-    """What of the given parameters decides where we connect, with what we decide ourselves put right."""
+    """Return the given parameters that decide the connection, with those that are fixed here."""
     own = {name: value for name, value in params.items() if name not in ("redis_cls", "retry_on_timeout")}
-    # A step that failed is tried again by the crawl, which knows what it means; bytes are never decoded by guess.
+    # The crawl itself repeats a failed step, since it knows its meaning; bytes are never decoded by guess.
     own.update(decode_responses=False, retry=Retry(NoBackoff(), 0), health_check_interval=0)
     return own
 

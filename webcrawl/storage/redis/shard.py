@@ -1,11 +1,9 @@
-"""How much room a server has left for a crawl, and what is still added to it: rules in numbers, told the figures.
+"""One shard of the crawl as this process knows it, and the room that its server has for new URLs.
 
 Two marks of the budget matter. Between the first and the second, new URLs of the lowest levels are turned away, the
 more of them the nearer the second is. From the second on no new URL is taken, and the ends of the longest queues are
-pruned. What makes the second mark hold with any number of processes is the allowance: what may be added until the
-next look is the room before it, divided among them all.
-
-One shard of the crawl, as this process knows it.
+pruned. The allowance makes the second mark hold with any number of processes: the amount that may be added until the
+next look is the room before the mark, divided among them all.
 """
 
 from __future__ import annotations
@@ -20,23 +18,23 @@ from webcrawl.storage.contract import Filling, LeaseValidity, Room
 from webcrawl.storage.redis.names import ShardNames
 
 SCARCE_FROM, PLENTY_BELOW = 0.85, 0.80
-"""Shares of the budget: from the first on room is scarce, until there is less than the second."""
+"""Shares of the budget: room is scarce from the first on, until less than the second is used."""
 
 FULL_FROM, FULL_UNTIL = 0.93, 0.90
-"""The same for being full. What is left holds what is not counted here: records of hosts, answers of robots.txt, and
-what the server needs for what is just being sent."""
+"""The same for being full. The rest is for data not counted here: records of hosts, answers of robots.txt, and the
+server's buffers for requests."""
 
 OFFERS_REMEMBERED = 1000
 
 COST_BYTES = 400
-"""What a new URL takes at most, beside the bytes of its own: a place in a queue and in the seen test, and a new host.
-On the safe side; how much memory is used is looked up, not added up, and looked up again when this seems used up."""
+"""The most bytes that a new URL takes beside its own: a place in a queue and in the seen test, and a new host. On the
+safe side; memory use is measured, not added up, and measured again when the allowance seems used up."""
 
 FREED_BYTES = 100
-"""What pruning a URL gives back, about: it stays known."""
+"""About the bytes that pruning a URL gives back: it stays known."""
 
 Worth = tuple[int, int]
-"""Level, and less the depth: what is worth less is turned away first."""
+"""Level, and the negative depth: entries of less worth are turned away first."""
 
 
 def worth_of(entry: UrlEntry) -> Worth:
@@ -44,26 +42,27 @@ def worth_of(entry: UrlEntry) -> Worth:
 
 
 def is_given(entry: UrlEntry) -> bool:
-    """Whether somebody named this URL, as a seed or by hand, or it is where such a one led."""
+    """Return True if a user named this URL, as a seed or by hand, or it is a target of a redirect of such a one."""
     return entry.via is None or entry.depth == 0
 
 
 class ServerRoom:
-    """The room on one server. Told at each look; asked for every new URL in between."""
+    """The room on one server. Updated at each look; asked for every new URL in between."""
 
     def __init__(self) -> None:
         self.room = Room.PLENTY
         self.filling: Filling | None = None
         """As of the last look; None without a budget."""
         self.prunable_bytes = 0.0
-        """How much is to be pruned by us until the next look."""
+        """Number of bytes that this process is to prune until the next look."""
         self._allowance_bytes = math.inf
         self._bar: Worth | None = None
-        """What is worth as much or less is turned away; None turns nothing away."""
+        """Entries of this worth or less are turned away; None turns nothing away."""
         self._offers: list[Worth] = []
 
     def looked(self, used_bytes: int, budget_bytes: int, members: int) -> None:
-        """So much of the budget is used, and so many processes share what is left. A budget of 0 is none."""
+        """Update the room: ``used_bytes`` of the budget are used, and ``members`` processes share the rest. A budget
+        of 0 is none."""
         if not budget_bytes:
             self.room, self.filling, self.prunable_bytes = Room.PLENTY, None, 0.0
             self._allowance_bytes = math.inf
@@ -77,11 +76,11 @@ class ServerRoom:
         self._set_bar(share)
 
     def is_short(self, entries: int, size_bytes: int) -> bool:
-        """Whether so many entries, with so many bytes of their own, may be more than is allowed."""
+        """Return True if so many entries, with so many bytes of their own, may be more than the allowance."""
         return entries * COST_BYTES + size_bytes > self._allowance_bytes
 
     def takes(self, entry: UrlEntry) -> bool:
-        """Whether a new URL may be added now; if so it is counted."""
+        """Return True if a new URL may be added now, and count it."""
         if entry.kind == Kind.ROBOTS:
             # Without it the URLs that are there could not be fetched.
             return True
@@ -100,11 +99,12 @@ class ServerRoom:
         return True
 
     def pruned(self, urls: int) -> None:
-        """So many were taken out of their queues."""
+        """Count URLs that were taken out of their queues."""
         self.prunable_bytes = max(self.prunable_bytes - urls * FREED_BYTES, 0.0)
 
     def _set_bar(self, share: float) -> None:
-        """Turn away such a part of what is offered as the way from one mark to the other is behind us."""
+        """Turn away the same part of the offered URLs as the part of the way from one mark to the other that is used
+        up."""
         if self.room is not Room.SCARCE:
             self._bar = None
             self._offers.clear()
@@ -116,12 +116,13 @@ class ServerRoom:
 
 
 def own_bytes(entry: UrlEntry) -> int:
-    """What of an entry's size depends on the entry, at most."""
+    """The most bytes of an entry that depend on the entry."""
     return len(entry.url) + len(entry.via or "") + len(entry.payload or "")
 
 
 def cut_to(lengths: Mapping[str, int], urls: int) -> dict[str, int]:
-    """How long queues may stay to lose about ``urls`` URLs together, the longest most; one URL stays in each."""
+    """Return the lengths to which queues are cut to lose about ``urls`` URLs together, the longest most; one URL
+    stays in each."""
     ordered = sorted(lengths.values(), reverse=True)
     most, cut = 1, 0
     for number, length in enumerate(ordered, 1):
@@ -143,7 +144,7 @@ def _next_room(room: Room, share: float) -> Room:
 
 
 NEVER = -1
-"""The epoch of a shard that we have not joined."""
+"""The epoch of a shard that was not joined."""
 
 
 @dataclass(slots=True, eq=False)
@@ -154,29 +155,30 @@ class Shard:
     queued: int = 0
     hosts: int = 0
     epoch: int = NEVER
-    """Which start of its server this is."""
+    """The number of its server's start."""
     hold: LeaseValidity = field(default_factory=lambda: LeaseValidity(0.0))
     mine: dict[str, int] = field(default_factory=dict)
     """Keys that are active here, with their fencing numbers."""
     let_go: dict[str, tuple[float, HostRecord]] = field(default_factory=dict)
-    """Keys that were released a moment ago: when (see ``uptime``), and our last words on each. The server may forget
-    them yet."""
+    """Keys that were released a moment ago: the time (see ``uptime``), and the final record of each. The server may
+    still forget them."""
     heard: list[bytes] = field(default_factory=list)
-    """What the last pulse told of keys that others queued URLs for: key and mark in turn."""
+    """The changed queues of the last heartbeat: key and mark in turn."""
     doubtful: bool = False
-    """The answer to a lease was lost: the server may hold keys for us of which we know nothing."""
+    """True if the answer to a lease was lost: the server may hold keys for us without our knowledge."""
     room: ServerRoom = field(default_factory=ServerRoom)
-    """Of the server it is on."""
+    """The room of the server it is on."""
     _robots: dict[str, tuple[int, dict[str, RobotsRecord]]] = field(default_factory=dict)
     """Answers of robots.txt of keys that are active here, by origin, with the fencing number of the key."""
 
     def known_robots(self, key: str) -> Mapping[str, RobotsRecord]:
-        """What is known here of a key's robots.txt, by origin. Its holder is told when somebody else changes it."""
+        """Return the known answers of a key's robots.txt, by origin. Its holder gets notice when another process
+        changes them."""
         fence, known = self._robots.get(key, (None, {}))
         return known if fence is not None and fence == self.mine.get(key) else {}
 
     def keep_robots(self, key: str, record: RobotsRecord) -> None:
-        """An answer was read."""
+        """Keep an answer that was read."""
         fence = self.mine.get(key)
         if fence is None:
             return
@@ -185,15 +187,15 @@ class Shard:
         self._robots[key][1][record.origin] = record
 
     def forget_robots(self, key: str) -> None:
-        """There may be other answers than those that are known here."""
+        """Forget the known answers of a key: there may be other ones."""
         self._robots.pop(key, None)
 
     def tidy(self) -> None:
-        """Keep nothing of keys that are not active here any more."""
+        """Forget everything about keys that are not active here any more."""
         self._robots = {key: known for key, known in self._robots.items() if key in self.mine}
 
     def lose(self) -> list[str]:
-        """Nothing of it is ours any more: the keys that were."""
+        """Drop all keys. Returns the keys that were held."""
         lost = list(self.mine)
         self.mine.clear()
         self.let_go.clear()

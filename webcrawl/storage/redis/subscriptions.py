@@ -1,7 +1,7 @@
-"""The subscriptions of a crawl that several processes share, in Redis.
+"""The WebSub subscriptions of a crawl that several processes share, in Redis.
 
-All names have one hash tag, ``{<spider>:websub}``: ``key`` is the crawl's, and what else there is stands in the head
-of ``lua/subscriptions.lua``, with ``topic:<digest>`` for each topic.
+All names have one hash tag, ``{<spider>:websub}``: ``key`` is the crawl's, and the head of ``lua/subscriptions.lua``
+has the others, with ``topic:<digest>`` for each topic.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from webcrawl.features.websub.subscription import Subscription
 
 
 class Commands(Protocol):
-    """What is needed of a connection."""
+    """The part of a connection that is used."""
 
     async def commands(self, commands: Sequence[tuple[Any, ...]], *, failing: bool = True) -> list[Any]:
-        """Send commands together, each of which names its key; the answers in their order."""
+        """Send commands together, each of which names its key. Returns the answers in their order."""
         ...
 
 
 class RedisSubscriptions:
-    """Every method may raise StorageAway, StorageFull or StorageLost."""
+    """A store of subscriptions in Redis. Every method may raise StorageAway, StorageFull or StorageLost."""
 
     def __init__(self, server: Commands, spider: str) -> None:
         self._server = server
@@ -56,11 +56,11 @@ class RedisSubscriptions:
     async def due(self, now: float, most: int) -> list[Subscription]:
         asked = ("ZRANGEBYSCORE", self._due, "-inf", repr(now), "LIMIT", 0, most)
         [tokens] = await self._server.commands([asked])
-        # In between another process may have done what was to be done.
+        # In between another process may have dealt with some of them.
         return [one for one in await self._all(tokens) if one.due_at <= now]
 
     async def some(self, after: str, most: int) -> list[Subscription]:
-        """In the order of their names, which are read all: for people, and at the end of a crawl."""
+        """In the order of their names, which are all read: used by commands, and at the end of a crawl."""
         [tokens] = await self._server.commands([("HKEYS", self._known)])
         return await self._all(sorted(one for one in tokens if bytes(one) > after.encode())[:most])
 

@@ -19,15 +19,15 @@ AT_ONCE = 500
 
 
 class Commands(Protocol):
-    """What is needed of a connection."""
+    """The part of a connection that is used."""
 
     async def commands(self, commands: Sequence[tuple[Any, ...]], *, failing: bool = True) -> list[Any]:
-        """Send commands together, each of which names its key; the answers in their order."""
+        """Send commands together, each of which names its key. Returns the answers in their order."""
         ...
 
 
 class RedisTraps:
-    """Every method may raise StorageAway, StorageFull or StorageLost."""
+    """A store of traps in Redis. Every method may raise StorageAway, StorageFull or StorageLost."""
 
     def __init__(self, server: Commands, spider: str) -> None:
         self._server = server

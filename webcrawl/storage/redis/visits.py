@@ -1,6 +1,6 @@
-"""The pages of a continuous crawl in Redis, one memory for all its workers: some 500 bytes a page.
+"""The pages that a continuous crawl revisits, in Redis, for all its workers: about 500 bytes a page.
 
-What is called how is in the head of ``lua/visits.lua``. A row is JSON: URL, history, digest in hexadecimal, ...
+The names are in the head of ``lua/visits.lua``. A row is JSON: URL, history, digest in hexadecimal, ...
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from webcrawl.storage.redis.names import ShardNames, shard_of
 from webcrawl.storage.redis.server import Call, Server
 
 KEYS_COUNTED = 1000
-"""Keys of a shard that have due pages, of which the pages are counted; as many again of which pages are out."""
+"""Keys of a shard with due pages of which the pages are counted; as many again of keys with pages that are out."""
 
 
 class RedisVisits:
@@ -161,7 +161,7 @@ def _scores(answer: Sequence[Any]) -> list[tuple[str, float]]:
 
 
 def _row(page: Page) -> str:
-    """Without what says nothing at the end."""
+    """Pack a page, without empty fields at the end."""
     row = [page.url, page.history.text(), page.digest.hex(), page.came_at, page.depth, page.gone, page.failed]
     rest = [page.kind, page.via, page.etag, page.last_modified, page.payload]
     while rest and rest[-1] is None:

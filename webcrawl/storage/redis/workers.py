@@ -1,4 +1,4 @@
-"""The crew: who works on the crawl, how they fare, and what the operator wants of them."""
+"""The list of the crawl's workers with their figures, and the operator's commands to them."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ from webcrawl.storage.redis.packing import PROTOCOL, READABLE
 from webcrawl.storage.redis.server import Server, script
 
 SCOPE = "scope:"
-"""Names in ``meta`` that may change between two runs, while nobody is at work, begin with this."""
+"""The prefix of names in ``meta`` that may change between two runs, while no worker is at work."""
 
 LOOK = "look"
-"""The name in ``meta`` of when the operator last wanted all to look at their exclusion files."""
+"""The name in ``meta`` of the time when the operator last had all workers read their exclusion files."""
 
 PASSING = ("command", LOOK)
-"""What in ``meta`` is no part of what the crawl was begun with."""
+"""Names in ``meta`` that are not part of the settings that the crawl was begun with."""
 
 ALIVE_SECONDS = 10.0
-"""Who is at work, or obeys a stop, gives a sign of life each second: whoever was silent for so long does neither."""
+"""A worker that is at work, or obeys a stop, sends a heartbeat each second: one that was silent for this long does
+neither."""
 
 
 class WorkerRegistry:
-    """The crawl's ``meta`` (what it was begun with, and the operator's command) and its list of members.
+    """The crawl's ``meta`` (the settings it was begun with, and the operator's command) and its list of members.
 
     ``<spider>:meta`` is a HASH of text; ``<spider>:crew`` a HASH from member to a JSON object with ``name``,
-    ``protocol``, ``started_at``, ``seen_at`` (epoch seconds), ``figures``, and ``exclusions`` where there is a list.
+    ``protocol``, ``started_at``, ``seen_at`` (epoch seconds), ``figures``, and ``exclusions`` if there is a list.
     """
 
     def __init__(
         self, server: Server, names: CrawlNames, member: str, name: str, silent_seconds: float
     ) -> None:
-        """``silent_seconds``: who has not been heard of for so long is gone."""
+        """``silent_seconds``: a member that did not report for this long is gone."""
         self._server = server
         self._names = names
         self._member = member
@@ -44,27 +45,27 @@ class WorkerRegistry:
         self._silent_seconds = silent_seconds
         self._started_at = 0.0
         self.size = 1
-        """How many there were when we last asked."""
+        """Number of members as of the last request."""
         self.rank = 0
-        """Which of them we are, from 0 on."""
+        """The number of this process among them, from 0 on."""
         self.at_work = 1
-        """How many gave a sign of life in the last seconds, this process among them."""
+        """Number of processes that sent a heartbeat in the last seconds, this one included."""
         self.exclusions = ""
         """The version of the exclusion list in force here."""
         self.look_asked = ""
-        """What ``meta`` had under ``LOOK`` when we last asked."""
+        """The value of ``LOOK`` in ``meta`` as of the last request."""
 
     async def found(self, values: Mapping[str, str]) -> dict[str, str]:
-        """Begin the crawl with ``values`` unless it exists; what it was begun with."""
+        """Begin the crawl with ``values`` unless it exists. Returns the settings it was begun with."""
         pairs = [part for pair in values.items() for part in pair]
         [answer] = await self._server.commands([("EVAL", script("found").text, 1, self._names.meta, *pairs)])
         parts = [part.decode("utf-8", "replace") for part in answer]
         return dict(zip(parts[::2], parts[1::2], strict=True))
 
     async def found_again(self, values: Mapping[str, str]) -> None:
-        """The server may have forgotten what the crawl was begun with.
+        """Begin the crawl again: the server may have forgotten the settings that it was begun with.
 
-        :raises StorageLost: somebody has begun it with something else meanwhile
+        :raises StorageLost: another process has begun it with other settings meanwhile
         """
         meta = await self.found(values)
         lasting = [name for name in values if name != "crawl" and not name.startswith(SCOPE)]
@@ -75,7 +76,7 @@ class WorkerRegistry:
             )
 
     async def members(self, now: float) -> dict[str, dict[str, Any]]:
-        """Everybody who was heard of lately, this process among them once it said so."""
+        """Return the members that reported lately, this process among them once it reported."""
         [answer] = await self._server.commands([("HGETALL", self._names.crew)])
         everybody = {name.decode(): json.loads(text) for name, text in _pairs(answer)}
         heard = {
@@ -90,9 +91,9 @@ class WorkerRegistry:
         return heard
 
     async def agree(self, meta: Mapping[str, str], identity: Mapping[str, str], now: float) -> bool:
-        """Whether this process may work with the others, and is the first of them.
+        """Check that this process may work with the others. Returns True if it is the first of them.
 
-        :raises StartRefused: the crawl was begun with something else that must not change
+        :raises StartRefused: the crawl was begun with other settings that must not change
         """
         members = await self.members(now)
         alone = not members
@@ -105,7 +106,7 @@ class WorkerRegistry:
             )
         changed = {"protocol": PROTOCOL} if earlier and meta["protocol"] != PROTOCOL else {}
         if meta.get("command") == OperatorCommand.STOP and not _heard_within(ALIVE_SECONDS, members, now):
-            # Everybody has obeyed: who starts now means to go on.
+            # All workers have obeyed: a worker that starts now is meant to go on.
             changed["command"] = str(OperatorCommand.RUN)
         for name, value in identity.items():
             theirs = meta.get(name, value)
@@ -126,7 +127,7 @@ class WorkerRegistry:
         return alone
 
     async def report(self, now: float, figures: Mapping[str, float]) -> OperatorCommand:
-        """Tell how this process fares; what the operator wants."""
+        """Publish the figures of this process. Returns the operator's command."""
         self._started_at = self._started_at or now
         facts = {
             "name": self._name,
@@ -146,7 +147,8 @@ class WorkerRegistry:
         return OperatorCommand(command.decode()) if command else OperatorCommand.RUN
 
     async def share(self, now: float, idle: int) -> int | None:
-        """A fair part of all keys with URLs, ``idle`` of which nobody holds, when somebody else waits for some."""
+        """Return a fair share of all keys with URLs, ``idle`` of which have no holder, if another worker waits for
+        keys."""
         members = await self.members(now)
         others = [facts["figures"] for name, facts in members.items() if name != self._member]
         if not any(figures.get("waiting") for figures in others):

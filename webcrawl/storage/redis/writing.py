@@ -1,4 +1,4 @@
-"""Carrying out commits: several small operations, in an order that loses nothing wherever it is cut off."""
+"""Carrying out of commits: several small operations, in an order that loses nothing wherever it is cut off."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _PRUNED = ord("3")
 
 
 class Writer:
-    """Writes what commits say.
+    """Writes the changes of commits.
 
-    First everything that was discovered is queued, and only then what is known of hosts is stored and do URLs
-    leave their queues: a commit that is cut off is carried out again, and what was done already changes nothing.
+    First all discovered URLs are queued, and only then records of hosts are stored and URLs leave their queues: a
+    commit that is cut off is carried out again, and the parts that were done already change nothing.
     """
 
     def __init__(
@@ -56,8 +56,8 @@ class Writer:
         budget: Budget,
         put_in_place: Callable[[], Awaitable[None]],
     ) -> None:
-        """``shards`` is filled when the crawl is opened. ``put_in_place``: called before anything is settled by the
-        place where it was."""
+        """``shards`` is filled when the crawl is opened. ``put_in_place``: called before entries are settled by their
+        place."""
         self._put_in_place = put_in_place
         self._server = server
         self._options = options
@@ -70,45 +70,46 @@ class Writer:
         self._long = min(options.queue_max + 1, LONG) if options.queue_max else LONG
         self._known = Known()
         self._recent: deque[tuple[float, list[UrlEntry]]] = deque()
-        """What was queued lately and may not be on the server's disk, with the time as told by ``uptime``."""
+        """Recently queued entries that may not be on the server's disk, with the time of ``uptime``."""
         self._doubtful: list[UrlEntry] = []
-        """What was queued shortly before a server started."""
+        """Entries queued shortly before a server started."""
         self._starts = 0
-        """Of servers that were noticed."""
+        """Number of starts of servers that were noticed."""
         self._uncertain: set[str] = set()
-        """Keys about which a commit may have queued something without our hearing of it."""
+        """Keys for which a commit may have queued URLs without our knowledge."""
         self._may_return: list[int] = []
-        """Fingerprints that this commit found to be refused, or refused, for a full queue."""
+        """Fingerprints that this commit refused, or found to be refused, for a full queue."""
 
     def forget(self) -> None:
-        """A server has started: it may have forgotten what it told us last, and what we told it."""
+        """Note that a server has started: it may have forgotten its last answers and our last changes."""
         self._starts += 1
         self._known.clear()
         self._doubtful += [entry for _, entries in self._recent for entry in entries]
         self._recent.clear()
 
     async def repeat_what_is_doubtful(self) -> None:
-        """Queue again what may have been forgotten; what is still known is not."""
+        """Queue again entries that may have been forgotten; those that are still known are not queued twice."""
         if self._doubtful:
             told, again = self._starts, list(self._doubtful)
             await self._push(again, {}, 0.0)
             if told == self._starts:
-                # What was still there may not be on the disk yet either: the server may be killed once more.
+                # Entries that were still there may not be on the disk yet either: the server may be killed once more.
                 self._recent.append((uptime(), again))
                 del self._doubtful[: len(again)]
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether something may be forgotten and is not queued again yet."""
+        """True if entries may be forgotten and are not queued again yet."""
         return bool(self._doubtful)
 
     def forget_what_is_safe(self, before: float) -> None:
-        """What was queued ``before`` (see ``uptime``) the server has on its disk."""
+        """Forget entries queued ``before`` (see ``uptime``): the server has them on its disk."""
         while self._recent and self._recent[0][0] < before:
             self._recent.popleft()
 
     def take_uncertain(self) -> dict[str, Place]:
-        """Active keys of ours whose queues may hold more than we were told, with a place before it all."""
+        """Return the active keys of this process whose queues may hold more than it knows, with a place before it
+        all."""
         keys, self._uncertain = self._uncertain, set()
         return {key: EVERYTHING for key in keys if key in self._shard_of(key).mine}
 
@@ -122,7 +123,7 @@ class Writer:
 
     async def _commit(self, batch: Batch) -> Committed:
         lengths: dict[str, int] = {}
-        # Before it is asked what is known: by an epoch that is over nothing is settled.
+        # Before the known URLs are looked up: under an epoch that is over nothing is settled.
         epochs = [shard.epoch for shard in self._shards]
         await self._put_in_place()
         self._may_return = []
@@ -149,7 +150,7 @@ class Writer:
         )
 
     async def make_room(self) -> None:
-        """A server refuses to take more: prune what is too much by the budget, so that it does so no longer."""
+        """Prune URLs over the budget, so that a server that refuses more does so no longer."""
         await self._budget.look()
         for _ in range(_RELIEVED_AT_ONCE):
             if not await self._relieve():
@@ -158,10 +159,10 @@ class Writer:
     async def _take_in(
         self, found: Sequence[UrlEntry], lengths: dict[str, int], at: float
     ) -> tuple[list[UrlEntry], int]:
-        """Queue that of ``found`` for which there is room: what was queued, and how many were turned away."""
+        """Queue those of ``found`` for which there is room. Returns the queued ones, and the number turned away."""
         queued: list[UrlEntry] = []
         turned_away = 0
-        # With a budget some at a time: how much room each part took is known only behind it.
+        # With a budget a part at a time: the room that a part takes is known only after it.
         step = _TAKEN_IN_AT_ONCE if self._budget.is_given else max(len(found), 1)
         for first in range(0, len(found), step):
             part = found[first : first + step]
@@ -173,12 +174,12 @@ class Writer:
     # -- one step each -------------------------------------------------------------------------------------
 
     def _unknown(self, entries: Sequence[UrlEntry]) -> list[UrlEntry]:
-        """Those of which we have not heard that the server knows them."""
+        """Return the entries that are not known to be known by the server."""
         news: list[UrlEntry] = []
         known = self._known.among(entry.fingerprint for entry in entries)
         for entry in entries:
             if entry.kind == Kind.ROBOTS:
-                # A hop of a robots.txt redirect is no URL of the crawl: it is never seen, whatever it points to.
+                # A hop of a robots.txt redirect is no URL of the crawl: it is never seen, wherever it leads.
                 entry.repeat = True
             elif entry.fingerprint in known and not entry.repeat:
                 continue
@@ -186,7 +187,7 @@ class Writer:
         return news
 
     async def _push(self, news: Sequence[UrlEntry], lengths: dict[str, int], now: float) -> list[UrlEntry]:
-        """Queue what is new; what was really queued, in the order it came."""
+        """Queue new entries. Returns those that were really queued, in the order given."""
         known_before: set[int] = set()
         made = portions(news, lambda entry: entry.key, self._shard_of)
         delay, long, most = self._options.delay_seconds, self._long, self._options.queue_max
@@ -213,7 +214,7 @@ class Writer:
         return new
 
     def _let_return(self, fingerprints: Iterable[int]) -> None:
-        """What was pruned is to be asked for again when it is found again."""
+        """Let pruned URLs be sent again when they are found again."""
         gone = list(fingerprints)
         self._known.discard(gone)
         self._may_return += gone
@@ -231,10 +232,10 @@ class Writer:
         epochs: Sequence[int] | None = None,
         long: int = 1,
     ) -> list[UrlEntry]:
-        """Store and settle what is ours to; the entries that went back into their queues.
+        """Store records and settle URLs that are ours. Returns the entries that went back into their queues.
 
-        ``epochs``: those of the shards when the links of what is settled were queued. ``long``: from which length on
-        those of queues are to be known.
+        ``epochs``: those of the shards when the links of the settled URLs were queued. ``long``: the length from
+        which on the lengths of queues are returned.
         """
         again: list[UrlEntry] = []
         made = settle_portions(records, settled, self._shard_of)
@@ -255,7 +256,8 @@ class Writer:
     def _judged(
         self, portion: Portion, fates: bytes, dropped: Sequence[bytes], lost: set[str]
     ) -> list[UrlEntry]:
-        """What became of the verdicts of a portion: the entries that went back, and keys that are lost."""
+        """Apply the answer for a portion. Returns the entries that went back, and adds keys that are lost to
+        ``lost``."""
         again: list[UrlEntry] = []
         fate = iter(fates.decode())
         for one in portion.in_order():
@@ -270,19 +272,19 @@ class Writer:
         return again
 
     def _lose(self, key: str, fence: int, lost: set[str]) -> None:
-        """Something under ``fence`` was dropped. That may be of an earlier time: the key may be ours again."""
+        """Note that a change under ``fence`` was dropped. It may be of an earlier time: the key may be ours again."""
         mine = self._shard_of(key).mine
         if mine.get(key) == fence:
             del mine[key]
             lost.add(key)
 
     async def _prune(self, lengths: dict[str, int]) -> set[tuple[str, Place]]:
-        """Cut queues that are longer than any may be. Returns (key, place) of what went."""
+        """Cut queues that are longer than ``queue_max``. Returns (key, place) of the entries removed."""
         most = self._options.queue_max
         return await self._cut({key: most for key, length in lengths.items() if most and length > most})
 
     async def _relieve(self) -> set[tuple[str, Place]]:
-        """Cut the longest queues of servers that are full. Returns (key, place) of what went."""
+        """Cut the longest queues of servers that are full. Returns (key, place) of the entries removed."""
         gone = await self._cut(await self._budget.over())
         self._budget.pruned(key for key, _ in gone)
         return gone
@@ -308,7 +310,7 @@ class Writer:
     # -- figures -------------------------------------------------------------------------------------------
 
     async def counts(self) -> Counts:
-        """The figures of all shards together."""
+        """Return the figures of all shards together."""
         commands: list[tuple[Any, ...]] = []
         for shard in self._shards:
             commands.append(("HMGET", shard.names.totals, *_COUNTED))
@@ -325,12 +327,12 @@ class Writer:
 
 
 def _changed(entries: Iterable[UrlEntry], known_before: Container[int]) -> set[str]:
-    """The keys of those entries whose id is not in ``known_before``."""
+    """Return the keys of those entries whose id is not in ``known_before``."""
     return {entry.key for entry in entries if id(entry) not in known_before}
 
 
 def _lengths(keys: Iterable[str], told: Sequence[Any]) -> dict[str, int]:
-    """How many URLs each of ``keys`` has queued, 0 for those of which that was not told since they are few."""
+    """Return the number of queued URLs of each of ``keys``, 0 for those that ``told`` omits since they are short."""
     long = {
         key.decode("utf-8", "surrogatepass"): length
         for key, length in zip(told[::2], told[1::2], strict=True)
