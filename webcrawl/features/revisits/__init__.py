@@ -1,5 +1,8 @@
-"""Visits: pages that are fetched again, what is remembered of each, and when it is due.
+"""Revisits: a continuous crawl fetches pages again, remembers the history of each, and schedules its next visit.
 
-``history`` is what past visits said of a page, in a short text; ``dates`` what its server says of its last change.
-``policies`` make of it the time of the next visit. All of it is pure: histories and times are passed in.
+``estimate`` has the history of a page's visits as a short text, and estimates from it how often the page changes;
+``page`` has the values of a visit and of a remembered page. ``policies`` and ``freshness`` compute the time of the
+next visit. These are pure: histories and times are passed in. ``visits`` applies visits to the store, whose contract
+is ``store``; ``due_pages`` adds due pages to the frontier. ``feature``, ``middleware`` and ``extension`` connect all
+this to the crawl.
 """

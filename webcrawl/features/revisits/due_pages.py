@@ -1,10 +1,8 @@
-"""Brings pages that are due into the frontier, so that they are fetched like any others, and politely.
+"""Adds due pages to the frontier, where they are fetched like any other pages, with the same politeness.
 
-Who has new URLs as well gives up a share of its turns: pages of such a host go above its new URLs, and no more of
-them than the share grants. Turns that nobody else could use are free: pages of a host without new URLs, while
-slots are empty and no host is ready, go below everything else.
-
-The share of requests that goes to pages that are due, while they compete with new ones.
+Two kinds of capacity are used. Due pages of a host with new URLs are queued above these and get a limited share of
+all requests (``Share``). Capacity that is otherwise idle is free: while slots are empty and no host is ready, due
+pages of hosts without new URLs are queued below everything else.
 """
 
 from __future__ import annotations
@@ -25,78 +23,80 @@ if TYPE_CHECKING:
 
 
 class Share:
-    """Grants pages to be visited again by how many new ones were fetched: a bucket of tokens.
+    """Token bucket: grants due pages in proportion to the new pages that were fetched.
 
-    A page may be taken on credit, at most as many at a time as one key gives; it is paid back before the next is.
+    Pages may be taken on credit, at most the number that one key gives at a time; the credit is repaid before the
+    next grant.
     """
 
     def __init__(self, share: float, most: float) -> None:
-        """``share``: 0 to 1, of all pages; ``most``: what may be saved up, in pages."""
+        """``share``: 0 to 1, of all pages; ``most``: capacity of the bucket, in pages."""
         self._each = share / (1 - share) if share < 1 else float("inf")
         self._most = most
         self._saved = most if share == 1 else 0.0
 
     def fetched(self, new: int) -> None:
-        """So many new pages were fetched since the last time."""
+        """Add the tokens for ``new`` pages fetched since the last call."""
         if new and self._each:
             self._saved = min(self._saved + new * self._each, self._most)
 
     def spend(self, pages: int) -> None:
-        """So many pages were taken."""
+        """Subtract the tokens for ``pages`` pages that were taken."""
         if self._each != float("inf"):
             self._saved -= pages
 
     def lapse(self, most: int) -> None:
-        """What was saved up beyond ``most`` pages is granted no more."""
+        """Discard tokens beyond ``most`` pages."""
         if self._each != float("inf"):
             self._saved = min(self._saved, most)
 
     @property
     def granted(self) -> int:
-        """How many pages may be taken now."""
+        """Number of pages that may be taken now."""
         return max(int(self._saved), 0)
 
 
 TAKEN_SECONDS = 3600.0
-"""After so long a page that was taken is due again, where nothing was heard of it."""
+"""Time after which a page that was taken is due again, if no visit of it was recorded."""
 KEYS_AT_ONCE = 256
-"""Hosts that are looked at together."""
+"""Number of hosts that are requested from the store together."""
 BREATH = 16
-"""Pages that are queued in one turn of the event loop: what is to be expected of each takes some 0.1 ms."""
+"""Number of pages queued in one turn of the event loop: the expectation of each takes about 0.1 ms to compute."""
 LOOKS = 8
-"""How often hosts are looked at in one step."""
+"""Maximum number of requests for due hosts in one step."""
 
 
 class Queue(Protocol):
-    """The frontier, as far as it is fed."""
+    """The part of the frontier that the feeder needs."""
 
     def add(self, entries: Sequence[UrlEntry]) -> None: ...
 
     def has_work(self, key: str) -> bool:
-        """Whether a key has URLs in its queue, as far as this process knows."""
+        """Return whether a key has URLs in its queue, as far as this process knows."""
         ...
 
     def is_hungry(self) -> bool:
-        """Whether more could be fetched than there is: slots are free and no key is ready."""
+        """Return whether the crawl has idle capacity: slots are free and no key is ready."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Portions:
-    """How much is fed."""
+    """Limits of the feeder."""
 
     share: float = 0.3
-    """Of requests, for pages that are due, of hosts with new URLs."""
+    """Share of requests for due pages of hosts with new URLs."""
     pages_max: int = 8
-    """Pages of a host that are on their way at a time."""
+    """Maximum number of taken pages of one host at a time."""
     saved_max: int = 64
-    """Pages by which the share may be behind for a while."""
+    """Capacity of the token bucket, in pages."""
 
 
 class Feeder:
-    """Takes pages that are due from the store and adds them to the frontier.
+    """Takes due pages from the store and adds them to the frontier.
 
-    What is taken and never added, since the process is killed in between, is due again after ``TAKEN_SECONDS``.
+    Pages that are taken but not added, because the process is killed in between, are due again after
+    ``TAKEN_SECONDS``.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Feeder:
         entry_of: Callable[[Page, int], UrlEntry],
         portions: Portions,
     ) -> None:
-        """``entry_of``: what is queued for a page, at a level."""
+        """``entry_of``: returns the queue entry of a page at a level."""
         self._visits = visits
         self._queue = queue
         self._entry_of = entry_of
@@ -115,17 +115,18 @@ class Feeder:
         self._new = 0
         self._passed: DueKey | None = None
         self.waits_for_share = False
-        """Whether pages were due in the last step that are granted when more new ones were fetched."""
+        """Whether the last step left due pages that are granted once more new pages are fetched."""
 
     async def step(self, now: float, new: int) -> int:
-        """Feed what may be fed at ``now``; how many pages that was. ``new``: how many new pages were fetched so far.
+        """Add the pages that may be added at ``now``; return their number. ``new``: number of new pages fetched so
+        far.
 
-        May raise the errors of the storage; what was taken then is due again later.
+        May raise the errors of the storage; pages taken by then are due again later.
         """
         self._share.fetched(new - self._new)
         self._new = new
         if not self.waits_for_share:
-            # What nobody could use is not saved up.
+            # Unused tokens are discarded unless due pages wait for them.
             self._share.lapse(self._portions.pages_max)
         self.waits_for_share = False
         fed = 0
@@ -137,7 +138,7 @@ class Feeder:
                 break
             due = await self._visits.store.due_keys(now, KEYS_AT_ONCE, self._passed)
             fed += await self._feed(due, now, hungry)
-            # Behind the last the first are looked at again, with the next step.
+            # After the last key, the next step starts again with the first.
             self._passed = due[-1] if len(due) == KEYS_AT_ONCE else None
             if self._passed is None:
                 break

@@ -1,21 +1,19 @@
-"""How often a page changes, from what its visits found.
+"""Estimates how often a page changes from the results of its visits.
 
-A page is taken to change as a Poisson process does (Cho and Garcia-Molina, "Estimating frequency of change", ACM
-TOIT 3(3), 2003). At a rate r an interval t without a change has the likelihood exp(-r t), one with changes at times
-that are not known 1 - exp(-r t), and one whose last change lies a before its end r exp(-r a). Intervals may be of
-any length. However often a page changed between two visits, it shows as one change; the likelihood takes that into
-account, where counting changes would make fast pages slow.
+A visit shows that the page changed since the visit before, or that it did not. How many changes there were, and when,
+stays unknown, unless the server sends consistent times of the last modification. ``History`` keeps these results in a
+few numbers. For pages that change as a Poisson process does, they suffice to estimate the rate, except that the
+lengths of intervals with a change are rounded to powers of two.
 
-The likeliest rate of a page that changed at every visit is infinite, and that of one that never did is nought. So
-rates are weighed over a grid, what is known of all pages goes in as the prior, and the estimate is the mean of what
-remains probable: without bias over pages whose rates are spread as the prior says.
+Pages are modelled as Poisson processes (Cho and Garcia-Molina, "Estimating frequency of change", ACM TOIT 3(3),
+2003). At a rate r, an interval t without a change has the likelihood exp(-r t), one with changes at unknown times 1 -
+exp(-r t), and one whose last change is a before its end r exp(-r a). Intervals may have any length. Several changes
+between two visits show as one; the likelihood takes that into account, while counting changes would underestimate
+fast pages.
 
-What the visits of a page said of how often it changes, boiled down to a few numbers.
-
-A visit tells of a change or of none since the visit before: how many changes there were, and when, stays unknown,
-unless the server says when the page was last modified and is consistent about it. Intervals between visits are as
-irregular as they come. For pages that change as a Poisson process does, what is kept here suffices to estimate the
-rate (``estimate``), but for the lengths of intervals with a change, which are kept by powers of two.
+The maximum likelihood rate of a page that changed at every visit is infinite, and that of one that never changed is
+zero. So rates are weighted over a grid, the distribution over all pages is the prior, and the estimate is the mean of
+the posterior: unbiased over pages whose rates are distributed as the prior.
 """
 
 from __future__ import annotations
@@ -30,67 +28,68 @@ if TYPE_CHECKING:
 
 
 MEMORY_VISITS = 64
-"""What was seen fades: a visit counts a third after so many further ones, so that an estimate follows a page that
-changes its ways."""
+"""Weights of earlier visits decay: to a third after so many further visits, so that the estimate follows a page whose
+rate changes."""
 FADED = 0.05
-"""What counts for less is forgotten."""
+"""Weights below this are dropped."""
 SHORTEST, LONGEST = 4, 30
-"""Powers of two (seconds) between which intervals are told apart: 16 seconds, 34 years."""
+"""Range of powers of two (seconds) by which interval lengths are distinguished: 16 seconds to 34 years."""
 DATED_FROM_SECONDS = 60.0
-"""A modification so shortly before the response is the making of the response, and says nothing."""
+"""A modification less than this before the response is the generation of the response, and is ignored."""
 DATED_FOR_MISDATED = 4
-"""Dates are believed while so many of changes came for each that proved false; then not before that has faded."""
+"""Dates are trusted while there are at least so many dated changes for each false date; after that not until the
+false ones have decayed."""
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The visits of one page. Times are epoch seconds. Only visits that brought the page, or the word that it is
-    the same, are visits here.
-    """
+    """Visits of one page. Times are epoch seconds. Only visits that returned the page or confirmed that it is
+    unchanged are counted."""
 
     first_at: float
     last_at: float
     visits: int = 1
     changes: int = 0
-    """Visits that found a change."""
+    """Number of visits that found a change."""
     changed_at: float | None = None
-    """The last visit that found a change."""
+    """Time of the last visit that found a change."""
     interval_seconds: float | None = None
-    """Between the last two visits."""
+    """Interval between the last two visits."""
     modified_seconds: float | None = None
-    """How long before the first visit the page was modified, as its server says."""
+    """Time between the page's last modification, as its server sent it, and the first visit."""
     quiet_seconds: float = 0.0
-    """All stretches without a change: of intervals without one the whole, of intervals with one whose time is known
-    what came after it. Fades."""
+    """Total time without a change: intervals without a change, and of intervals with a change at a known time the
+    part after it. Decays."""
     dated: float = 0.0
-    """Changes whose time is known. Fades."""
+    """Number of changes at known times. Decays."""
     misdated: float = 0.0
-    """Visits at which the server's date of the last modification proved false. Fades."""
+    """Number of visits at which the server's modification time proved false. Decays."""
     changed_within: Mapping[int, float] = field(default_factory=dict)
-    """Intervals with a change of unknown time, by the power of two that their length is: one that lies between two is
-    divided among them. Fades."""
+    """Weights of intervals with a change at an unknown time, by the power of two of their length; an interval between
+    two powers is divided among them. Decays."""
 
     @classmethod
     def first(cls, at: float, modified_at: float | None = None) -> History:
-        """A page that was fetched for the first time."""
+        """Return the history of a page after its first fetch."""
         at = round(at, 3)
         age = None if modified_at is None else round(at - modified_at, 3)
         return cls(at, at, modified_seconds=age if age is not None and age >= DATED_FROM_SECONDS else None)
 
     @property
     def has_just_changed(self) -> bool:
-        """Whether the last visit found a change."""
+        """True if the last visit found a change."""
         return self.changed_at == self.last_at
 
     @property
     def is_dated(self) -> bool:
-        """Whether the dates of its server are believed."""
+        """True if the modification times of its server are trusted."""
         return self.dated >= DATED_FOR_MISDATED * self.misdated
 
     def visited(self, at: float, changed: bool, modified_at: float | None = None) -> History:
-        """The history with one more visit; unchanged where it is not later than the last, as one that is told twice.
+        """Return the history with one more visit; unchanged if the visit is not later than the last, such as a visit
+        reported twice.
 
-        ``modified_at``: when the server says that the page was last modified, as ``dates.modified_at`` reads it.
+        ``modified_at``: time of the last modification as ``page.modified_at`` returns it.
         """
         at = round(at, 3)
         if at <= self.last_at:
@@ -116,7 +115,7 @@ class History:
         )
 
     def text(self) -> str:
-        """The history as JSON of at most 500 characters, without fields that say nothing."""
+        """Return the history as JSON of at most 500 characters."""
         weights = [
             part for power in sorted(self.changed_within) for part in (power, self.changed_within[power])
         ]
@@ -125,7 +124,7 @@ class History:
 
     @classmethod
     def of(cls, text: str) -> History:
-        """What ``text()`` wrote. Raises ValueError for anything else."""
+        """Parse the result of ``text()``. Raises ValueError for anything else."""
         values = json.loads(text)
         if (
             not isinstance(values, list)
@@ -145,11 +144,12 @@ class History:
 
 _FIELDS = tuple(name for name in History.__slots__ if name != "changed_within")
 _UNKNOWN = ("changed_at", "interval_seconds", "modified_seconds")
-"""What may be None."""
+"""Fields that may be None."""
 
 
 def _with_interval(history: History, interval: float, changed: bool, age: float | None) -> History:
-    """With what an interval proved. ``age``: of the last modification at its end, as the server says."""
+    """Return the history with the result of an interval. ``age``: of the last modification at its end, as the server
+    sent it."""
     if not changed:
         return replace(history, quiet_seconds=history.quiet_seconds + interval)
     if age is not None and DATED_FROM_SECONDS <= age < interval and history.is_dated:
@@ -189,12 +189,13 @@ _LOG_CHANGED = {
 
 
 def dot(one: Sequence[float], other: Sequence[float]) -> float:
-    """The sum of products."""
+    """Return the sum of products."""
     return sum(map(float.__mul__, one, other))
 
 
 def posterior(history: History, prior: Sequence[float]) -> tuple[float, ...]:
-    """How probable each rate is after all visits. ``prior``: how probable it was before, more than 0 for each."""
+    """Return the probability of each rate after all visits. ``prior``: its probability before them, more than 0 for
+    each."""
     dated, quiet = history.dated, history.quiet_seconds
     if history.modified_seconds is not None and history.is_dated and history.visits <= MEMORY_VISITS:
         dated, quiet = dated + 1, quiet + history.modified_seconds
@@ -209,12 +210,12 @@ def posterior(history: History, prior: Sequence[float]) -> tuple[float, ...]:
 
 
 def typical_rate(weights: Sequence[float]) -> float:
-    """The geometric mean, in changes a second: as probably too high by some factor as too low by it."""
+    """Return the geometric mean, in changes per second: errors by a factor up or down are equally probable."""
     return math.exp(dot(weights, LOGARITHMS))
 
 
 def quantile(weights: Sequence[float], part: float) -> float:
-    """The rate up to which ``part`` of the probability lies."""
+    """Return the rate at which the cumulative probability reaches ``part``."""
     below = 0.0
     for rate, weight in zip(RATES, weights, strict=True):
         below += weight
@@ -225,16 +226,16 @@ def quantile(weights: Sequence[float], part: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What is to be expected of a copy some time after its page was visited."""
+    """Expected state of a copy some time after its page was visited."""
 
     unchanged: float
-    """How probable it is that the page is still the same: from 0 to 1."""
+    """Probability that the page is unchanged: from 0 to 1."""
     age_seconds: float
-    """For how long the copy has been stale on average, 0 where it is not (Cho and Garcia-Molina call it age)."""
+    """Mean time for which the copy has been stale, 0 while it is not (called age by Cho and Garcia-Molina)."""
 
 
 def expected(weights: Sequence[float], seconds: float) -> Expectation:
-    """So long after a visit, at a rate as probable as ``weights`` say."""
+    """Return the expectation ``seconds`` after a visit, for rates with the probabilities ``weights``."""
     unchanged = fresh = 0.0
     for weight, rate in zip(weights, RATES, strict=True):
         changed = -math.expm1(-rate * seconds)
@@ -244,7 +245,7 @@ def expected(weights: Sequence[float], seconds: float) -> Expectation:
 
 
 def log_normal(median: float, deviation: float) -> tuple[float, ...]:
-    """Rates whose natural logarithms are normal. ``median``: changes a second."""
+    """Return a distribution of rates whose natural logarithms are normal. ``median``: changes per second."""
     center = math.log(median)
     weights = [math.exp(-(((one - center) / deviation) ** 2) / 2) for one in LOGARITHMS]
     total = sum(weights)

@@ -1,4 +1,4 @@
-"""Continuous crawling: brings pages that are due into the frontier, from the opening of the spider to its end."""
+"""Extension of continuous crawling: adds due pages to the frontier from the opening of the spider to its end."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BUSY_SECONDS, IDLE_SECONDS = 0.1, 1.0
-"""Between two steps at least, and while nothing new is heard."""
+"""Minimum time between two steps, and between two steps without news."""
 REST_SECONDS = 5.0
-"""How long a step waits at most while nothing is due: another process may have been told of a change."""
+"""Maximum wait of a step while nothing is due: another process may have recorded a change."""
 LESSONS_SECONDS = 60.0
-"""How often what the policy learnt is kept, and shared."""
+"""Interval at which the policy's lessons are stored and shared."""
 GRACE_SECONDS = 10.0
-"""How long the end of a crawl waits for a step, and how long what a step found out counts for that."""
+"""Maximum wait for a step when the crawl ends, and time for which a count of pages is valid for deciding that end."""
 LOOK_SECONDS = 5.0
-"""How often pages are counted."""
+"""Interval at which pages are counted."""
 
 
 class Revisits:
@@ -56,7 +56,7 @@ class Revisits:
     def from_crawler(cls, crawler: Crawler) -> Self:
         visiting = context_of(crawler).visiting
         if visiting is None:
-            raise NotConfigured  # without a word: each page is visited once
+            raise NotConfigured  # no log message: each page is visited once
         extension = cls(crawler, visiting)
         crawler.signals.connect(extension._opened, signal=signals.spider_opened)
         crawler.signals.connect(extension._idle, signal=signals.spider_idle)
@@ -72,11 +72,12 @@ class Revisits:
     @staticmethod
     def _stopped(scheduler: Scheduler, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            # The crawl would wait for ever.
+            # Without this task the crawl would never end.
             scheduler.broken(error)
 
     def _idle(self) -> None:
-        """Nothing is queued, and no page is known here: another process may have fetched some since the last look."""
+        """Keep the crawl open until pages are counted again: another process may have fetched some since the last
+        count."""
         if self._task is None or self._task.done() or self._over:
             return
         now = self._context.clock()
@@ -87,11 +88,11 @@ class Revisits:
             raise DontCloseSpider
 
     async def _end(self) -> None:
-        """Nothing more is taken. What was refused last is told, if there is room."""
+        """Stop taking pages. Store the last visits and lessons if the storage allows it."""
         self._over = True
         self._visiting.visits.news.set()
         if self._task is not None:
-            # What was taken and not added would wait for an hour.
+            # Pages that are taken but not added would wait for an hour.
             await asyncio.wait([self._task], timeout=GRACE_SECONDS)
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -125,7 +126,7 @@ class Revisits:
         return min(max(wait, IDLE_SECONDS), REST_SECONDS)
 
     async def _step(self, scheduler: Scheduler, feeder: Feeder) -> None:
-        """One step of the feeder; while the storage is full or away it waits as the rest of the crawl does."""
+        """Run one step of the feeder; if the storage is full or unavailable, wait as the rest of the crawl does."""
         visits, frontier, now = self._visiting.visits, scheduler.frontier, self._context.clock()
         if frontier.is_closing():
             return
@@ -146,5 +147,5 @@ class Revisits:
             return
         self._failed = False
         if not self._visiting.awaits_pages():
-            # It may be over.
+            # The crawl may be finished.
             scheduler.wake()

@@ -1,4 +1,4 @@
-"""Continuous crawling, wired: from leases and responses to visits, and from pages that are due to requests."""
+"""Wiring of continuous crawling: leases and responses become visits, and due pages become queue entries."""
 
 from __future__ import annotations
 
@@ -36,28 +36,28 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PAYLOAD_MAX = 4096
-"""Characters of an ordinary Request as text; a page that was asked for with more is not visited again."""
+"""Maximum length of an ordinary Request as text; a page requested with a longer one is not revisited."""
 GONE_STATUSES = frozenset({404, 410})
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What an entry says of the page that is visited again."""
+    """Data about a revisited page that its queue entry carries."""
 
     digest: bytes
     came_at: float
-    """Epoch seconds when the content that is known was asked for."""
+    """Epoch seconds when the known content was requested."""
     etag: str | None
     last_modified: str | None
     since: float | None = None
-    """Epoch seconds of the visit before; None where it was queued by an older version."""
+    """Epoch seconds of the visit before; None if an older version queued the entry."""
     expected: Mapping[str, float] = field(default_factory=dict)
-    """What was to be expected when it was queued: how probable it was that the page was ``unchanged``, and for how
-    many seconds on average our copy had been stale, its ``age``."""
+    """Expectation when the entry was queued: the probability that the page was ``unchanged``, and the mean time in
+    seconds for which our copy had been stale, its ``age``."""
 
 
 def known_of(entry: UrlEntry) -> Known | None:
-    """None where the page is visited for the first time."""
+    """Return the known data of an entry; None if the page is visited for the first time."""
     said = request_codec.revisit_of(entry.payload)
     if said is None:
         return None
@@ -68,7 +68,7 @@ def known_of(entry: UrlEntry) -> Known | None:
 
 
 def entry_at(page: Page, level: int, order: Order, expected: Expectation) -> UrlEntry:
-    """What is queued for a page that is due, in its place. ``expected``: of our copy by now."""
+    """Return the queue entry of a due page, with its position. ``expected``: current expectation of our copy."""
     came = [page.digest.hex(), page.came_at]
     estimated = [page.history.last_at, round(expected.unchanged, 4), round(expected.age_seconds, 1)]
     known = [*came, *estimated, page.etag, page.last_modified]
@@ -88,17 +88,18 @@ def entry_at(page: Page, level: int, order: Order, expected: Expectation) -> Url
 
 
 class Visiting:
-    """Tells the visits of a crawl what its flights came to."""
+    """Turns settled requests of a crawl into visits."""
 
     def __init__(self, visits: Visits, clock: Callable[[], float], retry_times: int, worker: str) -> None:
-        """``worker``: under which name its policy's lessons are kept."""
+        """``worker``: name under which the lessons of this worker's policy are stored."""
         self.visits = visits
         self._worker = worker
         self._clock = clock
         self._retry_times = retry_times
 
     async def open(self, *, has_fetched: bool) -> None:
-        """``has_fetched``: the crawl did so before. :raises webcrawl.errors.StartRefused: the store cannot be used"""
+        """Open the store. ``has_fetched``: the crawl fetched pages before. :raises webcrawl.errors.StartRefused: the
+        store cannot be used"""
         await self.visits.store.open()
         await self.visits.look()
         if has_fetched and not self.awaits_pages():
@@ -108,19 +109,19 @@ class Visiting:
         await self.visits.recall(self._worker)
 
     async def share_lessons(self) -> None:
-        """Keep what the policy learnt, and hear what those of other workers did."""
+        """Store the policy's lessons, and load those of other workers."""
         await self.visits.share_lessons(self._worker)
 
     async def close(self) -> None:
-        """Nothing more will be told."""
+        """Close the store; no more visits follow."""
         await self.visits.store.close()
 
     def awaits_pages(self) -> bool:
-        """Whether pages are remembered that will be due some time."""
+        """Return whether there are remembered pages, which will become due at some time."""
         return self.visits.standing.pages > 0
 
     def on_settled(self, flight: InFlightRequest) -> None:
-        """Nothing more will come of a flight, and it is about to be settled."""
+        """Record the visit of a request that is about to be settled."""
         entry, outcome = flight.lease.entry, flight.outcome
         known = known_of(entry)
         if entry.kind == Kind.ROBOTS or not _is_plain(entry, known) or self._goes_on(flight):
@@ -138,13 +139,13 @@ class Visiting:
         self.visits.tell(visit, outcome.entry)
 
     def refused(self, entry: UrlEntry) -> None:
-        """A queued URL was refused when its turn came."""
+        """Record the visit of a queued URL that was refused at its lease."""
         if known_of(entry) is not None:
             visit = Visit(entry.key, entry.fingerprint, entry.url, self._clock(), Finding.REFUSED)
             self.visits.tell(visit, None)
 
     def _goes_on(self, flight: InFlightRequest) -> bool:
-        """Whether the URL goes back to its queue, or what came of it does not count."""
+        """Return whether the URL goes back to its queue, or its result does not count."""
         result = flight.outcome.result
         if result is Result.ABANDONED:
             return True
@@ -180,13 +181,14 @@ class Visiting:
 
 
 def _stored_at(url: str, archived: ArchiveEntry | None) -> float | None:
-    """When the archive got the payload of ``url`` that came again just now: a later 304 confirms that record."""
+    """Return when the archive stored the payload that ``url`` just returned again: a later 304 confirms
+    that record."""
     earlier = None if archived is None else archived.revisit
     return earlier.date if earlier is not None and earlier.target_uri == url else None
 
 
 def _facts(known: Known, visit: Visit) -> dict[str, Fact]:
-    """What a line of the fetch log says of a revisit."""
+    """Return the fields of the fetch log that describe a revisit."""
     facts: dict[str, Fact] = {"revisit": True}
     if visit.finding is Finding.CAME:
         facts["changed"] = is_changed(known.digest, visit.digest)
@@ -198,7 +200,7 @@ def _facts(known: Known, visit: Visit) -> dict[str, Fact]:
 
 
 def _is_plain(entry: UrlEntry, known: Known | None) -> bool:
-    """Whether another request can be made like this one, and asks for the same page."""
+    """Return whether an identical request can be made again and asks for the same page."""
     if known is not None or entry.payload is None:
         return True
     return len(entry.payload) <= PAYLOAD_MAX and request_codec.is_repeatable(entry.payload)
@@ -223,19 +225,19 @@ def visiting_of(
     archive: ArchiveThread | None,
     intake: Intake,
 ) -> Visiting | None:
-    """None where each page is visited once. ``folder``: the JOBDIR."""
+    """Return the revisits of a crawl; None if each page is visited once. ``folder``: the JOBDIR."""
     if configuration.crawl_mode != "continuous":
         return None
     rules = Rules(chosen_policy(configuration), configuration.revisit_gone_max)
     store = _store(configuration, backend, folder)
     visits = Visits(store, rules, clock, archive, intake.identify)
-    # A crawl of one process has one worker, whatever it is called in each run.
+    # A crawl of one process has one worker, even if its name differs between runs.
     worker = configuration.worker_name if isinstance(backend, SharedBackend) else ""
     return Visiting(visits, clock, configuration.retry_times, worker)
 
 
 def chosen_policy(configuration: Configuration) -> RevisitPolicy:
-    """The policy of the setting REVISIT_POLICY."""
+    """Return the policy of the setting REVISIT_POLICY."""
     pace = Pace(
         configuration.revisit_interval_seconds,
         configuration.revisit_interval_min_seconds,
@@ -244,7 +246,7 @@ def chosen_policy(configuration: Configuration) -> RevisitPolicy:
         configuration.revisit_slower,
         configuration.revisit_pages_per_day,
     )
-    # Who visits each page once does not wait for what he does not need.
+    # A crawl that visits each page once does not import this.
     from webcrawl.features.revisits.freshness import policy_of
 
     return policy_of(configuration.revisit_policy, pace)

@@ -1,25 +1,20 @@
-"""The policy that allots visits so that as many pages as possible are fresh.
+"""Revisit policies by name, and the freshness policy, which allots visits so that as many pages as possible are
+fresh.
 
-Why it is as it is, and what it was measured at: docs/decisions/0017-revisit-policy.md.
+A page that changes at a rate r and is visited every I seconds is fresh for (1 - exp(-r I)) / (r I) of the time. The
+derivative of that by the visits per second is the worth of one visit: (1 - (1 + r I) exp(-r I)) / r, in seconds of
+freshness. For a given number of visits, freshness is greatest if the last visit of each page is worth the same, the
+price (Cho and Garcia-Molina, "Effective page refresh policies for Web crawlers", ACM TODS 28(4), 2003; Azar, Horvitz,
+Lubetzky, Peres and Shahaf, "Tractable near-optimal policies for crawling", PNAS 115(32), 2018). A visit is never
+worth more than 1/r: a page that changes too fast is not worth the price at any interval, since it is stale again soon
+after a visit. ``Allotment`` computes intervals and worths.
 
-What a visit is worth, and how visits are allotted to pages so that as many as possible are fresh.
+``Census`` estimates from the visits how the rates of all pages are distributed, and how many visits they need. A
+visit adds the rates of its page, weighted by the time until the next visit, so that pages count equally at any
+interval. Older visits count less: weights grow with time instead of sums being reduced (forward decay: Cormode,
+Shkapenyuk, Srivastava and Xu, ICDE 2009), so that the censuses of several workers can be added.
 
-A page that changes at a rate r and is visited each I seconds is fresh for (1 - exp(-r I)) / (r I) of the time. By
-how much that grows with the visits a second is what one visit is worth: (1 - (1 + r I) exp(-r I)) / r, in seconds
-of freshness. With a given number of visits most is fresh when the last visit of each page is worth the same, the
-price (Cho and Garcia-Molina, "Effective page refresh policies for Web crawlers", ACM TODS 28(4), 2003; Azar,
-Horvitz, Lubetzky, Peres and Shahaf, "Tractable near-optimal policies for crawling", PNAS 115(32), 2018). A visit is
-never worth more than 1/r: a page that changes too fast is not worth the price at any interval, as it is stale again
-soon after a visit.
-
-How the rates of all pages are spread, and how many visits they ask for, from the visits as they come.
-
-Each visit brings what is known of its page from then on, and counts for as long as that will hold: until the next
-visit. So pages count alike, whether they are visited often or seldom. What is older counts less, by a weight that
-grows with time instead of sums that shrink (forward decay: Cormode, Shkapenyuk, Srivastava and Xu, ICDE 2009), so
-that the censuses of several workers are simply added.
-
-Which policy an operator chose.
+Reasons and measurements: docs/decisions/0017-revisit-policy.md.
 """
 
 from __future__ import annotations
@@ -55,7 +50,7 @@ _STEPS = 64
 
 
 class Allotment:
-    """Intervals from a shortest to a longest, with what they come to at each rate. Never changed once it is made."""
+    """Intervals from a shortest to a longest, with the worth of a visit at each rate. Immutable."""
 
     def __init__(self, least_seconds: float, most_seconds: float) -> None:
         """:raises ValueError: not 0 < ``least_seconds`` <= ``most_seconds``"""
@@ -71,9 +66,8 @@ class Allotment:
         ]
 
     def interval(self, weights: Sequence[float], price: float) -> float:
-        """After how many seconds a visit is worth ``price``, at a rate as probable as ``weights`` say; the longest
-        interval where it never is.
-        """
+        """Return the interval in seconds at which a visit is worth ``price``, for rates with the probabilities
+        ``weights``; the longest interval if it never is."""
         low, high = -1, _STEPS + 1
         below = above = 0.0
         while high - low > 1:
@@ -86,7 +80,7 @@ class Allotment:
         return self._between(low, below, high, above, price)
 
     def visits(self, price: float) -> list[float]:
-        """How many visits a second a page gets at that price, at each of ``RATES``."""
+        """Return the visits per second that a page gets at that price, for each of ``RATES``."""
         found = []
         for worths in self._by_rate:
             high = bisect_left(worths, price)
@@ -95,20 +89,20 @@ class Allotment:
         return found
 
     def gains(self, visits: Sequence[float], price: float) -> list[float]:
-        """What pages of each rate gain by so many visits a second: the part of time for which they are fresh, less
-        what the visits cost."""
+        """Return the gain of pages of each rate from so many visits per second: the share of time for which they are
+        fresh, minus the cost of the visits."""
         return [
             -math.expm1(-rate / often) / (rate / often) - price * often
             for rate, often in zip(RATES, visits, strict=True)
         ]
 
     def gain(self, weights: Sequence[float], interval: float, price: float) -> float:
-        """The same for one page that is visited each ``interval`` seconds."""
+        """Return the gain of one page that is visited every ``interval`` seconds."""
         number = min(max(round(math.log(interval / self._least) / self._step), 0), _STEPS)
         return dot(weights, self._fresh[number]) - price / self._intervals[number]
 
     def _between(self, low: int, below: float, high: int, above: float, price: float) -> float:
-        """Between two neighbouring intervals, by what they are worth."""
+        """Interpolate between two adjacent intervals by their worths."""
         if low < 0:
             return self._intervals[0]
         if high > _STEPS:
@@ -117,7 +111,7 @@ class Allotment:
 
 
 def _worth(changes: float) -> float:
-    """Of a visit before which so many changes are expected, times the rate."""
+    """Return the worth of a visit before which so many changes are expected, multiplied by the rate."""
     if changes < 1e-3:
         # The difference below would be lost in rounding.
         return changes * changes * (0.5 - changes / 3)
@@ -126,26 +120,26 @@ def _worth(changes: float) -> float:
 
 HALF_LIFE_SECONDS = 180 * 86_400.0
 _EPOCH = 1_577_836_800.0
-"""2020. Weights have doubled some 500 times by the year 2270, and are still numbers."""
+"""The year 2020. Weights double some 500 times until the year 2270, which floats can still represent."""
 
 START = log_normal(1 / (30 * 86_400), 2.0)
-"""What is taken for the spread before anything is known: two pages of three change each four days to seven months."""
+"""Distribution of rates before anything is known: two pages of three change every four days to seven months."""
 START_VISITS = 20
-"""For so many visits that counts."""
+"""Weight of ``START``, in visits."""
 START_LEAST = 0.02
-"""And never for a smaller part, so that no rate becomes impossible."""
+"""Minimum share of ``START``, so that no rate becomes impossible."""
 
 
 class Census:
-    """Sums over visits. ``take`` puts censuses of others beside the own one."""
+    """Sums over visits, those of this worker and those of others (``take``)."""
 
     def __init__(self) -> None:
         self._own = [0.0] * (3 + len(RATES))
         self._others = [0.0] * (3 + len(RATES))
 
     def add(self, weights: Sequence[float], interval: float, foreseen: float, now: float) -> None:
-        """A visit: how probable each rate of its page is, after how many seconds it is visited again, and how many
-        visits a second were foreseen for such a page."""
+        """Add a visit: the probability of each rate of its page, the interval in seconds to its next visit, and the
+        visits per second that were foreseen for such a page."""
         counts_for = interval * 2 ** ((now - _EPOCH) / HALF_LIFE_SECONDS)
         own = self._own
         own[0] += 1
@@ -158,7 +152,7 @@ class Census:
         return int(self._own[0] + self._others[0])
 
     def spread(self) -> list[float]:
-        """How probable each rate is for a page of which nothing is known; each more than 0."""
+        """Return the probability of each rate for an unknown page; each is more than 0."""
         counted = [own + other for own, other in zip(self._own[3:], self._others[3:], strict=True)]
         total = sum(counted)
         if not total:
@@ -167,22 +161,21 @@ class Census:
         return [part * start + (1 - part) * one / total for start, one in zip(START, counted, strict=True)]
 
     def asked(self, visits: Sequence[float]) -> float:
-        """How many visits a second a page asks for on average, if pages whose rates are known get ``visits``.
+        """Return the visits per second that a page needs on average, if pages of known rates get ``visits``.
 
-        Their rates are known in part only, and some are visited to know them better, so they ask for more or less
-        than that: it is made good by the proportion so far.
+        Rates are known only in part, and some pages are visited to learn them better, so pages need more or less than
+        that: the result is corrected by the proportion so far.
         """
         planned, foreseen = self._own[1] + self._others[1], self._own[2] + self._others[2]
         return dot(self.spread(), visits) * (planned / foreseen if foreseen else 1.0)
 
     def text(self) -> str:
-        """The own census, as JSON of some 700 characters."""
+        """Return the census of this worker, as JSON of some 700 characters."""
         return json.dumps([float(f"{one:.5g}") for one in self._own], separators=(",", ":"))
 
     def take(self, own: str | None, others: Iterable[str]) -> None:
-        """Go on from what ``text()`` gave: ``own`` in place of what was counted here, if there is any, ``others`` in
-        place of the others'. What is no census counts for nothing.
-        """
+        """Load results of ``text()``: ``own`` replaces the counts of this worker, if given; ``others`` replace those
+        of the others. An invalid census counts as empty."""
         if own is not None:
             self._own = _read(own)
         found = [_read(text) for text in others]
@@ -200,37 +193,38 @@ def _read(text: str) -> list[float]:
 
 
 HORIZON_SECONDS = 2 * 366 * DAY_SECONDS
-"""What is found out about a page is taken to be good for so long."""
+"""Time for which knowledge about a page is assumed to be valid."""
 TELLING_CHANGES = 2.5
-"""A visit before which so many changes are expected tells much about the rate. At 1.6 it would tell most, but keep
-less fresh besides."""
+"""Number of expected changes before a visit that makes it informative about the rate. 1.6 would be most informative,
+but keep fewer pages fresh."""
 LONGEST_FOR_FAST = 4.0
-"""Times the mean interval: no page is left alone for longer because it changes too fast. It may be where new links
-appear, and costs the others little."""
+"""Multiple of the mean interval that is the longest for pages that change too fast. New links may appear on them, and
+these visits cost the others little."""
 _TURNS = 50
 _CHEAPEST, _DEAREST = 1e-6, 1e10
-"""Seconds of freshness."""
+"""Range of prices, in seconds of freshness."""
 _RECKONED_AGAIN = 1.1
 _RECKONED_LEAST = 20
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """For one page: how probable each rate is, and after how long it is visited again."""
+    """Plan for one page: the probability of each rate, and the interval to its next visit."""
 
     history: History
     weights: tuple[float, ...]
     interval: float
     allotted: float
-    """What the interval would be if there were nothing to find out."""
+    """The interval if there were nothing to learn."""
 
 
 class FreshnessPolicy:
-    """A visit goes where it keeps most fresh, or where it tells most about a page of which too little is known.
+    """Policy that allots visits where they keep most pages fresh, or where they are most informative about a
+    little-known page.
 
-    The budget is as many visits as there would be if each page were visited at the interval of the ``Pace``, or its
-    pages a day. What a visit must be worth, the price, is reckoned from all pages so that visits match the budget,
-    and again as the number of visits grows. Workers that ``recall`` each other's lessons have the same price.
+    The budget is the number of visits that there would be if each page were visited at the interval of the ``Pace``,
+    or its pages per day. The price, the minimum worth of a visit, is computed from all pages so that visits match the
+    budget, and again as the number of visits grows. Workers that ``recall`` each other's lessons have the same price.
     """
 
     def __init__(self, pace: Pace) -> None:
@@ -244,7 +238,7 @@ class FreshnessPolicy:
         self._reckon()
 
     def learn(self, history: History, now: float) -> None:
-        """A page was visited; once for each visit, before its next one is asked for."""
+        """Add a visit; called once for each visit, before the page's next visit is computed."""
         plan = self._plan(history)
         foreseen = sum(often * weight for often, weight in zip(self._visits, plan.weights, strict=True))
         self._census.add(plan.weights, plan.interval, foreseen, now)
@@ -258,12 +252,12 @@ class FreshnessPolicy:
         return expected(posterior(history, self._prior), max(now - history.last_at, 0.0))
 
     def lessons(self) -> str:
-        """What was learnt here, to be kept, and to be given to others."""
+        """Return what this worker learnt, to be stored and shared."""
         return self._census.text()
 
     def recall(self, own: str | None, others: Iterable[str] = (), pages: int = 0) -> None:
-        """Go on from the ``lessons`` that were kept, and take those of others; ``pages``: of the whole crawl, for
-        which a budget in pages a day is."""
+        """Load stored ``lessons`` and those of others; ``pages``: number of pages of the whole crawl, for a budget in
+        pages per day."""
         self._census.take(own, others)
         self._pages = pages
         self._reckon()
@@ -308,7 +302,7 @@ class FreshnessPolicy:
         return _Plan(history, weights, allotted, allotted)
 
     def _reckon(self) -> None:
-        """The price at which pages ask for as many visits as there are."""
+        """Compute the price at which pages need as many visits as the budget has."""
         self._last = None
         self._prior = self._census.spread()
         mean = self._pace.interval_seconds
@@ -336,7 +330,7 @@ POLICIES: Mapping[str, Callable[[Pace], RevisitPolicy]] = {
 
 
 def policy_of(name: str, pace: Pace) -> RevisitPolicy:
-    """The policy of that name, or what the import path ``package.module.Class`` names, built from ``pace``.
+    """Return the policy of that name, or of the import path ``package.module.Class``, built from ``pace``.
 
     :raises ValueError: there is none, or it does not take the pace
     """

@@ -1,4 +1,5 @@
-"""Next to the network: pages that are visited again are judged here, and those that are the same go no further."""
+"""Downloader middleware next to the network: compares revisited pages with their known content, and stops unchanged
+ones."""
 
 from __future__ import annotations
 
@@ -27,19 +28,19 @@ if TYPE_CHECKING:
 
 NOT_MODIFIED = 304
 FIELD_MAX = 1024
-"""Bytes of a validator; a longer one is not remembered."""
+"""Maximum length of a validator in bytes; a longer one is not stored."""
 
 
 class VisitsMiddleware:
-    """Has what came digested, for the page's history, and stops a 304: no callback and no pipeline hears of it.
+    """Computes the digest of each response for the page's history, and stops a 304 before callbacks and pipelines.
 
-    Judged are pages and sitemaps that came with a 2xx status, or did not come since we have them.
+    Only pages and sitemaps with a 2xx status, and 304 responses, are compared.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         context = context_of(crawler)
         if context.visiting is None:
-            raise NotConfigured  # without a word: the crawl visits each page once
+            raise NotConfigured  # no log message: the crawl visits each page once
         self._crawler = crawler
         by_text = context.texts is not None and context.configuration.revisit_change == "text"
         self._texts = PageTexts(crawler, context.texts) if by_text and context.texts is not None else None
@@ -67,7 +68,7 @@ class VisitsMiddleware:
     async def _digest_text(
         texts: PageTexts, flight: InFlightRequest, request: Request, response: Response
     ) -> Response:
-        """What has no main text is judged by its bytes."""
+        """Digest the main text; a page without one is compared by its bytes."""
         content = await texts.digest(request, response) or digest(response.body)
         flight.came = _came(content, response)
         return response
@@ -76,25 +77,25 @@ class VisitsMiddleware:
     def _not_modified(flight: InFlightRequest, request: Request, response: Response) -> Response:
         known, archived = known_of(flight.lease.entry), flight.outcome.entry
         if known is None:
-            # Nobody asked on a condition of ours.
+            # The request was not conditional on data of ours.
             return response
         if archived is not None:
             archived.revisit = Revisit("server-not-modified", flight.lease.entry.url, known.came_at)
         flight.came = _came(None, response)
-        # The spider would hear of the refusal by its errback.
+        # Without this, the spider's errback would get the refusal.
         request.errback = None
         raise Refused("not-modified", f"{request.url} is the same as before")
 
 
 def _digest(request: Request, response: Response) -> bytes:
-    """Of the body, or as it was received where it lies in a file."""
+    """Return the digest of the body, or of the received bytes if the body is in a file."""
     capture = fetch_meta(request).capture
     spooled = None if capture is None else capture.spooled
     return digest(response.body) if spooled is None else spooled.digest
 
 
 def _is_whole(flight: InFlightRequest) -> bool:
-    """Whether all came that ever comes: what is cut at the limit of a body is cut there each time."""
+    """Return whether the body is complete, or cut at the size limit, where it is cut each time."""
     archived = flight.outcome.entry
     capture = None if archived is None else archived.capture
     return capture is not None and capture.truncated in (None, "length")
@@ -105,6 +106,6 @@ def _came(content: bytes | None, response: Response) -> Came:
 
 
 def _field(response: Response, name: str) -> str | None:
-    """A header field that can be sent back as it came; None where there is none, or too long a one."""
+    """Return a header field as it can be sent back; None if it is missing or too long."""
     value = response.headers.get(name)
     return None if not value or len(value) > FIELD_MAX else value.decode("latin-1")

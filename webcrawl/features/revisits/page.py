@@ -1,7 +1,5 @@
-"""What is told of a visit, and what is remembered of a page.
-
-When a page was last modified, as its server says.
-"""
+"""Values of revisits: a visit, its result, a remembered page, and the page's last modification as its
+server sent it."""
 
 from __future__ import annotations
 
@@ -16,28 +14,29 @@ if TYPE_CHECKING:
 
 
 PageId = tuple[str, int]
-"""Politeness key and fingerprint: what stands for a page."""
+"""Politeness key and fingerprint: identify a page."""
 
 
 class Finding(StrEnum):
-    """What a visit came to."""
+    """Result of a visit."""
 
     CAME = "came"
-    """The page came, or the word that it is the same as before (304)."""
+    """The page, or the confirmation that it is unchanged (304)."""
     GONE = "gone"
-    """There is no such page any more (404, 410), or it is somewhere else now (a redirect)."""
+    """The page no longer exists (404, 410), or has moved (a redirect)."""
     FAILED = "failed"
-    """Nothing that says anything about the page: an error, an overloaded server, half a body."""
+    """No information about the page: an error, an overloaded server, an incomplete body."""
     REFUSED = "refused"
-    """A rule of scope or robots.txt does not let us go there any more; nothing was sent."""
+    """A scope rule or robots.txt no longer allows the page; nothing was sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Came:
-    """What came of a page: its content, or the word that it is the same. Header fields are as they were sent."""
+    """Response of a page: its content, or the confirmation that it is unchanged. Header fields are as
+    they were sent."""
 
     digest: bytes | None
-    """What stands for the content; None for 304."""
+    """Digest of the content; None for 304."""
     etag: str | None
     last_modified: str | None
     date: str | None
@@ -45,27 +44,27 @@ class Came:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One visit of one page, as it ended. Texts are as the server and the frontier's entry have them."""
+    """A completed visit of a page. Texts are as the server and the frontier's entry have them."""
 
     key: str
     fingerprint: int
     url: str
     at: float
-    """Epoch seconds when the request was sent; of a refusal, when it was refused."""
+    """Epoch seconds when the request was sent, or when it was refused."""
     finding: Finding
     digest: bytes | None = None
-    """What stands for the content that came; None for 304 and for what did not come."""
+    """Digest of the content; None for 304 and without a response."""
     etag: str | None = None
     last_modified: str | None = None
     modified_at: float | None = None
-    """When the server says that the page was last modified, in the crawl's own time."""
+    """Time of the last modification as the server sent it, corrected to the crawl's clock."""
     kind: str = "page"
     depth: int = 0
     via: str | None = None
     payload: str | None = None
-    """The text of the ordinary Request that the page was asked for with, without what makes it a revisit."""
+    """The ordinary Request by which the page was requested, as text, without the data of the revisit."""
     stored_at: float | None = None
-    """When what came was asked for the first time, where the archive has it from then; None for now."""
+    """When this content was first requested, if the archive has it from then; None if it is stored now."""
 
     @property
     def id(self) -> PageId:
@@ -74,7 +73,7 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page that is visited again and again. Times are epoch seconds."""
+    """A page that is visited repeatedly. Times are epoch seconds."""
 
     key: str
     fingerprint: int
@@ -83,18 +82,18 @@ class Page:
     next_visit_at: float
     digest: bytes
     came_at: float
-    """When the content that is known was asked for: its WARC-Date in the archive."""
+    """When the known content was requested: its WARC-Date in the archive."""
     etag: str | None = None
     last_modified: str | None = None
-    """Both as the server sent them with that content, to be sent back (RFC 9110, section 13.1)."""
+    """Both validators as the server sent them with that content, to be sent back (RFC 9110, section 13.1)."""
     kind: str = "page"
     depth: int = 0
     via: str | None = None
     payload: str | None = None
     gone: int = 0
-    """Visits in a row that found it gone."""
+    """Consecutive visits that found it gone."""
     failed: int = 0
-    """Visits in a row that failed or were refused."""
+    """Consecutive visits that failed or were refused."""
 
     @property
     def id(self) -> PageId:
@@ -102,14 +101,14 @@ class Page:
 
 
 EARLIEST = 631_152_000.0
-"""1990: before that there was no page, and servers that know no time say 1970."""
+"""1990: there were no pages before, and servers without a clock send 1970."""
 
 
 def modified_at(last_modified: str | None, date: str | None, at: float) -> float | None:
-    """The moment that ``Last-Modified`` names, in the crawl's own time; None where it names none that can be true.
+    """Return the time in ``Last-Modified``, corrected to the crawl's clock; None if it is missing or cannot be true.
 
-    ``date`` is the ``Date`` of the same response, by which a server's wrong clock is made good, and ``at`` when the
-    response came (RFC 9110, sections 8.8.2 and 6.6.1).
+    ``date`` is the ``Date`` of the same response, by which a server's wrong clock is corrected, and ``at`` the time
+    of the response (RFC 9110, sections 8.8.2 and 6.6.1).
     """
     modified = None if last_modified is None else epoch_seconds(last_modified)
     if modified is None:

@@ -1,4 +1,5 @@
-"""When a page is due again: what a policy is, and the two that look at nothing but the page itself."""
+"""Interface of revisit policies, which decide when a page is due, and the two policies that use only the page's
+history."""
 
 from __future__ import annotations
 
@@ -17,57 +18,57 @@ DAY_SECONDS = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How often pages are to be visited, for any policy."""
+    """Settings of the intervals between visits, for any policy."""
 
     interval_seconds: float = 7 * DAY_SECONDS
-    """Between two visits of a page; where policies tell pages apart, what their budget would give to each."""
+    """Interval between two visits of a page; for policies that distinguish pages, the mean interval that defines
+    their budget."""
     least_seconds: float = 3600.0
     most_seconds: float = 90 * DAY_SECONDS
-    """No interval is shorter than ``least_seconds`` or longer than ``most_seconds``."""
+    """All intervals are between ``least_seconds`` and ``most_seconds``."""
     faster: float = 0.5
     slower: float = 1.5
-    """By what an interval is multiplied after a change and after none, where a policy does so."""
+    """Factors of an interval after a change and after none, for policies that use them."""
     pages_per_day: float | None = None
-    """The budget as a number, in place of ``interval_seconds``, where a policy has a budget."""
+    """The budget as a number, in place of ``interval_seconds``, for policies with a budget."""
 
     def within(self, seconds: float) -> float:
-        """``seconds``, but not less than the least and not more than the most."""
+        """Return ``seconds`` limited to the range from the least to the most."""
         return min(max(seconds, self.least_seconds), self.most_seconds)
 
 
 class RevisitPolicy(Protocol):
-    """Says when a page is due. Built from a ``Pace``; called by one thread at a time, for each page that was visited
-    or is asked about, so it answers from memory.
-    """
+    """Decides when a page is due. Built from a ``Pace``; called by one thread at a time, for each page that is
+    visited or queried, so it answers from memory."""
 
     def next_visit_at(self, history: History, now: float) -> float:
-        """Epoch seconds, later than ``now``. ``history`` has the visit that has just ended."""
+        """Return epoch seconds, later than ``now``. ``history`` includes the visit that has just ended."""
 
     def explain(self, history: History, now: float) -> str:
-        """Why then, in a sentence or a few, for people."""
+        """Return the reason for that time in a sentence or a few, for people."""
 
 
 @runtime_checkable
 class LearningPolicy(RevisitPolicy, Protocol):
-    """One that learns from all pages. What it learnt is kept by its owner, and shared among workers."""
+    """A policy that learns from all pages. Its owner stores its lessons and shares them among workers."""
 
     def learn(self, history: History, now: float) -> None:
-        """A page was visited; told once for each visit, before its next one is asked for."""
+        """Add a visit; called once for each visit, before the page's next visit is computed."""
 
     def lessons(self) -> str:
-        """What was learnt by this worker, from its first run on; a text of some 700 characters."""
+        """Return what this worker learnt since its first run; a text of some 700 characters."""
 
     def recall(self, own: str | None, others: Iterable[str] = (), pages: int = 0) -> None:
-        """Go on from the ``lessons`` that were kept: ``own`` replaces what was learnt here, None leaves it, and
-        ``others`` replace those of the other workers. ``pages``: of the whole crawl, for a budget in pages a day.
-        """
+        """Load stored ``lessons``: ``own`` replaces the lessons of this worker, None leaves them, and ``others``
+        replace those of the other workers. ``pages``: number of pages of the whole crawl, for a budget in pages per
+        day."""
 
     def expected(self, history: History, now: float) -> Expectation:
-        """What is to be expected of the copy of a page that was visited last as ``history`` says."""
+        """Return the expectation of the copy of a page whose last visit is that of ``history``."""
 
 
 class FixedPolicy:
-    """Every page after the same time."""
+    """Visits every page at the same interval."""
 
     def __init__(self, pace: Pace) -> None:
         self._pace = pace
@@ -84,9 +85,9 @@ class FixedPolicy:
 
 
 class MultiplicativePolicy:
-    """The last interval once more, shorter if the page had changed in it and longer if not.
+    """Uses the last interval, shortened if the page had changed in it and lengthened if not.
 
-    It is the interval as it was, not as it was planned: a page that waited for its turn counts as waited for.
+    It is the actual interval, not the planned one: the time that a page waited for its request is included.
     """
 
     def __init__(self, pace: Pace) -> None:

@@ -1,4 +1,4 @@
-"""The contract of the places where the pages of a continuous crawl are remembered."""
+"""Contract of the stores that keep the pages of a continuous crawl."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ if TYPE_CHECKING:
     from webcrawl.features.revisits.page import Page, PageId
 
 DUE_COUNTED = 100_000
-"""Pages that are due are counted up to this."""
+"""Due pages are counted up to this number."""
 DOUBLINGS = 6
-"""How often the time doubles after which a page that was taken is due again, while nothing is heard of its key."""
+"""Number of times that the time doubles after which taken pages are due again, while no visit of their key is
+recorded."""
 
 
 class DueKey(NamedTuple):
-    """A politeness key with pages that are due: since when, and which. Sorts in the order of service."""
+    """A politeness key with due pages, and since when. Sorts in the order of service."""
 
     at: float
     key: str
 
 
 class Hint(NamedTuple):
-    """That a page may have changed: it had better be visited at ``at`` (epoch seconds)."""
+    """A page that may have changed and should be visited at ``at`` (epoch seconds)."""
 
     key: str
     fingerprint: int
@@ -33,7 +34,7 @@ class Hint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RevisitStatus:
-    """How many pages are remembered, how many of them are due, and when the first is (epoch seconds)."""
+    """Numbers of remembered and due pages, and the time at which the first is due (epoch seconds)."""
 
     pages: int = 0
     due: int = 0
@@ -42,59 +43,61 @@ class RevisitStatus:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """What a crawl that is looked at from outside has of a page."""
+    """Data about a page for inspecting a crawl from outside."""
 
     page: Page | None = None
     lessons: tuple[str, ...] = ()
-    """What the policies of all workers have learnt."""
+    """Lessons of the policies of all workers."""
     pages: int = 0
-    """How many are remembered in all."""
+    """Number of all remembered pages."""
 
 
 class VisitStore(Protocol):
     """Pages by politeness key, each with the time of its next visit.
 
-    A page that was taken is not due before its time is over, or before it is kept again. A key of which so many
-    pages are out as may be is not due before one of them is heard of. Every method may raise the errors of its
-    storage, a CrawlError: then nothing was changed, or the same step may be done again.
+    A taken page is out: it is not due again until its time is over or it is kept again. A key with as many pages out
+    as allowed is not due until a visit of one of them is recorded. Every method may raise the CrawlError of its
+    storage: then nothing was changed, or the same step can safely be repeated.
     """
 
     async def open(self) -> None:
-        """Make ready. :raises webcrawl.errors.StartRefused: the store cannot be used"""
+        """Open the store. :raises webcrawl.errors.StartRefused: the store cannot be used"""
         ...
 
     async def close(self) -> None: ...
 
     async def find(self, ids: Sequence[PageId]) -> list[Page | None]:
-        """What is remembered of each; None for nothing."""
+        """Return each remembered page; None for an unknown one."""
         ...
 
     async def keep(self, pages: Sequence[Page], dropped: Sequence[PageId] = ()) -> None:
-        """Remember pages as they are now, in one step; they are out no more. Forget those that are ``dropped``."""
+        """Store pages in one step; they are no longer out. Delete those that are ``dropped``."""
         ...
 
     async def due_keys(self, now: float, most: int, after: DueKey | None = None) -> list[DueKey]:
-        """The first keys with pages that are due at ``now``, behind ``after``; those first that are due longest."""
+        """Return the first keys with pages due at ``now``, after ``after``, in the order in which they became due."""
         ...
 
     async def take(self, keys: Sequence[str], now: float, seconds: float, most: int) -> list[Page]:
-        """Of each key the pages that are due longest, so that at most ``most`` of it are out; nobody else gets them.
+        """Take the pages of each key that are due longest, so that at most ``most`` of the key are out; no other
+        caller gets them.
 
-        They are due again after ``seconds``, or a multiple of that while nothing is heard of what is taken of their
-        key (twice as long each time, ``DOUBLINGS`` times).
+        They are due again after ``seconds``, or a multiple of that while no visit of the key's taken pages is
+        recorded (twice as long each time, ``DOUBLINGS`` times).
         """
         ...
 
     async def hint(self, hints: Sequence[Hint]) -> list[bool]:
-        """Each page is due at its time if it is not due earlier, or out; in one step. False: it is not remembered."""
+        """Make each page due at its time unless it is due earlier or out; in one step. False: the page is not
+        remembered."""
         ...
 
     async def learnt(self, worker: str, lessons: str) -> None:
-        """Remember what a worker's policy has learnt; see ``policies.LearningPolicy``."""
+        """Store the lessons of a worker's policy; see ``policies.LearningPolicy``."""
         ...
 
     async def lessons(self) -> dict[str, str]:
-        """What was learnt, by worker."""
+        """Return the stored lessons, by worker."""
         ...
 
     async def standing(self, now: float) -> RevisitStatus: ...

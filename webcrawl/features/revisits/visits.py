@@ -1,7 +1,4 @@
-"""The visits of a crawl: told as they end, kept behind the archive, asked about by whoever wants to know.
-
-What a visit makes of what is remembered of its page. The time and the policy are passed in.
-"""
+"""Visits of a crawl: how a visit changes the remembered page, and their storage after the archive."""
 
 from __future__ import annotations
 
@@ -27,36 +24,36 @@ if TYPE_CHECKING:
 HOUR_SECONDS = 3600.0
 DAY_SECONDS = 86_400.0
 LONGEST_WAIT_SECONDS = 7 * DAY_SECONDS
-"""A page that is gone, fails or is refused is looked at again after waits that double, up to this."""
+"""Maximum wait before the next visit of a page that is gone, fails or is refused; the waits double up to this."""
 FAILED_MAX = 12
-"""After so many failures in a row, some five weeks, a page is remembered no more."""
+"""Number of consecutive failures, some five weeks, after which a page is dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """By what visits are judged."""
+    """Rules by which visits are evaluated."""
 
     policy: RevisitPolicy
     gone_max: int = 3
-    """Visits in a row that find a page gone, after which it is remembered no more."""
+    """Number of consecutive visits that find a page gone after which it is dropped."""
     learner: LearningPolicy | None = field(init=False)
     """The policy, if it learns from all pages."""
 
     def __post_init__(self) -> None:
-        # To ask this of an object takes as long as half of what a policy does for a visit.
+        # This isinstance check takes half as long as a policy takes for a visit.
         object.__setattr__(self, "learner", self.policy if isinstance(self.policy, LearningPolicy) else None)
 
     def due_at(self, history: History, now: float) -> float:
-        """When a page is due whose visit has just ended. A policy that learns learns from it, once."""
+        """Return when a page is due whose visit has just ended. A policy that learns learns from the visit, once."""
         if self.learner is not None:
             self.learner.learn(history, now)
         return self.policy.next_visit_at(history, now)
 
 
 def after(page: Page | None, visit: Visit, now: float, rules: Rules) -> Page | None:
-    """What is remembered of a page after a visit; None for nothing (any more).
+    """Return the page as remembered after a visit; None if it is not remembered (any more).
 
-    A visit that is told twice, as after a crash, changes nothing the second time.
+    A visit that is reported twice, as after a crash, changes nothing the second time.
     """
     if page is None:
         return _first(visit, now, rules)
@@ -74,7 +71,7 @@ def after(page: Page | None, visit: Visit, now: float, rules: Rules) -> Page | N
 
 
 def is_changed(known: bytes, digest: bytes | None) -> bool:
-    """Whether what came is something else than what is known; None came with 304."""
+    """Return whether the content differs from the known content; a digest of None is a 304."""
     return digest is not None and digest != known
 
 
@@ -105,7 +102,7 @@ def _again(page: Page, visit: Visit, now: float, rules: Rules) -> Page:
         return page
     kept = replace(page, history=history, next_visit_at=rules.due_at(history, now), gone=0, failed=0)
     if visit.digest is None:
-        # A 304 need not repeat what is known (RFC 9110, section 15.4.5).
+        # A 304 need not repeat known validators (RFC 9110, section 15.4.5).
         return replace(
             kept, etag=visit.etag or page.etag, last_modified=visit.last_modified or page.last_modified
         )
@@ -119,21 +116,21 @@ def _again(page: Page, visit: Visit, now: float, rules: Rules) -> Page:
 
 
 BREATH = 16
-"""Visits that are judged in one turn of the event loop: a policy that learns takes some 0.1 ms for each."""
+"""Number of visits evaluated in one turn of the event loop: a policy that learns takes some 0.1 ms for each."""
 
 
 class Archive(Protocol):
-    """What keeps pages and the fetch log, see ``frontier.committer.Store``."""
+    """Destination of pages and of the fetch log, see ``frontier.committer.Store``."""
 
     async def append(self, entries: Sequence[Entry]) -> None: ...
 
 
 class Visits:
-    """Takes visits from the event loop and keeps what they make of their pages.
+    """Takes visits from the event loop and stores the resulting pages.
 
-    It stands where the frontier knows the archive: what a group of fetches left is archived first, then its visits
-    are kept, and only then the frontier calls the URLs done. So a page that is done has its next visit, whatever
-    is killed when.
+    It is the frontier's archive: the entries of a group of fetches are archived first, then their visits are stored,
+    and only then does the frontier mark the URLs as done. So a page that is done has its next visit, whenever a
+    process is killed.
     """
 
     def __init__(
@@ -144,33 +141,36 @@ class Visits:
         archive: Archive | None,
         identify: Callable[[str], PageId],
     ) -> None:
-        """``clock``: epoch seconds. ``identify``: what stands for the page at a URL."""
+        """``clock`` returns epoch seconds. ``identify`` returns the id of the page at a URL."""
         self.store = store
         self.rules = rules
         self._clock = clock
         self._archive = archive
         self._identify = identify
         self._told: dict[int, tuple[Entry, Visit]] = {}
-        """By the identity of the archive's entry that it belongs to, until that is archived."""
+        """Visits by the ``id()`` of their archive entry, until that is archived."""
         self._archived: Sequence[Entry] | None = None
         self._loose: list[Visit] = []
-        """What left nothing for the archive."""
+        """Visits without an archive entry."""
         self.standing = RevisitStatus()
-        """As of the last look, and what was kept since."""
+        """Status of the last count, updated by the pages stored since."""
         self.news = asyncio.Event()
-        """Set when there may be more to be had: a page was heard of that was out, or is due earlier than it was."""
+        """Set when more pages may be available: a page that was out was visited, or a page is due earlier than
+        before."""
 
-    # -- what is told ----------------------------------------------------------------------------------------
+    # -- reporting -------------------------------------------------------------------------------------------
 
     def tell(self, visit: Visit, entry: Entry | None) -> None:
-        """A visit has ended. ``entry``: what the archive is about to be given of it; None where nothing was sent."""
+        """Record a completed visit. ``entry``: the entry that the archive is about to get; None if
+        nothing was sent."""
         if entry is None:
             self._loose.append(visit)
         else:
             self._told[id(entry)] = entry, visit
 
     async def append(self, entries: Sequence[Entry]) -> None:
-        """Archive what was fetched, then keep its visits. :raises StorageFull: the same entries may be given again"""
+        """Archive what was fetched, then store its visits. :raises StorageFull: the same entries may be
+        given again"""
         if self._archive is not None and self._archived is not entries:
             await self._archive.append(entries)
             self._archived = entries
@@ -181,7 +181,7 @@ class Visits:
             self._told.pop(id(entry), None)
 
     async def keep_loose(self) -> None:
-        """Keep what left nothing for the archive; what cannot be kept now is kept with the next call."""
+        """Store the visits without an archive entry; those that cannot be stored are stored by the next call."""
         visits = self._loose
         if visits:
             await self._keep(visits[:])
@@ -208,22 +208,22 @@ class Visits:
             self._reckon(new - len(dropped), [page.next_visit_at for page in kept])
 
     def _reckon(self, more: int, times: Sequence[float]) -> None:
-        """Until the next look: so many more pages are remembered, and some are due at ``times``."""
+        """Update the status until the next count: ``more`` pages are remembered, and some are due at ``times``."""
         said = self.standing
         known = times if said.next_at is None else [*times, said.next_at]
         self.standing = replace(said, pages=said.pages + more, next_at=min(known, default=None))
 
-    # -- what is learnt --------------------------------------------------------------------------------------
+    # -- lessons ---------------------------------------------------------------------------------------------
 
     async def recall(self, worker: str) -> None:
-        """Go on with what was learnt of this crawl, by this worker and by others; for a policy that learns."""
+        """Load the lessons of this worker and of others, if the policy learns."""
         policy = self.rules.learner
         if policy is not None:
             lessons = await self.store.lessons()
             policy.recall(lessons.pop(worker, None), lessons.values(), self.standing.pages)
 
     async def share_lessons(self, worker: str) -> None:
-        """Keep what was learnt here, and take what others have learnt since."""
+        """Store the lessons of this worker, and load those of others."""
         policy = self.rules.learner
         if policy is not None:
             await self.store.learnt(worker, policy.lessons())
@@ -231,20 +231,20 @@ class Visits:
             lessons.pop(worker, None)
             policy.recall(None, lessons.values(), self.standing.pages)
 
-    # -- what is asked ---------------------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------------------------
 
     async def hint(self, url: str, at: float) -> bool:
-        """The page at ``url`` has perhaps changed: it is due at ``at`` (epoch seconds), unless it is due earlier or
-        on its way. False: no such page is remembered. May raise the errors of the storage.
-        """
+        """Make the page at ``url`` due at ``at`` (epoch seconds), since it may have changed, unless it is due earlier
+        or out. Return False if the page is not remembered. May raise the errors of the storage."""
         [known] = await self.store.hint([Hint(*self._identify(url), at)])
         if known:
             self.news.set()
         return known
 
     def expected(self, page: Page) -> Expectation:
-        """What is to be expected of our copy of a page now, by what the policy learnt, or by what is usual."""
-        # Who visits each page once does not wait for what this takes to import.
+        """Return the current expectation of our copy of a page, by the policy's lessons or by the default
+        distribution."""
+        # A crawl that visits each page once does not import this.
         from webcrawl.features.revisits.estimate import expected, posterior
         from webcrawl.features.revisits.freshness import START
 
@@ -254,6 +254,6 @@ class Visits:
         return expected(posterior(history, START), max(now - history.last_at, 0.0))
 
     async def look(self) -> RevisitStatus:
-        """How many pages there are, and are due; ``standing`` is what this said last."""
+        """Count the pages and the due pages; the result is kept in ``standing``."""
         self.standing = await self.store.standing(self._clock())
         return self.standing
