@@ -46,7 +46,7 @@ bench: $(VENV)/.test redis
 	$(BIN)/python -m tests.bench $(ARGS)
 
 soak: $(VENV)/.test redis
-	HYPOTHESIS_PROFILE=searching $(BIN)/python -m pytest -q -m soak
+	HYPOTHESIS_PROFILE=searching $(BIN)/python -m pytest -q -m soak --timeout=0
 
 redis: $(VENV)/.test
 	@$(BIN)/python -m tests.redis_program

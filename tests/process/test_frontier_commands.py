@@ -142,7 +142,8 @@ def test_what_was_explained_while_all_worked_came_true(story):
         hit = asked.get(one["url"]["resolved"])
         if one["conclusion"]["fate"] == "waits":
             on_its_way = one["conclusion"]["leased"] is None and hit == last_before(one["now"], hit, hits)
-            assert hit.start > one["clocks"]["earliest_at"] - 0.05 or on_its_way
+            if not on_its_way:
+                assert hit.start > one["clocks"]["earliest_at"] - 0.05
         else:
             assert (one["conclusion"]["rule"], hit) == ("robots", None)
 
@@ -151,7 +152,8 @@ def test_what_was_explained_while_all_worked_came_true(story):
 def test_its_books_agree_at_every_moment(story, moment):
     assert story[moment].agrees, story[moment].left
     assert bool(story[moment].at_work) is (moment in ("busy", "paused"))
-    assert moment == "busy" or story[moment].uncompared == []
+    if moment != "busy":
+        assert story[moment].uncompared == []
 
 
 def test_who_starts_while_others_are_stopping_ends_with_them_before_it_asked_for_anything(

@@ -88,9 +88,8 @@ def test_the_case_table_holds_in_hexadecimal_digits(
 def test_crawl_delay_and_sitemaps_are_those_of_the_case_table(case: dict[str, Any]) -> None:
     rules = rules_of(case)
     assert rules.crawl_delay_seconds == case.get("crawl_delay")
-    assert list(rules.sitemaps) == case.get("sitemaps", []) or case["source"] == "2.2.4"
-    if "sitemaps" in case:
-        assert list(rules.sitemaps) == case["sitemaps"]
+    if "sitemaps" in case or case["source"] != "2.2.4":
+        assert list(rules.sitemaps) == case.get("sitemaps", [])
 
 
 def test_the_case_table_is_large() -> None:
