@@ -10,6 +10,6 @@
                  v
     Response and FetchMeta.capture, or an exception that failures.failure_word has a word for
 
-It stands behind the downloader middlewares, after a URL was leased and before its body is decoded.
+Fetching runs behind the downloader middlewares, after a URL was leased and before its body is decoded.
 ``request_head``, ``response_head``, ``body`` and ``exchange`` do no input or output of their own.
 """

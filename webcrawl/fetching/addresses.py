@@ -1,9 +1,9 @@
-"""The setting FETCH_PRIVATE_ADDRESSES, as the rule that is asked before a socket is connected.
+"""The setting FETCH_PRIVATE_ADDRESSES, checked before a socket is connected, and the choice of a host's address.
 
-The rule sees the address itself, so neither a name that resolves to a private one, nor a second answer of its
-name server (DNS rebinding), nor a URL with an address in it gets through.
+The rule is applied to the address itself, so it also refuses a name that resolves to a private address, a second
+answer of its name server (DNS rebinding), and a URL with an address in it.
 
-At which of its addresses a host is contacted, where that has to be known before: an address may have a clock.
+If the politeness of the crawl counts by address, the address of a host is chosen before the request and pinned.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ _NO = frozenset(("false", "0", "no", "none", ""))
 
 
 def address_rule(value: object) -> PrivateAddressRule:
-    """Read the setting: True, False, or the networks and hosts that are allowed, as a list or with commas
-    between.
+    """Read the setting: True, False, or the networks and hosts that are allowed, as a list or with commas between.
 
     Raises ValueError that names the setting and the value.
     """
@@ -55,7 +54,7 @@ def address_rule(value: object) -> PrivateAddressRule:
 
 
 def literal_address(host: str) -> str | None:
-    """The address that a URL's host is itself; None for a name."""
+    """Return the address that a URL's host is itself; None for a name."""
     try:
         return str(ip_address(host.removeprefix("[").removesuffix("]")))
     except ValueError:
@@ -63,17 +62,19 @@ def literal_address(host: str) -> str | None:
 
 
 class FirstAddresses(Protocol):
-    """Remembers what the names of seeds resolved to at first, over restarts and for all processes of a crawl."""
+    """Stores the first addresses of the names of seeds, across restarts and for all processes of a crawl."""
 
     async def first(self, name: str, addresses: Sequence[str]) -> Sequence[str]:
-        """What is remembered of ``name``. If that is nothing, ``addresses`` are remembered, unless there are none."""
+        """Return the stored addresses of ``name``. If there are none, store and return ``addresses``, unless that is
+        empty.
+        """
 
 
 class SeedAddresses:
     """Fixes the addresses for which a seed lifts the rule: those of the first answer to its name.
 
-    The name is resolved when it is contacted first. An answer that comes later, after a restart or in another process
-    changes nothing: a public seed whose name leads into the private network one day (DNS rebinding) is refused.
+    The name is resolved when its host is first contacted. A later answer, after a restart or in another process,
+    changes nothing: a public seed whose name resolves to the private network one day (DNS rebinding) is refused.
     """
 
     def __init__(self, rule: PrivateAddressRule) -> None:
@@ -81,19 +82,19 @@ class SeedAddresses:
         self._memory: FirstAddresses | None = None
 
     def remember_in(self, memory: FirstAddresses) -> None:
-        """Without a memory what was resolved first in this process counts."""
+        """Use a store of first addresses. Without one the first answers in this process count."""
         self._memory = memory
 
     async def resolved(self, host: str, addresses: Sequence[str]) -> None:
-        """The name ``host`` was resolved; to be told before a connection is made."""
+        """Take the addresses of the name ``host``; must be called before a connection is made."""
         plain = [address.partition("%")[0] for address in addresses]
         public = next((address for address in plain if kind_of_address(address) is None), None)
-        # Of a public host one address is enough to know that it was public.
+        # One address of a public host is enough to record that it was public.
         found = plain if public is None else [public]
         for name in self.rule.seeds_above(host):
             own = found if name == host.lower().rstrip(".") else ()
             if not own and public is not None:
-                # Nothing is to be lifted, so it need not be known what is lifted above.
+                # There is nothing to lift at this level, so the addresses need not be recorded.
                 continue
             first = own if self._memory is None else await self._memory.first(name, own)
             if first:
@@ -101,7 +102,7 @@ class SeedAddresses:
 
 
 class SeedResolver(AbstractResolver):
-    """A resolver whose first answers to the names of seeds are noted before anybody has them."""
+    """A resolver that records the first answers to the names of seeds before it returns them."""
 
     def __init__(self, resolver: AbstractResolver, seeds: SeedAddresses) -> None:
         self._resolver = resolver
@@ -119,14 +120,14 @@ class SeedResolver(AbstractResolver):
 
 
 REMEMBERED = 100_000
-"""Hosts of which is remembered at which of several addresses they are contacted, in some 20 MB."""
+"""The number of hosts whose pinned address is remembered, if they have several addresses; some 20 MB."""
 
 pinned: ContextVar[str | None] = ContextVar("webcrawl_pinned", default=None)
-"""The address to which a connection is to be made, whatever its host's name resolves to by now; None for any."""
+"""The address to which a connection must be made, whatever its host's name resolves to now; None for any."""
 
 
 class PinnedAddresses:
-    """Chooses one address a host, and stays with it while the host has it and it can be reached."""
+    """Chooses one address for each host, and keeps it while the host has it and it is reachable."""
 
     def __init__(self, resolver: AbstractResolver, rule: PrivateAddressRule, shortage: Shortage) -> None:
         self._resolver = resolver
@@ -136,8 +137,9 @@ class PinnedAddresses:
         self._failed: dict[str, str] = {}
 
     async def locate(self, host: str) -> str | None:
-        """The address for the next request to ``host``, as in a resolved URL; None where it has none that we may
-        contact."""
+        """Return the address for the next request to ``host``, as in a resolved URL; None if it has none that may be
+        contacted.
+        """
         literal = literal_address(host)
         if literal is not None:
             return self._allowed(host, literal)
@@ -156,7 +158,7 @@ class PinnedAddresses:
         return chosen
 
     async def _resolve(self, host: str) -> list[ResolveResult]:
-        """Resolve as soon as the machine has a socket to ask with."""
+        """Resolve the name, once the machine has a socket for the query."""
         while True:
             await self._shortage.wait()
             try:
@@ -168,7 +170,9 @@ class PinnedAddresses:
                 self._shortage.met(number)
 
     def unreachable(self, host: str, address: str) -> None:
-        """Nobody could be reached there: the next request goes to another one of its addresses, if it has any."""
+        """Note that the address could not be reached: the next request goes to another address of the host, if it has
+        any.
+        """
         if self._chosen.get(host) == address:
             self._failed[host] = address
 
@@ -185,7 +189,7 @@ class PinnedAddresses:
 
 
 class PinnedResolver(AbstractResolver):
-    """What aiohttp's connector asks: the resolver, or the address that was chosen before."""
+    """The resolver of aiohttp's connector: returns the pinned address if there is one, else asks the resolver."""
 
     def __init__(self, resolver: AbstractResolver) -> None:
         self._resolver = resolver

@@ -1,8 +1,8 @@
-"""Where a response's body ends, and its bytes without the transfer coding (RFC 9112, sections 6 and 7).
+"""The end of a response's body, and its bytes without the transfer coding (RFC 9112, sections 6 and 7).
 
-``framing`` chooses one of three readers by the response's head. A reader is fed what the connection received
-and returns payload. Chunks may be so small that decoding one network read would hold the event loop: a reader does
-a limited number of steps at a time, and says when it is behind. Pure, no input or output.
+``framing`` chooses one of three readers by the response's head. A reader takes the bytes that the connection received
+and returns payload. Chunks may be so small that decoding one network read would block the event loop: a reader does a
+limited number of steps at a time, and reports when it is behind. There is no input or output here.
 """
 
 from __future__ import annotations
@@ -14,47 +14,49 @@ if TYPE_CHECKING:
     from webcrawl.fetching.response_head import ResponseHead
 
 MAX_LINE_BYTES = 8 * 1024
-"""A chunk's size line with its extensions."""
+"""The longest size line of a chunk with its extensions, in bytes."""
 MAX_TRAILER_BYTES = 64 * 1024
 FRAMING_FREE_BYTES = 256 * 1024
-"""Size lines, extensions and trailers may take so much on the wire, and as much again as there is payload."""
+"""Size lines, extensions and trailers may take this many bytes on the wire, plus as many as there is payload."""
 STEPS_AT_ONCE = 2_000
-"""Chunks or lines that are decoded at a time, in one or two milliseconds."""
+"""The number of chunks or lines that are decoded at a time, in one or two milliseconds."""
 MAX_LISTED = 64
-"""Members of a list in a header that are looked at."""
+"""The number of members of a list in a header that are read."""
 
 _HEX = frozenset(b"0123456789abcdefABCDEF")
 _BODILESS = frozenset((204, 304))
 _SIZE_LINE = re.compile(rb"([0-9A-Fa-f]{1,16})(?:[ \t]*;[^\n]*)?\r\n")
-"""As nearly all servers write it; others are read by ``ChunkedBody._line``."""
+"""A size line as nearly all servers write it; others are read by ``ChunkedBody._line``."""
 
 
 class BodyReader(Protocol):
-    """Takes a body off the wire."""
+    """Decodes a body from the bytes on the wire."""
 
     complete: bool
-    """The whole body has been seen."""
+    """True once the whole body has been seen."""
     excess: bool
-    """Bytes came after the end of the body, or nobody knows whether some will."""
+    """True if bytes came after the end of the body, or if it is unknown whether some will come."""
     broken: str | None
-    """Why the end of the body cannot be found any more, or is not looked for; nothing may be fed then."""
+    """The reason why the end of the body cannot be found any more, or is not searched for; the reader must not be fed
+    then.
+    """
     oversized: bool
-    """It is ``broken`` because it is too long on the wire for what it holds."""
+    """True if it is ``broken`` because it takes too many bytes on the wire for its payload."""
     behind: bool
-    """Not all that was fed has been decoded: feed again, with nothing, before more is read."""
+    """True if some of the fed bytes are not decoded yet: feed empty bytes before more is read."""
 
     def feed(self, data: bytes) -> bytes:
-        """The payload in ``data``, or some of it: see ``behind``."""
+        """Return the payload in ``data``, or a part of it: see ``behind``."""
         ...
 
     @property
     def ends_with_connection(self) -> bool:
-        """Whether a connection that closes now leaves the body whole."""
+        """True if the body is whole when the connection closes now."""
         ...
 
 
 class LengthBody:
-    """A body of announced length. With ``loose`` the announcement is only an upper bound."""
+    """A body of announced length. With ``loose`` the announced length is only an upper bound."""
 
     broken: str | None = None
     oversized = False
@@ -106,11 +108,11 @@ class ChunkedBody:
         self.oversized = False
         self.behind = False
         self._unread = b""
-        """An unfinished line, or more where it is behind."""
+        """An unfinished line, or more bytes if the reader is behind."""
         self._left = 0
         """Bytes of the current chunk still to come."""
         self._after_chunk = False
-        """The line end behind a chunk's data is due."""
+        """True if the line end after a chunk's data comes next."""
         self._in_trailer = False
         self._trailer_bytes = 0
         self._wire_bytes = 0
@@ -132,7 +134,9 @@ class ChunkedBody:
         return payload
 
     def _decode(self, data: bytes, pieces: list[bytes]) -> int:
-        """Collect the payload as far as that can be known, in a limited number of steps; where it stopped."""
+        """Decode the payload in a limited number of steps, append it to ``pieces``, and return the position
+        reached.
+        """
         self.behind = False
         position, steps = 0, STEPS_AT_ONCE
         while position < len(data) and not self.complete and self.broken is None:
@@ -164,7 +168,9 @@ class ChunkedBody:
 
     @staticmethod
     def _whole_chunk(data: bytes, position: int, pieces: list[bytes]) -> int:
-        """Take a chunk that is there from its size line to the line end behind it; where it ends, 0 if it is not."""
+        """Append a chunk that is complete, from its size line to the line end after it; return its end, 0 if it is
+        incomplete.
+        """
         line = _SIZE_LINE.match(data, position)
         if line is None:
             return 0
@@ -177,7 +183,7 @@ class ChunkedBody:
 
     @property
     def ends_with_connection(self) -> bool:
-        """The last chunk has come; only the trailer's end may be missing."""
+        """True once the last chunk has come; only the end of the trailer may be missing."""
         return self._in_trailer
 
     def _keep(self, unfinished: bytes) -> None:
@@ -207,16 +213,16 @@ class ChunkedBody:
 
 
 def announced_lengths(head: ResponseHead) -> set[int]:
-    """The lengths that the Content-Length headers name; what is no number is ignored, as browsers do."""
+    """Return the lengths in the Content-Length headers; values that are no numbers are ignored, as browsers do."""
     texts = b",".join(head.values(b"content-length")).split(b",", MAX_LISTED)[:MAX_LISTED]
     return {int(text) for text in map(bytes.strip, texts) if text.isdigit() and len(text) < 20}
 
 
 def framing(head: ResponseHead, method: str) -> BodyReader:
-    """The reader of the body behind ``head`` (RFC 9112, section 6.3).
+    """Return the reader of the body after ``head`` (RFC 9112, section 6.3).
 
-    Where Content-Length contradicts itself the largest value is a bound and the end of the connection
-    decides.
+    If Content-Length values contradict each other the largest one is an upper bound and the end of the connection
+    ends the body.
     """
     if method == "HEAD" or head.status in _BODILESS:
         return LengthBody(0)

@@ -1,16 +1,16 @@
-"""The memory that bodies may take: one budget for all of them, from their first byte until they are archived.
+"""The memory budget of all bodies together, from their first byte until they are archived.
 
 ::
 
     BODY_MEMORY_BYTES = shares + pool      share = half of the budget / CONCURRENT_REQUESTS
 
-Every open request has a share of its own, and nothing is asked before its body needs more. A larger body is granted
-at once all that it may come to, out of the pool that the others leave. Grants are given in the order in which they
-were asked for; until then the body is not read from its connection. So small pages never wait for large ones, and
-there is no deadlock: a request asks once, and holds nothing of the pool while it waits.
+Every open request has a share of its own, which it uses without asking. When a body outgrows its share, the most
+memory that it may come to need is requested at once from the pool. Grants are given in the order of the requests;
+until then the body is not read from its connection. So small pages never wait for large ones, and there is no
+deadlock: a request asks once, and holds nothing of the pool while it waits.
 
-A body that may become larger than the pool is granted all of the pool: it comes alone, and is the one case in
-which the budget may be exceeded.
+A body that may become larger than the pool is granted all of the pool: it is read alone, and is the one case in which
+the budget may be exceeded.
 """
 
 from __future__ import annotations
@@ -27,53 +27,53 @@ if TYPE_CHECKING:
 
 SETTING = "BODY_MEMORY_BYTES"
 DEFAULT_BYTES = 256 << 20
-"""With 256 requests at a time each has half a megabyte for itself."""
+"""The default budget in bytes: with 256 requests at a time each has a share of half a megabyte."""
 
 
 class BodyMemory:
     """The budget of one crawl. All accounts are used on the event loop."""
 
     def __init__(self, total_bytes: int, requests: int) -> None:
-        """``requests``: how many have a body at a time at most."""
+        """``requests``: the largest number of requests that have a body at a time."""
         self.total = total_bytes
         self.share = total_bytes // 2 // requests
         """Bytes that every request may use without asking."""
         self.pool = total_bytes - self.share * requests
         self.free = self.pool
-        """What is left of the pool."""
+        """Bytes of the pool that are not granted."""
         self.used = 0
         """Bytes of bodies that are in memory now."""
         self.peak = 0
-        """The most that ``used`` has been."""
+        """The maximum of ``used`` so far."""
         self._waiting: deque[_Wait] = deque()
 
     @property
     def waiting(self) -> int:
-        """Bodies that are not read on before others are gone."""
+        """The number of bodies that are not read on until others are released."""
         return len(self._waiting)
 
     def is_used_up(self) -> bool:
-        """Whether no further request should begin."""
+        """True if no further request should begin."""
         return self.used >= self.total
 
     def account(self) -> BodyAccount:
-        """An account for a request that begins."""
+        """Return an account for a new request."""
         return BodyAccount(self)
 
     def ask(self, wait: _Wait) -> bool:
-        """Grant at once (True) or later, in turn."""
+        """Grant at once (return True) or later, in order."""
         if not self._waiting and self._grants(wait):
             return True
         self._waiting.append(wait)
         return False
 
     def forget(self, wait: _Wait) -> None:
-        """It waits no more."""
+        """Remove a waiting account."""
         self._waiting.remove(wait)
         self._give()
 
     def give_back(self, amount: int) -> None:
-        """Return a part of a grant to the pool; those that wait for it get theirs."""
+        """Return a part of a grant to the pool and serve the accounts that wait for it."""
         self.free += amount
         self._give()
 
@@ -90,7 +90,7 @@ class BodyMemory:
 
 
 class BodyAccount:
-    """What one request uses of the budget: the bytes of its body, and those that they unfold to."""
+    """The memory that one request uses: the bytes of its body and of the decoded body."""
 
     __slots__ = ("_memory", "_wait", "asked", "granted", "size")
 
@@ -98,32 +98,32 @@ class BodyAccount:
         self._memory = memory
         self._wait: _Wait | None = None
         self.asked = False
-        """It has asked for a part of the pool, which it may do once."""
+        """True once it has asked for a part of the pool, which is allowed once."""
         self.size = 0
         self.granted = 0
-        """Bytes of the pool that are set aside for it."""
+        """Bytes of the pool that are granted to it."""
 
     @property
     def room(self) -> int:
-        """Bytes that may still be added."""
+        """The number of bytes that may still be added."""
         return max(self._memory.share + self.granted - self.size, 0)
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the body is not to be read on yet."""
+        """True if the body must not be read on yet."""
         return self._wait is not None
 
     def resize(self, size: int) -> None:
-        """So many bytes are in memory now."""
+        """Set the number of bytes in memory."""
         memory = self._memory
         memory.used += size - self.size
         self.size = size
         memory.peak = max(memory.peak, memory.used)
 
     def ask(self, most: int | None, then: Callable[[], None]) -> bool:
-        """Ask for all that the request may come to, in bytes; None if nobody knows how much that is.
+        """Ask for the most bytes that the request may need; None if that is unknown.
 
-        False: it has to wait, and ``then`` is called when it may go on. A second call grants nothing.
+        Return False if it has to wait; ``then`` is called when it may go on. A second call grants nothing.
         """
         if self.asked:
             return True
@@ -137,7 +137,7 @@ class BodyAccount:
         return False
 
     async def until_granted(self, most: int) -> None:
-        """``ask``, and wait."""
+        """Call ``ask`` and wait for the grant."""
         granted = asyncio.Event()
         if not self.ask(most, granted.set):
             try:
@@ -146,13 +146,13 @@ class BodyAccount:
                 self.stop_waiting()
 
     def stop_waiting(self) -> None:
-        """It does not need more after all."""
+        """Withdraw the request, which needs no more memory."""
         if self._wait is not None:
             wait, self._wait = self._wait, None
             self._memory.forget(wait)
 
     def trim(self, extra: int = 0) -> None:
-        """Give back what was granted and is not needed: no more than ``extra`` bytes will be added."""
+        """Return granted bytes that are not needed: no more than ``extra`` bytes will be added."""
         if self._wait is None and not self.granted:
             return
         self.stop_waiting()
@@ -162,7 +162,7 @@ class BodyAccount:
             self._memory.give_back(surplus)
 
     def release(self) -> None:
-        """The body is in memory no more. Later calls do nothing."""
+        """Return all memory: the body is no longer held. Later calls do nothing."""
         if self.size:
             self.resize(0)
         self.trim()
@@ -182,7 +182,7 @@ class _Wait:
         self._then = then
 
     def tell(self) -> None:
-        """It has been granted."""
+        """Continue the request, whose memory has been granted."""
         self.account._granted()
         self._then()
 
@@ -191,7 +191,7 @@ _memories: WeakKeyDictionary[Crawler, BodyMemory] = WeakKeyDictionary()
 
 
 def body_memory_of(crawler: Crawler) -> BodyMemory:
-    """The budget of a crawl, made when it is asked for first."""
+    """Return the budget of a crawl, which the first call creates."""
     memory = _memories.get(crawler)
     if memory is None:
         settings = crawler.settings

@@ -1,10 +1,8 @@
-"""One connection: aiohttp's protocol underneath, an ``Exchange`` on top.
+"""A connection: aiohttp's protocol with an ``Exchange`` on top, and the time for which it may be idle.
 
-How long a connection may lie idle and still be used: the server must not be closing it when a request arrives.
-
-A request that crosses the end of its connection is lost, and looks like a server that closed without an answer. So a
-connection is not used when its time at the server is nearly over. Servers may announce that time; Apache does where
-``Connection: keep-alive`` was sent. Pure functions, no input or output.
+A request that crosses the close of its connection is lost, and looks like a server that closed without an answer. So
+a connection is not used when its idle time at the server is nearly over. Servers may announce that time; Apache does
+if ``Connection: keep-alive`` was sent.
 """
 
 from __future__ import annotations
@@ -28,20 +26,22 @@ if TYPE_CHECKING:
 
 
 ASSUMED_SECONDS = 5.0
-"""Where nothing is announced: the default of Apache, Node and lighttpd; few servers have less."""
+"""The idle time in seconds if nothing is announced: the default of Apache, Node and lighttpd; few servers have
+less.
+"""
 LONGEST_SECONDS = 30.0
-"""However long a server would wait."""
+"""The longest idle time in seconds, whatever the server announces."""
 MARGIN_SECONDS = 0.5
-"""For clocks that tick coarsely, and for the time until we see what has come."""
+"""A safety margin in seconds, for coarse clocks and for the delay until received bytes are noticed."""
 
 _PARAMETER = re.compile(rb"(?:^|[,;])[ \t]*(timeout|max)[ \t]*=[ \t]*\"?(\d{1,9})(?!\d)", re.IGNORECASE)
 _LOOKED_AT_BYTES = 256
 
 
 def idle_seconds(head: ResponseHead, round_trip_seconds: float) -> float:
-    """How long after the response the connection may take another request; 0 for not at all.
+    """Return how long after the response the connection may take another request, in seconds; 0 for not at all.
 
-    The server counted from half a round trip before the response was here, and a request takes another half.
+    The server started to count half a round trip before the response arrived, and a request takes another half.
     """
     announced = ASSUMED_SECONDS
     fields = head.values(b"keep-alive")
@@ -58,16 +58,16 @@ def _parameters(value: bytes) -> list[tuple[bytes, int]]:
 
 
 class ConnectionPool(Protocol):
-    """Who takes connections back."""
+    """The pool to which connections are returned."""
 
     def keep(self, connection: Connection, protocol: PageProtocol, seconds: float) -> None:
-        """Keep a connection for a next request to its host within so many seconds, or close it."""
+        """Keep a connection for the next request to its host within so many seconds, or close it."""
         ...
 
 
 class SlowLane:
-    """Connections that brought more than is decoded at a time. One of them gets a turn in each round of the event
-    loop, so that all of them together hold it no longer than one; from none of them is read meanwhile.
+    """Connections that received more than is decoded at a time. One of them gets a turn in each round of the event
+    loop, so all of them together block the loop no longer than one; none of them is read meanwhile.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -75,7 +75,7 @@ class SlowLane:
         self._waiting: deque[PageProtocol] = deque()
 
     def add(self, protocol: PageProtocol) -> None:
-        """Give a connection its turns until it is behind no more."""
+        """Give a connection turns until it has caught up."""
         self._waiting.append(protocol)
         if len(self._waiting) == 1:
             self._loop.call_soon(self._turn)
@@ -91,54 +91,54 @@ class SlowLane:
 
 
 class PageProtocol(ResponseHandler):
-    """A connection that hands what it receives to an ``Exchange``.
+    """A connection that passes the bytes it receives to an ``Exchange``.
 
-    Until its first exchange it behaves as aiohttp's own protocol, which a CONNECT through a proxy needs.
-    While it lies idle any byte from the server closes it.
+    Until its first exchange it behaves as aiohttp's own protocol, which a CONNECT through a proxy needs. While it is
+    idle any byte from the server closes it.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, idle: set[PageProtocol], lane: SlowLane) -> None:
         super().__init__(loop)
         self.exchanges = 0
-        """Requests sent on this connection."""
+        """The number of requests sent on this connection."""
         self.ip: str | None = None
-        """The address at the other end."""
+        """The remote address."""
         self.opening_seconds = 0.0
-        """How long it took to open it, which is at least a round trip."""
+        """How long it took to open the connection, in seconds; at least a round trip."""
         self._exchange: Exchange | None = None
         self._idle = idle
         self._lane = lane
         self._in_lane = False
         self._holds = 0
-        """How many do not want more to be read now, the lane apart."""
+        """The number of reasons to pause reading, the slow lane apart."""
         self._loss: tuple[BaseException | None] | None = None
-        """The connection was lost before what had come was decoded."""
+        """The error with which the connection was lost before all received bytes were decoded."""
         self._usable_until = inf
         self._closing: asyncio.TimerHandle | None = None
 
     def begin(self, exchange: Exchange) -> None:
-        """From now on the exchange gets everything."""
+        """Pass all received bytes to the exchange from now on."""
         self.exchanges += 1
         self._exchange = exchange
         self._wake()
 
     def end(self) -> None:
-        """The exchange is over."""
+        """Detach the exchange, which is over."""
         self._exchange = None
 
     def rest(self, seconds: float) -> None:
-        """Lie idle, for so long at most: then the server might be closing it, and it is closed."""
+        """Be idle for at most so many seconds, then close: the server might be closing the connection by then."""
         self._usable_until = monotonic() + seconds
         self._closing = self._loop.call_later(seconds, self.close)
         self._idle.add(self)
 
     @property
     def is_usable(self) -> bool:
-        """Whether the server will still be there to take a request."""
+        """True if the server can be expected to accept a request."""
         return monotonic() < self._usable_until
 
     def _wake(self) -> None:
-        """It lies idle no more."""
+        """End the idle time."""
         self._idle.discard(self)
         self._usable_until = inf
         if self._closing is not None:
@@ -146,7 +146,7 @@ class PageProtocol(ResponseHandler):
             self._closing = None
 
     def catch_up(self) -> bool:
-        """Take a turn in the slow lane; whether another one is needed."""
+        """Take a turn in the slow lane; return True if another one is needed."""
         exchange = self._exchange
         if exchange is not None:
             exchange.go_on()
@@ -160,15 +160,15 @@ class PageProtocol(ResponseHandler):
         return False
 
     def hold(self, change: int) -> None:
-        """One more wants nothing to be read, or one less."""
+        """Add or remove a reason to pause reading."""
         self._holds = max(0, self._holds + change)
         self._read_or_not()
 
     def _read_or_not(self) -> None:
-        """Read unless there is a reason not to."""
+        """Pause or resume reading, by the reasons there are."""
         if self.transport is None:
             return
-        with suppress(RuntimeError):  # it is closing
+        with suppress(RuntimeError):  # the transport is closing
             if self._holds or self._in_lane:
                 self.transport.pause_reading()
             else:
@@ -209,7 +209,7 @@ class PageProtocol(ResponseHandler):
 
 
 class PageConnection:
-    """An open connection, for one exchange. ``release`` or ``abandon`` must be called, whatever happened."""
+    """An open connection, for one exchange. ``release`` or ``abandon`` must be called in every case."""
 
     __slots__ = ("_connection", "_keeper", "_protocol", "sent")
 
@@ -220,29 +220,29 @@ class PageConnection:
         self._connection = connection
         self._protocol = protocol
         self.sent = False
-        """Whether the request left for the network: an idle connection may have been closed meanwhile."""
+        """True once the request was written to the network: an idle connection may have been closed before."""
 
     @property
     def is_reused(self) -> bool:
-        """Whether it carries, or would carry, a request that is not its first."""
+        """True if its request is not the first one on the connection."""
         return self._protocol.exchanges > self.sent
 
     @property
     def is_usable(self) -> bool:
-        """Whether the server will still be there to take a request."""
+        """True if the server can be expected to accept a request."""
         return self._protocol.is_usable
 
     @property
     def ip(self) -> str | None:
-        """The address at the other end."""
+        """The remote address."""
         return self._protocol.ip
 
     def opened_in(self, seconds: float) -> None:
-        """Take down how long it took to open it."""
+        """Record how long it took to open the connection."""
         self._protocol.opening_seconds = seconds
 
     def send(self, exchange: Exchange, head: bytes, body: bytes) -> None:
-        """Send a request; the exchange gets what comes back."""
+        """Send a request; the exchange receives the response."""
         self._protocol.begin(exchange)
         transport = self._connection.transport
         if transport is None or transport.is_closing():
@@ -254,19 +254,19 @@ class PageConnection:
             transport.write(body)
 
     def pause(self) -> None:
-        """Read nothing more until ``resume``: what the server sends waits in the buffers of both systems."""
+        """Stop reading until ``resume``: the bytes from the server stay in the buffers of both systems."""
         self._protocol.hold(1)
 
     def resume(self) -> None:
-        """Read on."""
+        """Continue to read."""
         self._protocol.hold(-1)
 
     def abandon(self) -> None:
-        """There is no exchange: close it. Instead of ``release``."""
+        """Close the connection without an exchange. Instead of ``release``."""
         self._connection.close()
 
     def release(self, exchange: Exchange, *, keep: bool) -> None:
-        """The exchange is over: with ``keep`` the connection waits for the next one, if it can carry it."""
+        """End the exchange: with ``keep`` the connection is kept for the next one, if it can be reused."""
         self._protocol.end()
         transport = self._connection.transport
         # A server that answered before it had the whole request may never read the rest.

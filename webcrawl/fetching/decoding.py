@@ -1,4 +1,4 @@
-"""Content codings (RFC 9110, section 8.4.1) undone, with a limit on what may come out."""
+"""Decoding of content codings (RFC 9110, section 8.4.1), with a limit on the output."""
 
 from __future__ import annotations
 
@@ -19,38 +19,40 @@ else:
     from backports import zstd
 
 CODINGS_MAX = 3
-"""Codings in a row that are undone. Nobody means more."""
+"""The number of codings in a row that are decoded; real responses have fewer."""
 
 MEMBERS_MAX = 1_000
-"""Members of a gzip stream, or frames of a zstd stream, that are looked at."""
+"""The number of members of a gzip stream, or frames of a zstd stream, that are decoded."""
 
-# Bytes that a decoder is fed at a time; and those for a damaged stream, because what the decoder had of the last
-# piece is lost with its error.
+# Bytes that a decoder is fed at a time; the second value is for a damaged stream, since the error discards the output
+# of the last piece.
 _FED_BYTES = 65_536
 _CAREFUL_BYTES = 256
 
-# Brotli may give twice what it was asked for, so it is asked for little at a time.
+# Brotli may return twice as much as requested, so little is requested at a time.
 _BROTLI_BYTES = 65_536
 
 # RFC 9659: a decoder for HTTP need not accept windows of more than 8 MiB.
 _ZSTD_OPTIONS = {int(zstd.DecompressionParameter.window_log_max): 23}
 
 _GZIP_MAGIC = b"\x1f\x8b"
-# The cast: the stubs take this class for an instance.
+# The cast is needed since the stubs declare this class as an instance.
 _IsalError = cast(type[Exception], isal_zlib.IsalError)
 _ERRORS = (zlib.error, _IsalError, brotli.error, zstd.ZstdError, EOFError)
 
 _Decoder = Callable[[memoryview, int, int], Iterator[bytes]]
-"""Called with a payload, the bytes of it to feed at a time, and the bytes of output that are enough."""
+"""Called with a payload, the number of its bytes to feed at a time, and the number of output bytes after which to
+stop.
+"""
 
 
 @dataclass(slots=True, frozen=True)
 class Decoded:
-    """A payload with its content codings undone, as far as that went.
+    """A payload with its content codings removed, as far as possible.
 
-    ``truncated`` when there was more than the limit. ``error`` says why the body is not what the server meant to
-    send: ``body`` is then what could be decoded, or the payload itself where the coding is unknown or is not
-    what the payload is in.
+    ``truncated`` if there was more than the limit. ``error`` says why the body is not the one that the server meant
+    to send: ``body`` is then the part that could be decoded, or the payload itself if the coding is unknown or not
+    the one that the payload has.
     """
 
     body: bytes
@@ -59,10 +61,10 @@ class Decoded:
 
 
 def decode(payload: bytes, content_encoding: str | None, limit: int) -> Decoded:
-    """Undo the codings of a Content-Encoding header and return at most ``limit`` bytes. Never raises.
+    """Decode the codings of a Content-Encoding header and return at most ``limit`` bytes. Never raises.
 
-    Knows gzip, deflate (with the zlib wrapper or raw), br and zstd. Neither memory nor time depend on how much
-    the payload would unfold to.
+    Supports gzip, deflate (with the zlib wrapper or raw), br and zstd. Memory and time are bounded by the limit, not
+    by the decoded size.
     """
     names = [name.strip().lower() for name in (content_encoding or "").split(",")]
     codings = [name for name in names if name not in {"", "identity"}]
@@ -82,10 +84,11 @@ def decode(payload: bytes, content_encoding: str | None, limit: int) -> Decoded:
 
 
 def decoded_chunks(path: str, content_encoding: str, limit: int) -> Generator[bytes, None, None]:
-    """The payload in a file without its content coding, a piece at a time: at most ``limit`` bytes, and what the last
-    piece has beyond them. What is damaged gives what is before the damage.
+    """Yield the payload of a file without its content coding, piece by piece, up to the end of the piece that exceeds
+    ``limit`` bytes. A damaged payload yields the part before the damage.
 
-    gzip is left on: who reads such payloads knows it by its first bytes, as most are packed without saying so.
+    gzip is not decoded here: the readers of such payloads detect it by its first bytes, since most are compressed
+    without a header that says so.
     """
     names = [name.strip().lower() for name in content_encoding.split(",")]
     codings = [name for name in names if name not in {"", "identity", "gzip", "x-gzip"}]
@@ -95,12 +98,13 @@ def decoded_chunks(path: str, content_encoding: str, limit: int) -> Generator[by
                 yield chunk
             return
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped, memoryview(mapped) as view:
-            # A few bytes of a bomb are much: a decoder gives all that it can make of what it is fed.
+            # A few bytes of a decompression bomb are much output: a decoder returns all output of the bytes it is
+            # fed.
             yield from _joined(_DECODERS[codings[0]](view, _CAREFUL_BYTES, limit + 1), limit)
 
 
 def _joined(pieces: Iterator[bytes], limit: int) -> Iterator[bytes]:
-    """The pieces, none too small to be handed on by itself."""
+    """Join the pieces into pieces that are not too small."""
     joined = bytearray()
     try:
         for piece in pieces:
@@ -122,7 +126,7 @@ def _cut(body: bytes, limit: int, error: str | None) -> Decoded:
 
 
 def _undone(payload: bytes, decoder: _Decoder, limit: int) -> Decoded:
-    """Undo one coding, a second time and carefully when the stream turns out to be damaged."""
+    """Decode one coding; if the stream turns out to be damaged decode it again in small steps."""
     decoded = _collected(decoder(memoryview(payload), _FED_BYTES, limit + 1), limit)
     if decoded.error is not None:
         decoded = _collected(decoder(memoryview(payload), _CAREFUL_BYTES, limit + 1), limit)
@@ -144,11 +148,11 @@ def _collected(pieces: Iterator[bytes], limit: int) -> Decoded:
 
 
 def _inflate_one(payload: memoryview, wbits: int, fed: int, enough: int) -> Generator[bytes, None, int]:
-    """Yield what one deflate stream holds and return where it ends."""
+    """Yield the content of one deflate stream and return its end."""
     stream = isal_zlib.decompressobj(wbits)
     for start in range(0, len(payload), fed):
         piece = payload[start : start + fed]
-        # All there is comes out at once: nobody asks for more after this much.
+        # The output is complete in one step: no caller requests more than this.
         yield stream.decompress(piece, enough)
         if stream.eof:
             return start + len(piece) - len(stream.unused_data)
@@ -162,14 +166,14 @@ def _gunzip(payload: memoryview, fed: int, enough: int) -> Iterator[bytes]:
         end = yield from _inflate_one(payload, 31, fed, enough)
         payload = payload[end:]
         if payload[:2] != _GZIP_MAGIC:
-            # Padding or garbage after the last member, which every decoder overlooks.
+            # Padding or garbage after the last member, which every decoder ignores.
             return
     raise EOFError(f"more than {MEMBERS_MAX} members")
 
 
 def _inflate(payload: memoryview, fed: int, enough: int) -> Iterator[bytes]:
     if payload:
-        # The zlib wrapper that RFC 1950 asks for, or none as some servers have it.
+        # The zlib wrapper that RFC 1950 requires, or none, as some servers send it.
         wrapped = len(payload) > 1 and payload[0] & 0x0F == 8 and (payload[0] << 8 | payload[1]) % 31 == 0
         yield from _inflate_one(payload, 15 if wrapped else -15, fed, enough)
 
@@ -183,7 +187,7 @@ def _unbrotli(payload: memoryview, fed: int, enough: int) -> Iterator[bytes]:
             yield stream.process(b"", output_buffer_limit=asked)
         if stream.is_finished():
             return
-    # It takes more input although not all that it has read was given.
+    # The decoder accepts more input before it has returned all output.
     while payload and not stream.is_finished():
         piece = stream.process(b"", output_buffer_limit=asked)
         if not piece:

@@ -1,4 +1,4 @@
-"""Takes the content coding off (gzip, deflate, br, zstd), up to the limit of a body."""
+"""Downloader middleware that removes the content coding (gzip, deflate, br, zstd), up to the limit of a body."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 AT_ONCE_BYTES = 1024 * 1024
-"""So much is unfolded on the event loop, in 10 ms at most; what unfolds to more on a thread."""
+"""The number of bytes that are decoded on the event loop, in 10 ms at most; larger output is decoded on a thread."""
 
 
 class DecodingMiddleware:
-    """The archive keeps the payload as it was received; from here on the body is what the page's author
-    wrote.
+    """Decodes the body for the components after it; the archive keeps the payload as it was received.
 
-    A damaged stream gives what could be read of it, a bomb what fits into the limit; both are flagged.
+    A damaged stream yields the part that could be decoded, a decompression bomb the part within the limit; both are
+    flagged.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -58,7 +58,7 @@ class DecodingMiddleware:
         most = min(limit, account.room, AT_ONCE_BYTES)
         decoded = decode(response.body, coding, most)
         if decoded.truncated and most < limit:
-            # What it unfolds to is known afterwards, and few unfold to more than their share of the memory.
+            # The decoded size is known only afterwards, and few bodies decode to more than their share of the memory.
             return self._decode_large(response, coding, limit, facts, account)
         account.resize(account.size + len(decoded.body))
         account.trim()
@@ -68,7 +68,7 @@ class DecodingMiddleware:
         self, response: Response, coding: str, limit: int, facts: FetchMeta, account: BodyAccount
     ) -> Response:
         await account.until_granted(account.size + limit)
-        # Megabytes: not on the event loop.
+        # Decoding megabytes would block the event loop.
         decoded = await asyncio.to_thread(decode, response.body, coding, limit)
         account.resize(account.size + len(decoded.body))
         account.trim()

@@ -1,10 +1,10 @@
-"""One request and its response on one connection: the bytes in, an outcome out.
+"""One request and its response on one connection, without input or output of its own.
 
-The connection (``network.PageConnection``) feeds what it receives; the handler waits for ``done``. In between
-everything happens as the bytes arrive: the head is read, the gate is asked whether the body is wanted, the
-body is collected and cut at its limit. So a page costs one wake-up of the handler, and no more than the limit
-and one network read is ever held. What is decoded at a time is limited, since a server may send chunks of one byte:
-an exchange that is ``behind`` waits for its next turn.
+The connection (``connection.PageConnection``) feeds the bytes it receives; the handler waits for ``done``. In between
+all work is done as the bytes arrive: the head is parsed, the gate decides whether the body is wanted, the body is
+collected and cut at its limit. So a page wakes the handler once, and no more than the limit and one network read is
+ever in memory. The work per turn is limited, since a server may send chunks of one byte: an exchange that is
+``behind`` waits for its next turn.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ SWITCHING_PROTOCOLS = 101
 
 
 class Exchange:
-    """The state of one exchange. ``done`` is set exactly once. With ``error`` there is no response to be made of it;
-    ``head`` and ``payload`` are then what came before, if a whole head did.
+    """The state of one exchange. ``done`` is set exactly once. With ``error`` there is no usable response; ``head``
+    and ``payload`` are then the parts that arrived before the error, if the head was complete.
 
-    ``gate`` is called with the head and answers None to go on, or a word for why the body is not to be read.
-    ``listener``, where given, sees each piece of payload and answers whether to go on. ``limit`` is asked with the
-    head after how many bytes the payload is cut, 0 for never. ``grown`` is called with the head and the size of the
-    payload so far when there is more to come. ``sink``, where given, takes the payload, none of which is held then.
+    ``gate`` is called with the head and returns None to go on, or a word for why the body is not read. ``listener``,
+    if given, receives each piece of payload and returns whether to go on. ``limit`` is called with the head and
+    returns the number of bytes at which the payload is cut, 0 for no limit. ``grown`` is called with the head and the
+    size of the payload so far when more will come. ``sink``, if given, receives the payload, which is then not kept
+    in memory.
 
-    ``refusal`` is the gate's word, or ``stopped`` by the listener; ``silent`` until a byte has come;
-    ``reusable`` when the connection may carry another request; ``head_at`` and ``ended_at`` monotonic
-    seconds.
+    ``refusal`` is the gate's word, or ``stopped`` by the listener; ``silent`` until a byte has come; ``reusable``
+    when the connection may carry another request; ``head_at`` and ``ended_at`` are monotonic seconds.
     """
 
     def __init__(
@@ -76,34 +76,36 @@ class Exchange:
         self._grown = grown
         self._sink = sink
         self._buffer: bytes | bytearray = b""
-        """The head as far as it has come, and the 1xx heads before it: the only read, or one buffer for several."""
+        """The head so far, and the 1xx heads before it: the bytes of a single read, or one buffer for several."""
         self._head_from = 0
-        """Where in the buffer the next head begins."""
+        """The offset in the buffer at which the next head begins."""
         self._interim_heads = 0
         self._reader: BodyReader | None = None
         self._payload: bytes | bytearray = b""
-        """The bytes of the only read, or one buffer for those of several: many small reads stay small."""
+        """The bytes of a single read, or one buffer for several reads, so that many small reads take little
+        memory.
+        """
         self._size = 0
 
     @property
     def payload(self) -> bytes:
-        """What has come of the body, without its transfer coding."""
+        """The body so far, without its transfer coding."""
         if not isinstance(self._payload, bytes):
             self._payload = bytes(self._payload)
         return self._payload
 
     @property
     def behind(self) -> bool:
-        """Whether ``go_on`` is to be called before any more is fed."""
+        """True if ``go_on`` must be called before more bytes are fed."""
         return self._reader is not None and self._reader.behind and not self.done.done()
 
     def go_on(self) -> None:
-        """Decode more of what was fed."""
+        """Decode more of the fed bytes."""
         if self.behind:
             self._feed_body(b"")
 
     def feed(self, data: bytes) -> None:
-        """Take what the connection received."""
+        """Take bytes that the connection received."""
         self.silent = False
         if self.done.done():
             self.reusable = False
@@ -120,7 +122,7 @@ class Exchange:
             self._feed_body(data)
 
     def lost(self, error: Exception | None) -> None:
-        """The connection is gone, with an error or because the peer closed it."""
+        """End the exchange: the connection was lost with an error, or the peer closed it."""
         if self.done.done():
             self.reusable = False
         elif self._reader is not None:
@@ -133,7 +135,7 @@ class Exchange:
             self._fail(MalformedResponseError("the server closed the connection within the response's head"))
 
     def expire(self) -> None:
-        """The time allowed is over."""
+        """End the exchange: its time is over."""
         if self.done.done():
             return
         if self._reader is not None:
@@ -142,7 +144,7 @@ class Exchange:
             self._fail(TimeoutError("no response in time"))
 
     def _feed_head(self, data: bytes) -> bytes:
-        """Collect the head; what is returned belongs to the body, if ``_reader`` is set."""
+        """Collect the head; the returned bytes belong to the body, if ``_reader`` is set."""
         scanned = max(self._head_from, len(self._buffer) - 2)
         buffer = self._buffer = _joined(self._buffer, data)
         while True:
@@ -152,7 +154,7 @@ class Exchange:
                 raise MalformedHeadError(f"a head of more than {MAX_HEAD_BYTES} bytes")
             if end < 0:
                 if start < 0:
-                    # Before its last bytes there are line breaks alone.
+                    # Only line breaks come before its last bytes.
                     self._head_from = max(self._head_from, len(buffer) - START_BYTES)
                 return b""
             head = parse_head(bytes(buffer[start:end]))
@@ -229,7 +231,7 @@ class Exchange:
 
 
 def _joined(before: bytes | bytearray, data: bytes) -> bytes | bytearray:
-    """All that came, without copying what came before at every read."""
+    """Return all bytes so far without copying the earlier ones at every read."""
     if not before:
         return data
     if isinstance(before, bytes):

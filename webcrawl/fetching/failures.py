@@ -1,8 +1,8 @@
-"""How a fetch fails: what the handler raises, and the one word the crawl remembers of it.
+"""The failures of a fetch: the exceptions that the handler raises, and the word that the crawl records for each.
 
-The words are those of ``hosts.health.FAILURES``: dns, refused, unreachable, timeout, tls, reset, empty,
-protocol, private, unsupported, cancelled, other. What is raised are Scrapy's exceptions, so that errbacks and
-third-party middlewares find what they know; three causes that Scrapy has no name for are subclasses of its
+The words are those of ``politeness.health.FAILURES``: dns, refused, unreachable, timeout, tls, reset, empty,
+protocol, private, unsupported, cancelled, other. The exceptions are Scrapy's, so that errbacks and third-party
+middlewares recognise them; three causes without an exception in Scrapy are subclasses of its
 ``DownloadFailedError``::
 
     CannotResolveHostError          dns
@@ -46,15 +46,17 @@ if TYPE_CHECKING:
 
 
 class PrivateAddressError(DownloadFailedError):
-    """The host's address is private and nobody allowed it (``FETCH_PRIVATE_ADDRESSES``); nothing was sent."""
+    """The host's address is private and not allowed by ``FETCH_PRIVATE_ADDRESSES``; no request was sent."""
 
 
 class MalformedResponseError(DownloadFailedError):
-    """What came back is not HTTP."""
+    """The received bytes are not HTTP."""
 
 
 class LocalShortageError(DownloadCancelledError):
-    """This machine had no file, port or buffer left for a connection: nothing was sent, and no host is to blame."""
+    """This machine had no file, port or buffer left for a connection: no request was sent, and the host is not
+    charged.
+    """
 
 
 class EmptyResponseError(DownloadFailedError):
@@ -85,7 +87,7 @@ _WORDS: tuple[tuple[tuple[type[BaseException], ...], str], ...] = (
     ((DownloadConnectionRefusedError, ConnectionRefusedError), "refused"),
     ((ResponseDataLossError, ConnectionError), "reset"),
 )
-"""Which exception means which word; the first row that fits counts."""
+"""The word for each exception; the first row that fits counts."""
 
 _ERRNO_WORDS = {
     errno.ECONNREFUSED: "refused",
@@ -105,10 +107,9 @@ _ERRNO = re.compile(r"\[Errno (\d+)\]")
 
 
 def failure_word(error: BaseException) -> str:
-    """The word for an exception of this or any other download handler; ``other`` when nothing is known of it.
+    """Return the word for an exception of this or any other download handler; ``other`` for an unknown one.
 
-    The exception itself is asked first, then what caused it: a name that could not be resolved in time is
-    ``dns``.
+    The exception itself is checked first, then its causes: a name that could not be resolved in time is ``dns``.
     """
     for link in _chain(error):
         word = _word(link)
@@ -118,10 +119,9 @@ def failure_word(error: BaseException) -> str:
 
 
 def translate(error: Exception, url: str) -> Exception:
-    """What to raise for an exception that came up while ``url`` was fetched.
+    """Return the exception to raise for one that occurred while ``url`` was fetched.
 
-    Scrapy's own and those that have nothing to do with networks (mistakes in the program) are returned
-    unchanged.
+    Scrapy's own exceptions and those unrelated to networks (errors in the program) are returned unchanged.
     """
     if isinstance(error, _OURS) or not isinstance(error, (aiohttp.ClientError, OSError)):
         return error
@@ -162,7 +162,9 @@ def _word(error: BaseException) -> str | None:
 
 
 def _word_of_several(text: str) -> str | None:
-    """A host with several addresses failed differently on each: an answer of any counts before silence."""
+    """Choose the word for a host whose addresses failed differently: an answer of any address takes precedence over
+    silence.
+    """
     if not text.startswith(_SEVERAL):
         return None
     words = {_ERRNO_WORDS.get(int(number)) for number in _ERRNO.findall(text)}

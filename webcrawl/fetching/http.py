@@ -1,8 +1,8 @@
-"""The download handler for http and https: one request, exactly as made, and everything that came back.
+"""The download handler for http and https: it sends one request exactly as made, and returns the response.
 
-It stands between Scrapy's downloader and the network. A page is never lost for being too long, too slow or
-cut off: what came is kept and marked. What went over the wire is left in ``FetchMeta.capture``, also where a
-fetch failed. Redirects, cookies, retries and content codings are the business of others.
+The handler is called by Scrapy's downloader and uses the network. A page that is too long, too slow or cut off is not
+lost: the bytes that came are kept and flagged. The bytes on the wire are recorded in ``FetchMeta.capture``, also if a
+fetch failed. Redirects, cookies, retries and content codings are handled by other components.
 """
 
 from __future__ import annotations
@@ -49,14 +49,16 @@ if TYPE_CHECKING:
     from webcrawl.fetching.response_head import ResponseHead
 
 SHORTAGE_PATIENCE_SECONDS = 20.0
-"""How long a request waits for a file or a port to be had; then its URL goes back to its queue."""
+"""How long in seconds a request waits for a file or a port; then its URL goes back to its queue."""
 ANNOUNCED_FACTOR = 10
-"""Without ``DOWNLOAD_ANNOUNCED_MAXSIZE``: bodies announced this many times DOWNLOAD_MAXSIZE are not read."""
+"""The default of ``DOWNLOAD_ANNOUNCED_MAXSIZE`` as a multiple of DOWNLOAD_MAXSIZE: longer announced bodies are not
+read.
+"""
 
 
 @dataclass(slots=True)
 class _FetchTask:
-    """A request on its way: what is to be sent where, and what is known so far."""
+    """A request that is being sent, with its destination and the facts known so far."""
 
     request: Request
     fetch: FetchMeta
@@ -66,28 +68,28 @@ class _FetchTask:
     head: bytes
     proxy: Proxy | None
     limit: int
-    """Bytes of a payload that the archive is given, 0 for all."""
+    """Bytes of a payload that are archived, 0 for all."""
     text_limit: int
-    """Bytes that are read of one that may have links, 0 for all."""
+    """Bytes that are read of a payload that may have links, 0 for all."""
     deadline: float
     """Monotonic seconds."""
     sent_at: float = 0.0
-    """Monotonic seconds when it was sent last; 0 before."""
+    """Monotonic seconds when it was last sent; 0 before."""
 
     def limit_of(self, head: ResponseHead) -> int:
-        """Bytes that are read of the payload behind ``head``, 0 for all."""
+        """Return the number of bytes to read of the payload after ``head``, 0 for all."""
         return self.text_limit if may_have_links(head) else self.limit
 
 
 class HttpDownloadHandler:
     """Scrapy's DownloadHandlerProtocol. Both schemes of a crawl share one ``Network``.
 
-    Settings: DOWNLOAD_TIMEOUT (seconds for all of it), DOWNLOAD_CONNECT_TIMEOUT (seconds, part of it),
-    DOWNLOAD_MAXSIZE (bytes; what is longer is cut), DOWNLOAD_TEXT_MAXSIZE (bytes; so far HTML is read for the
-    links in it, of which the archive has no more than of the others), DOWNLOAD_ANNOUNCED_MAXSIZE (bytes; what is
-    announced longer is not read; 0 for no such limit), DOWNLOAD_IDLE_CONNECTIONS, and Scrapy's for TLS, DNS and
-    the bind address. DOWNLOAD_FAIL_ON_DATALOSS counts only where a project or the command line sets it: bodies
-    that end early are kept.
+    Settings: DOWNLOAD_TIMEOUT (seconds for the whole request), DOWNLOAD_CONNECT_TIMEOUT (seconds, part of it),
+    DOWNLOAD_MAXSIZE (bytes; a longer body is cut), DOWNLOAD_TEXT_MAXSIZE (bytes; HTML is read up to this limit for
+    its links, but not archived beyond DOWNLOAD_MAXSIZE), DOWNLOAD_ANNOUNCED_MAXSIZE (bytes; a body that is announced
+    longer is not read; 0 for no such limit), DOWNLOAD_IDLE_CONNECTIONS, and Scrapy's for TLS, DNS and the bind
+    address. DOWNLOAD_FAIL_ON_DATALOSS counts only if a project or the command line sets it: bodies that end early are
+    kept.
     """
 
     lazy = True
@@ -108,11 +110,11 @@ class HttpDownloadHandler:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Scrapy's way to make a component."""
+        """Create the handler; called by Scrapy."""
         return cls(crawler)
 
     def allow_host(self, host: str) -> None:
-        """Let a host that the operator seeds have the private addresses that it resolves to at first."""
+        """Allow a host that the operator seeds the private addresses of its first resolution."""
         seed_addresses(self._crawler).rule.allow_seed(host)
 
     async def close(self) -> None:
@@ -120,7 +122,7 @@ class HttpDownloadHandler:
         await close_network(self._crawler)
 
     async def download_request(self, request: Request) -> Response:
-        """Fetch. Raises Scrapy's exceptions; ``failures.failure_word`` has the word for each."""
+        """Fetch a request. Raises Scrapy's exceptions; ``failures.failure_word`` returns the word for each."""
         fetch = begin_fetch(request)
         now, since = time(), monotonic()
         capture = Capture(request.url, request.method, now, now, None, b"", request.body, b"", b"")
@@ -141,7 +143,7 @@ class HttpDownloadHandler:
             raise failure from error
         response = self._response(errand, exchange)
         if fetch.lease_id is None:
-            # Nobody says when such a request is done with.
+            # There is no event that marks the end of such a request.
             weakref.finalize(response, account.release)
         return response
 
@@ -152,7 +154,7 @@ class HttpDownloadHandler:
             given = fetch.maxsize
         limit = self._maxsize if given is None else int(given)
         text_limit = self._text_maxsize if given is None and limit else limit
-        # A robots.txt is read up to its limit, however long it claims to be.
+        # A robots.txt is read up to its limit, however long it is announced.
         announced_limit = self._announced_limit if fetch.kind == Kind.PAGE else 0
         try:
             target = split_url(request.url)
@@ -174,11 +176,11 @@ class HttpDownloadHandler:
         )
 
     async def _fetch(self, errand: _FetchTask) -> Exchange:
-        """Send and receive; on another connection where an idle one turned out to be closed before anything was sent.
+        """Send and receive; on another connection if an idle one turned out to be closed before the request was sent.
 
-        What was sent is sent again only if it went out on a kept connection that then ended without a byte of an
-        answer: a server that closes an idle connection never saw the request (RFC 9112, section 9.3.1). That is done
-        once, after the key's pause, on a new connection, and for GET and HEAD alone.
+        A request is sent again only if it was sent on a kept connection that then ended without a byte of an answer:
+        a server that closes an idle connection never saw the request (RFC 9112, section 9.3.1). That is done once,
+        after the key's pause, on a new connection, and for GET and HEAD alone.
         """
         attempt = Attempt(errand.target.host, place=errand.fetch.place)
         network = network_of(self._crawler)
@@ -201,13 +203,13 @@ class HttpDownloadHandler:
                 word = failure_word(exchange.error)
                 capture.lost = LostSending(capture.started_at, lost_at, connection.ip, word)
                 network.mistrust(errand.target)
-                # Perhaps the server did see it.
+                # The server may have seen the request after all.
                 await asyncio.sleep(errand.fetch.pause_seconds)
                 errand.deadline += errand.fetch.pause_seconds
 
     async def _connect(self, errand: _FetchTask, network: Network, attempt: Attempt) -> PageConnection:
-        """Connect. While this machine has nothing left for a connection it is waited for, beside the time that the
-        request may take; raises LocalShortageError when that is long.
+        """Connect. While this machine has no resources for a connection, wait without counting it towards the time of
+        the request; raise LocalShortageError when that takes too long.
         """
         began = monotonic()
         while True:
@@ -225,7 +227,7 @@ class HttpDownloadHandler:
                 return connection
 
     async def _exchange(self, errand: _FetchTask, network: Network, connection: PageConnection) -> Exchange:
-        """Send on this connection and wait until the response has ended, one way or the other."""
+        """Send on this connection and wait until the exchange has ended."""
         request, capture, gate = errand.request, errand.capture, errand.gate
         loop = asyncio.get_running_loop()
         listens = has_listeners(self._crawler.signals, signals.bytes_received)
@@ -281,7 +283,7 @@ class HttpDownloadHandler:
         return response
 
     def _raise_for(self, errand: _FetchTask, exchange: Exchange, response: Response) -> None:
-        """The two cases in which Scrapy wants an exception for a response."""
+        """Raise for the two kinds of responses for which Scrapy expects an exception."""
         stop = errand.gate.stop
         if stop is not None and stop.fail:
             stop.response = response
@@ -293,7 +295,7 @@ class HttpDownloadHandler:
 
 
 def _look_at_exclusions(errand: _FetchTask) -> None:
-    """The last moment to obey a site owner: a name, a connection and its TLS may have taken half a minute."""
+    """Check the exclusions just before the request is sent: name, connection and TLS may have taken half a minute."""
     exclusions, url = errand.fetch.exclusions, errand.request.url
     if exclusions is not None:
         detail, errand.fetch.sent_under = exclusions.look(url, host_of(url))
@@ -302,7 +304,7 @@ def _look_at_exclusions(errand: _FetchTask) -> None:
 
 
 class _Watch:
-    """Ends an exchange when the hold on its key does: from then on another process may be contacting the host."""
+    """Ends an exchange when the lease of its key expires: from then on another process may contact the host."""
 
     def __init__(self, hold: LeaseValidity, exchange: Exchange) -> None:
         self._hold = hold
@@ -318,7 +320,7 @@ class _Watch:
         if left <= 0:
             self._exchange.expire()
         else:
-            # It may have been renewed by then.
+            # The lease may have been renewed by then.
             self._timer = asyncio.get_running_loop().call_later(left, self._look)
 
     def end(self) -> None:
@@ -327,7 +329,9 @@ class _Watch:
 
 
 def _met_a_closing(errand: _FetchTask, connection: PageConnection, exchange: Exchange) -> bool:
-    """Whether the server had closed a kept connection when the request came, and nothing can have come of that."""
+    """Return True if the server had closed a kept connection when the request arrived, so the request had no
+    effect.
+    """
     request = errand.request
     is_harmless = request.method in ("GET", "HEAD") and not request.body
     is_silent = exchange.silent and not isinstance(exchange.error, TimeoutError)
@@ -337,7 +341,7 @@ def _met_a_closing(errand: _FetchTask, connection: PageConnection, exchange: Exc
 
 
 def _fill(errand: _FetchTask, exchange: Exchange) -> bytes:
-    """Take down for the archive what came, if a whole head did; all that was read of the body."""
+    """Record the response in the capture, if its head is complete; return all bytes of the body that were read."""
     capture, payload = errand.capture, errand.capture.payload
     if exchange.head is not None:
         capture.ended_at = capture.started_at + exchange.ended_at - errand.sent_at
@@ -351,7 +355,7 @@ def _fill(errand: _FetchTask, exchange: Exchange) -> bytes:
 
 
 def _flags(exchange: Exchange) -> list[str]:
-    """What ``Response.flags`` tells of a body that is not whole."""
+    """Return the flags of ``Response.flags`` for a body that is not whole."""
     if exchange.refusal == STOPPED:
         return ["download_stopped"]
     if exchange.refusal is not None:
@@ -362,7 +366,7 @@ def _flags(exchange: Exchange) -> list[str]:
 
 
 def _head(request: Request, target: Target, proxy: Proxy | None) -> bytes:
-    """The request's head. A proxy is sent the whole URL of an http request; https goes through a tunnel."""
+    """Return the request's head. A proxy gets the whole URL of an http request; https goes through a tunnel."""
     headers: Iterable[tuple[bytes, list[bytes]]] = dict.items(request.headers)
     if proxy is not None and target.scheme == "http":
         path = f"http://{target.authority}{target.path}"
@@ -373,7 +377,7 @@ def _head(request: Request, target: Target, proxy: Proxy | None) -> bytes:
 
 
 def _proxy(request: Request) -> Proxy | None:
-    """``Request.meta["proxy"]`` as Scrapy reads it: without a scheme it is an http proxy."""
+    """Read ``Request.meta["proxy"]`` as Scrapy does: without a scheme it is an http proxy."""
     url = request.meta.get("proxy")
     if not url:
         return None

@@ -1,9 +1,9 @@
-"""Connections: opened, kept for the next request to the same host, and closed, by aiohttp's connector.
+"""The connections of a crawl, opened, kept for the next request to the same host, and closed by aiohttp's connector.
 
-The connector brings the pool, TLS, proxies and happy eyeballs (RFC 8305). What is said on a connection is
-ours: ``PageProtocol`` hands the bytes to an ``Exchange``. aiohttp's own ClientSession is left out because it
-rewrites URLs (an empty query is lost), repeats requests without telling, and gives up pages that browsers
-show; see docs/decisions/0002-http-client.md.
+The connector provides the pool, TLS, proxies and happy eyeballs (RFC 8305). HTTP itself is implemented here:
+``PageProtocol`` passes the bytes to an ``Exchange``. aiohttp's own ClientSession is not used because it rewrites URLs
+(an empty query is lost), repeats requests silently, and rejects pages that browsers show; see
+docs/decisions/0002-http-client.md.
 
 One ``Network`` serves both schemes of a crawl, so that a redirect from http to https resolves the host once.
 """
@@ -55,11 +55,13 @@ if TYPE_CHECKING:
     from webcrawl.fetching.request_head import Target
 
 MISTRUST_SECONDS = 600.0
-"""How long an origin's connections are not kept after one of them was closed on a request."""
+"""How long in seconds no connections to an origin are kept after one of them was closed on a request."""
 IDLE_CONNECTIONS = 1024
-"""Default of ``DOWNLOAD_IDLE_CONNECTIONS``: kept at most, if that is less than half of the limit of open files."""
+"""Default of ``DOWNLOAD_IDLE_CONNECTIONS``: the most connections that are kept, or half of the limit of open files if
+that is less.
+"""
 CONNECT_TIMEOUT_SECONDS = 30.0
-"""Default of ``DOWNLOAD_CONNECT_TIMEOUT``: for name, connection and TLS together."""
+"""Default of ``DOWNLOAD_CONNECT_TIMEOUT`` in seconds: for name, connection and TLS together."""
 
 _LEGACY_SERVER_CONNECT = 0x4
 """OpenSSL's SSL_OP_LEGACY_SERVER_CONNECT; the ssl module names it from Python 3.12 on."""
@@ -67,46 +69,47 @@ _LEGACY_SERVER_CONNECT = 0x4
 
 @dataclass(slots=True, frozen=True)
 class Proxy:
-    """A proxy and what it is told when it is asked for a tunnel."""
+    """A proxy and the headers of the request for a tunnel."""
 
     url: str
     headers: dict[str, str]
 
 
 ORIGINS_REMEMBERED = 4_096
-"""Origins of which is remembered what aiohttp is told to connect to them, in some 5 MB; and, of as many, that their
-connections are not kept."""
+"""The number of origins whose connection request for aiohttp is cached, in some 5 MB; and of those whose connections
+are not kept.
+"""
 
 
 @dataclass(slots=True)
 class Attempt:
-    """What became of opening a connection, also where it failed."""
+    """The course of opening a connection, also if it failed."""
 
     host: str
     checked: bool = True
-    """Private addresses matter (they do not for a proxy, which the operator chose)."""
+    """True if private addresses are refused (not for a proxy, which the operator chose)."""
     place: str | None = None
-    """The address at which alone the host may be contacted; empty for none, None for any."""
+    """The only address at which the host may be contacted; empty for none, None for any."""
     ip: str | None = None
     """The last address tried."""
     objection: str | None = None
-    """Why an address was not tried."""
+    """The reason why an address was not tried."""
     tried: list[AddrInfoType] = field(default_factory=list)
     """The addresses tried."""
     fresh: bool = False
-    """No connection out of the pool will do."""
+    """True if a pooled connection must not be used."""
     opened_at: float = 0.0
-    """Monotonic seconds when the first socket was made; 0 where none was."""
+    """Monotonic seconds when the first socket was made; 0 if none was."""
 
 
 Origin = tuple[str, str, int]
 
 _attempt: ContextVar[Attempt] = ContextVar("webcrawl_attempt")
-"""Carries the host's name to where its sockets are made; tasks started on the way inherit it."""
+"""Passes the attempt to the place where its sockets are made; tasks started on the way inherit it."""
 
 
 class Network:
-    """The connections of one crawl. Must be made while the event loop runs, and closed."""
+    """The connections of one crawl. Must be created while the event loop runs, and closed."""
 
     def __init__(self, settings: BaseSettings, seeds: SeedAddresses) -> None:
         self._rule = rule = seeds.rule
@@ -130,7 +133,7 @@ class Network:
             resolver=PinnedResolver(self._resolver),
             use_dns_cache=False,
             limit=0,
-            # Each connection has its own time and closes itself: see ``keep``.
+            # Each connection has its own idle time and closes itself: see ``keep``.
             keepalive_timeout=2 * LONGEST_SECONDS,
             local_addr=_bind_address(settings.get("DOWNLOAD_BIND_ADDRESS")),
             socket_factory=self._open_socket,
@@ -145,9 +148,9 @@ class Network:
     async def connect(
         self, target: Target, proxy: Proxy | None, attempt: Attempt, seconds: float
     ) -> PageConnection:
-        """A connection to the target's host, from the pool or new, within that many seconds.
+        """Return a connection to the target's host, from the pool or new, within that many seconds.
 
-        ``attempt`` is filled in on the way. Raises PrivateAddressError, LocalShortageError, or what aiohttp raises.
+        ``attempt`` is filled in on the way. Raises PrivateAddressError, LocalShortageError, or aiohttp's exceptions.
         """
         attempt.checked = proxy is None
         if proxy is not None:
@@ -189,13 +192,14 @@ class Network:
                 continue
             if place is None or plain_address(connection.ip or "") == place:
                 return connection
-            # From the pool, opened when the host was contacted at another address: that one's clock is not ours now.
+            # A pooled connection to another address of the host: the politeness clock of that address does not apply
+            # now.
             connection.abandon()
             if not place:
                 raise CannotResolveHostError(f"{request.url.host} had no address a moment ago")
 
     def keep(self, connection: Connection, protocol: PageProtocol, seconds: float) -> None:
-        """Take a connection back into the pool for so many seconds while that has room, else close it."""
+        """Return a connection to the pool for so many seconds if there is room, else close it."""
         if seconds <= 0 or len(self._idle) >= self._max_idle:
             connection.close()
             return
@@ -204,7 +208,7 @@ class Network:
             protocol.rest(seconds)
 
     def _look_for_shortage(self, error: aiohttp.ClientConnectorError, attempt: Attempt) -> None:
-        """Raise LocalShortageError where it is this machine that had nothing left for a connection."""
+        """Raise LocalShortageError if the failure is due to the resources of this machine."""
         number = scarce(error.os_error, attempt.tried)
         if number is None:
             return
@@ -214,7 +218,7 @@ class Network:
         raise LocalShortageError(f"{attempt.host}: {error.os_error}") from error
 
     def mistrust(self, target: Target) -> None:
-        """A kept connection to this origin was closed when a request was under way: keep none for a while."""
+        """Keep no connections to this origin for a while: a kept one was closed when a request was under way."""
         origin = _origin(target)
         self._mistrusted[origin] = monotonic() + MISTRUST_SECONDS
         self._mistrusted.move_to_end(origin)
@@ -222,7 +226,7 @@ class Network:
             self._mistrusted.popitem(last=False)
 
     def trusts(self, target: Target) -> bool:
-        """Whether connections to this origin may be kept."""
+        """Return True if connections to this origin may be kept."""
         if not self._mistrusted:
             return True
         until = self._mistrusted.get(_origin(target))
@@ -230,12 +234,12 @@ class Network:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the crawl has ended, and with it all connections."""
+        """True if the crawl has ended, and all connections are closed."""
         return self._connector.closed
 
     @property
     def idle_connections(self) -> int:
-        """Connections that wait for another request to their host."""
+        """The number of connections that wait for another request to their host."""
         return len(self._idle)
 
     async def close(self) -> None:
@@ -246,7 +250,9 @@ class Network:
     def _connection_request(
         self, scheme: str, host: str, port: int, proxy: Proxy | None = None
     ) -> aiohttp.ClientRequest:
-        """What tells aiohttp's connector where to connect; never sent, but for the CONNECT to a proxy."""
+        """Return the request by which aiohttp's connector knows the destination; only a CONNECT to a proxy is ever
+        sent.
+        """
         extra: dict[str, Any] = {}
         if proxy is not None:
             extra = {"proxy": yarl.URL(proxy.url), "proxy_headers": proxy.headers}
@@ -254,7 +260,7 @@ class Network:
         return aiohttp.ClientRequest("GET", url, loop=self._loop, ssl=self._tls, **extra)
 
     def _check_literal(self, host: str) -> None:
-        """With a proxy only an address in the URL itself can be judged; names are resolved by the proxy."""
+        """Check an address in the URL itself, for requests through a proxy: names are resolved by the proxy."""
         address = literal_address(host)
         objection = self._rule.refuses_address(host, address) if address else None
         if objection is not None:
@@ -280,7 +286,7 @@ _networks: WeakKeyDictionary[Crawler, Network] = WeakKeyDictionary()
 
 
 def seed_addresses(crawler: Crawler) -> SeedAddresses:
-    """What seeds are allowed, with the crawl's rule for private addresses; there before the first request.
+    """Return the addresses of seeds, with the crawl's rule for private addresses; exists before the first request.
 
     Raises ValueError for a wrong FETCH_PRIVATE_ADDRESSES.
     """
@@ -291,7 +297,7 @@ def seed_addresses(crawler: Crawler) -> SeedAddresses:
 
 
 def network_of(crawler: Crawler) -> Network:
-    """The crawl's connections, made at the first call."""
+    """Return the crawl's connections, which the first call creates."""
     network = _networks.get(crawler)
     if network is None:
         network = _networks[crawler] = Network(crawler.settings, seed_addresses(crawler))
@@ -299,7 +305,7 @@ def network_of(crawler: Crawler) -> Network:
 
 
 async def close_network(crawler: Crawler) -> None:
-    """Close the crawl's connections; does nothing the second time."""
+    """Close the crawl's connections; a second call does nothing."""
     network = _networks.pop(crawler, None)
     if network is not None:
         await network.close()
@@ -310,7 +316,7 @@ def _origin(target: Target) -> Origin:
 
 
 def _tls_context(settings: BaseSettings) -> ssl.SSLContext:
-    """Scrapy's TLS settings, and as browsers: HTTP/1.1 in ALPN, servers with the old renegotiation."""
+    """Return a TLS context with Scrapy's settings and, as in browsers, HTTP/1.1 in ALPN and legacy renegotiation."""
     context = tls_context(settings)
     context.set_alpn_protocols(["http/1.1"])
     context.options |= _LEGACY_SERVER_CONNECT
@@ -318,7 +324,7 @@ def _tls_context(settings: BaseSettings) -> ssl.SSLContext:
 
 
 def _half_of_open_files() -> float:
-    """How many connections may lie idle for the crawl to have files and sockets enough for all else."""
+    """Return how many connections may be idle so that enough files and sockets are left for the rest of the crawl."""
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return inf if most == resource.RLIM_INFINITY else most // 2
 

@@ -1,8 +1,7 @@
-"""A response on its way into memory: how long it may take, and what it may take of the memory for bodies.
+"""The reading of a response: its deadline, its memory, the file for a long payload, and the gate for unwanted bodies.
 
-Long payloads on their way to a file: no more of them is in memory than what is being written.
-
-Whether a body is worth reading, decided on the headers; and Scrapy's signals that may stop a download.
+A long payload is written to a file; only the bytes that are being written are in memory. The gate decides by the
+headers whether a body is read, and sends Scrapy's signals that may stop a download.
 """
 
 from __future__ import annotations
@@ -42,14 +41,16 @@ if TYPE_CHECKING:
 
 
 BUFFER_BYTES = 1 << 18
-"""What is written at a time; a payload that is not longer stays in memory."""
+"""Bytes that are written at a time; a payload that is not longer stays in memory."""
 
 
 class Spool:
-    """Takes one payload. Files are written on a thread, and while a second buffer is full nothing is read."""
+    """Takes one payload. Files are written on a thread; while a second buffer is full the connection is not read."""
 
     def __init__(self, folder: str, pause: Callable[[], None], resume: Callable[[], None]) -> None:
-        """``folder`` is made when there is something to put there. ``pause`` and ``resume``: for who feeds it."""
+        """``folder`` is created when it is needed. ``pause`` and ``resume`` stop and continue the reading of the
+        connection.
+        """
         self.folder = folder
         self._pause = pause
         self._resume = resume
@@ -65,12 +66,12 @@ class Spool:
 
     @property
     def held(self) -> bytes:
-        """What is in memory and in no file."""
+        """The bytes in memory that are in no file."""
         return bytes(self._buffer)
 
     @property
     def size(self) -> int:
-        """Bytes that are in memory, those that are being written too."""
+        """Bytes in memory, including those that are being written."""
         return len(self._buffer) + self._written_now
 
     def feed(self, data: bytes) -> None:
@@ -88,17 +89,21 @@ class Spool:
             self._pause()
 
     def go_on(self) -> None:
-        """Have whoever feeds it go on. At the latest when the payload has ended: a connection is kept for others."""
+        """Resume the connection. Called at the end of the payload at the latest, since the connection is kept for
+        other requests.
+        """
         if self._paused:
             self._paused = False
             self._resume()
 
     async def finish(self) -> Spooled | None:
-        """The payload has ended; None if it is short, and all of it ``held``. Raises OSError: it cannot be kept."""
+        """End the payload; return None if it is short and all of it ``held``. Raises OSError if it cannot be
+        stored.
+        """
         try:
             while self._writing is not None:
                 await asyncio.wait([self._writing])
-                # What is to be done then is done by a callback.
+                # The steps that follow are run by a callback.
                 await asyncio.sleep(0)
             if self._path is None and self._error is None:
                 return None
@@ -115,7 +120,7 @@ class Spool:
         return Spooled(self._path, self._length, self._hash.digest())
 
     def discard(self) -> None:
-        """Remove what was written."""
+        """Delete the file."""
         self._buffer.clear()
         if self._writing is not None:
             self._writing.add_done_callback(lambda _: self.discard())
@@ -158,11 +163,13 @@ class Spool:
 
 
 HELD_SECONDS = 0.1
-"""How soon the deadline of a response is looked at again that is not being read, at the earliest."""
+"""The shortest interval in seconds at which the deadline of a paused response is checked again."""
 
 
 class Reading:
-    """One response. While there is no memory for more of it nothing is read, and its time stands still."""
+    """Controls the reading of one response. While there is no memory for more of it the connection is paused, and its
+    time stands still.
+    """
 
     def __init__(
         self,
@@ -171,8 +178,9 @@ class Reading:
         deadline: float,
         connection: PageConnection,
     ) -> None:
-        """``limit``: bytes of the payload behind a head, 0 for none; ``deadline``: monotonic seconds. ``fetch``
-        has an account."""
+        """``limit``: bytes of the payload after a head, 0 for none; ``deadline``: monotonic seconds. ``fetch`` has an
+        account.
+        """
         assert fetch.account is not None
         self._account = fetch.account
         self._fetch = fetch
@@ -187,12 +195,12 @@ class Reading:
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self, exchange: Exchange) -> None:
-        """The request is about to be sent."""
+        """Start the deadline: the request is about to be sent."""
         self._exchange = exchange
         self._look_at_deadline()
 
     def grown(self, head: ResponseHead, size: int) -> None:
-        """There are so many bytes of payload now, and more will come."""
+        """Take the size of the payload so far; more will come."""
         account = self._account
         if self.spool is not None:
             account.resize(self.spool.size)
@@ -207,8 +215,9 @@ class Reading:
             self._connection.pause()
 
     def end(self) -> None:
-        """The exchange is over. It knows its reading: if that went on knowing it, both would be garbage in a circle,
-        with the body and all else, until the collector comes by."""
+        """End the reading. The exchange refers to its reading: this breaks the reference cycle, in which the body and
+        everything else would stay in memory until the garbage collector runs.
+        """
         exchange = self._exchange
         del self._exchange
         if self._timer is not None:
@@ -224,10 +233,10 @@ class Reading:
                 self.spool.discard()
 
     async def keep(self, exchange: Exchange, capture: Capture) -> None:
-        """Leave the payload of an exchange that is over in the capture.
+        """Put the payload of an exchange that is over into the capture.
 
         Raises:
-            StorageFull, StorageLost: it could not be written to its file.
+          StorageFull, StorageLost: it could not be written to its file.
         """
         if self.spool is None:
             capture.payload = exchange.payload
@@ -238,7 +247,7 @@ class Reading:
         self._account.resize(len(capture.payload))
 
     def _most(self, head: ResponseHead) -> int | None:
-        """What the body may come to, together with what it unfolds to; None where there is no limit."""
+        """Return the most bytes that the body may need, including its decoded form; None if there is no limit."""
         limit = self._limit(head)
         if not limit:
             return None
@@ -272,7 +281,9 @@ STOPPED = "stopped"
 
 @lru_cache(maxsize=4096)
 def is_wanted(content_type: bytes, wanted: tuple[str, ...]) -> bool:
-    """Whether a Content-Type fits a pattern (``text/html``, ``text/*``, ``*/*``); an empty one is wanted."""
+    """Return True if a Content-Type matches a pattern (``text/html``, ``text/*``, ``*/*``); an empty one is
+    wanted.
+    """
     mime = content_type.partition(b";")[0].partition(b",")[0].strip().lower().decode("latin-1")
     if not mime:
         return True
@@ -281,7 +292,7 @@ def is_wanted(content_type: bytes, wanted: tuple[str, ...]) -> bool:
 
 
 def may_have_links(head: ResponseHead) -> bool:
-    """Whether a body is HTML by its Content-Type, or may be for want of one."""
+    """Return True if a body is HTML by its Content-Type, or may be HTML since it has none."""
     content_type = head.value(b"content-type")
     return 200 <= head.status < 300 and (content_type is None or _is_html(content_type[:MAX_TYPE_BYTES]))
 
@@ -293,7 +304,9 @@ def _is_html(content_type: bytes) -> bool:
 
 
 class Gate:
-    """Decides for one request. ``announced_limit`` is in bytes, 0 for none; ``wanted`` is None for all."""
+    """Decides whether the body of one request is read. ``announced_limit`` is in bytes, 0 for none; ``wanted`` is
+    None for all.
+    """
 
     def __init__(
         self, crawler: Crawler, request: Request, wanted: tuple[str, ...] | None, announced_limit: int
@@ -303,10 +316,10 @@ class Gate:
         self._wanted = wanted
         self._announced_limit = announced_limit
         self.stop: StopDownload | None = None
-        """What a signal's receiver raised."""
+        """The exception that a signal's receiver raised."""
 
     def on_head(self, head: ResponseHead) -> str | None:
-        """None, or why the body is not to be read."""
+        """Return None, or the reason why the body is not read."""
         if has_listeners(self._crawler.signals, signals.headers_received) and self._tell_headers(head):
             return STOPPED
         if self._wanted is not None and 200 <= head.status < 300:
@@ -318,7 +331,7 @@ class Gate:
         return None
 
     def on_payload(self, data: bytes) -> bool:
-        """Pass a piece on to the receivers of ``bytes_received``; False to stop."""
+        """Pass a piece on to the receivers of ``bytes_received``; return False to stop."""
         return not self._tell(signals.bytes_received, data=data)
 
     def _tell_headers(self, head: ResponseHead) -> bool:

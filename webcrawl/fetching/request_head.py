@@ -1,4 +1,4 @@
-"""What is sent: the target of a URL, byte for byte, and the head of the request."""
+"""The request as it is sent: the target of a URL, byte for byte, and the head."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 ACCEPT_ENCODING = b"gzip, deflate, br, zstd"
-"""Sent where the request names none; exactly the codings that the crawl can remove."""
+"""The header that is sent if the request has none; exactly the codings that the crawl can decode."""
 
 _URL = re.compile(r"(?i:(https?))://(?:[^/?#]*@)?([^/?#]*)([^#]*)", re.DOTALL)
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(?::(\d*))?")
@@ -23,25 +23,26 @@ _WITH_LENGTH = frozenset(("POST", "PUT", "PATCH"))
 
 
 class Target(NamedTuple):
-    """Where a request goes. Credentials in the URL are left out; they are never sent."""
+    """The destination of a request. Credentials in the URL are left out; they are never sent."""
 
     scheme: str
     host: str
-    """As in the URL; an IPv6 address in brackets."""
+    """The host as in the URL; an IPv6 address in brackets."""
     port: int
     path: str
-    """Path and query exactly as in the URL, ``/`` where the URL has none, without the fragment."""
+    """Path and query exactly as in the URL, ``/`` if the URL has none, without the fragment."""
 
     @property
     def authority(self) -> str:
-        """Host and port as the Host header has them."""
+        """Host and port as in the Host header."""
         return self.host if self.port == DEFAULT_PORTS[self.scheme] else f"{self.host}:{self.port}"
 
 
 def split_url(url: str) -> Target:
-    """Take an http or https URL apart without changing it. Raises ValueError for anything else.
+    """Split an http or https URL without changing it. Raises ValueError for any other URL.
 
-    Only what cannot stand in a request line (spaces, control and non-ASCII characters) is percent-encoded.
+    Only characters that are not allowed in a request line (spaces, control and non-ASCII characters) are
+    percent-encoded.
     """
     found = _URL.match(url)
     if found is None:
@@ -69,11 +70,11 @@ def request_head(
     headers: Iterable[tuple[bytes, list[bytes]]],
     length: int,
 ) -> bytes:
-    """The head of a request, from the request line to the empty line.
+    """Return the head of a request, from the request line to the empty line.
 
-    ``headers`` are sent in their order, repetitions included; Host, Accept-Encoding, Connection and
-    Content-Length are added where they are missing. Raises ValueError for a method or a header name that is
-    no token; line breaks in a value become spaces.
+    ``headers`` are sent in their order, repetitions included; Host, Accept-Encoding, Connection and Content-Length
+    are added if missing. Raises ValueError for a method or a header name that is no token; line breaks in a value
+    become spaces.
     """
     if method != "GET" and _TOKEN.fullmatch(method.encode("latin-1", "replace")) is None:
         raise ValueError(f"not a method: {method!r}")
@@ -95,7 +96,7 @@ def request_head(
 # Nearly all requests of a crawl have the same fields.
 @lru_cache(maxsize=128)
 def _fields(headers: tuple[tuple[bytes, tuple[bytes, ...]], ...]) -> tuple[frozenset[bytes], bytes]:
-    """The names in lower case, and the lines."""
+    """Return the names in lower case, and the lines."""
     names = set()
     lines: list[bytes] = []
     for name, values in headers:

@@ -1,4 +1,4 @@
-"""Host names to addresses: asynchronous, cached as long as the answer says, failures for a short while."""
+"""An asynchronous resolver of host names: answers are cached for their TTL, failures for a short while."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 
 SETTING = "DNS_NAMESERVERS"
 MIN_TTL_SECONDS = 5.0
-"""Answers live at least as long; a page's redirect to its own host asks no second time."""
+"""The shortest time in seconds that an answer is cached; a page's redirect to its own host needs no second
+look-up.
+"""
 MAX_TTL_SECONDS = 3600.0
 NEGATIVE_TTL_SECONDS = 60.0
-"""For names that do not exist."""
+"""Seconds for which names that do not exist are cached."""
 TROUBLE_TTL_SECONDS = 5.0
-"""For name servers that failed or did not answer."""
+"""Seconds for which failures of name servers are cached."""
 
 _LOOPBACK = (("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6))
 _DEFINITE = frozenset((aiodns.error.ARES_ENODATA, aiodns.error.ARES_ENOTFOUND, aiodns.error.ARES_EBADNAME))
@@ -66,11 +68,11 @@ class _Answer:
 
 
 class Resolver(AbstractResolver):
-    """What aiohttp's connector asks. Without name servers the system's are used; /etc/hosts counts in both
+    """The resolver of aiohttp's connector. Without name servers the system's are used; /etc/hosts counts in both
     cases.
 
-    ``timeout_seconds`` bounds one look-up; ``cache_size`` is in names. Errors are OSError without a number,
-    which is how aiohttp knows a failed look-up; with one where this machine had no socket left to ask with.
+    ``timeout_seconds`` bounds one look-up; ``cache_size`` is in names. Errors are OSError without a number, which
+    aiohttp takes for a failed look-up; with a number if this machine had no socket left for the query.
     """
 
     def __init__(
@@ -83,7 +85,7 @@ class Resolver(AbstractResolver):
     ) -> None:
         self._dns = aiodns.DNSResolver(
             nameservers=parse_nameservers(nameservers) or None,
-            # No search list: a name out of a URL is complete.
+            # No search list: the host name of a URL is complete.
             flags=pycares.ARES_FLAG_NOSEARCH | pycares.ARES_FLAG_EDNS,
         )
         self._timeout_seconds = timeout_seconds
@@ -92,17 +94,17 @@ class Resolver(AbstractResolver):
         self._clock = clock
 
     def __len__(self) -> int:
-        """Names remembered."""
+        """The number of cached names."""
         return len(self._cache)
 
     def __contains__(self, name: str) -> bool:
-        """Whether a name is remembered; its answer may have expired."""
+        """Return True if a name is cached; its answer may have expired."""
         return name in self._cache
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """The addresses of ``host``, in the order in which they should be tried."""
+        """Return the addresses of ``host``, in the order in which they should be tried."""
         answer = await self._answer(host.lower().rstrip("."))
         results = [
             ResolveResult(
@@ -116,12 +118,12 @@ class Resolver(AbstractResolver):
         return results
 
     async def close(self) -> None:
-        """Give up what is being looked up."""
+        """Cancel the look-ups that are under way."""
         await self._dns.close()
 
     async def _answer(self, name: str) -> _Answer:
         if name == "localhost" or name.endswith(".localhost"):
-            # RFC 6761, section 6.3: always loopback, never asked for.
+            # RFC 6761, section 6.3: always loopback, never looked up.
             return _Answer(0.0, _LOOPBACK)
         known = self._cache.get(name)
         if known is not None and known.expires_at > self._clock():
@@ -162,6 +164,8 @@ class Resolver(AbstractResolver):
 
 
 def _need_files() -> None:
-    """Without a file to open c-ares says of every name that no name server answered, and reads no /etc/hosts."""
+    """Raise if no file can be opened: c-ares would report that no name server answered, and would not read
+    /etc/hosts.
+    """
     if (lack := lack_of_files()) is not None:
         raise lack

@@ -1,9 +1,7 @@
-"""The head of an HTTP/1 response, read as browsers read it: whatever can be understood is, the rest is
-skipped.
+"""The head of an HTTP/1 response, parsed as browsers parse it: understandable parts are used, the rest is skipped.
 
-Where it stands: the connection collects bytes until ``end_of_head`` finds the empty line, ``parse_head``
-makes the head of them, ``body.framing`` decides from it where the body ends. Pure functions, no input or
-output.
+The connection collects bytes until ``end_of_head`` finds the empty line, ``parse_head`` parses them, and
+``body.framing`` determines from the head where the body ends. There is no input or output here.
 """
 
 from __future__ import annotations
@@ -12,21 +10,25 @@ import re
 from dataclasses import dataclass, field
 
 MAX_HEAD_BYTES = 256 * 1024
-"""All heads of one response together, interim ones (1xx) included; Chromium and Firefox stop there too."""
+"""The most bytes of all heads of one response together, interim ones (1xx) included; the same limit as in Chromium
+and Firefox.
+"""
 
 MAX_INTERIM_HEADS = 32
-"""Interim heads (1xx) before the final one."""
+"""The largest number of interim heads (1xx) before the final one."""
 MAX_LINES = 2_000
-"""Header lines that are read; later ones are in ``raw`` alone. 256 KiB of tiny ones would hold the event loop."""
+"""The number of header lines that are parsed; later ones are in ``raw`` alone. 256 KiB of tiny lines would block the
+event loop.
+"""
 MAX_OPTIONS_BYTES = 1024
-"""So much of a list of connection options is looked at."""
+"""The number of bytes of a list of connection options that are read."""
 MAX_TYPE_BYTES = 256
-"""So much of a Content-Type is looked at, and remembered for those who send the same."""
+"""The number of bytes of a Content-Type that are read, and cached for equal headers."""
 
 _SLOP_BYTES = 4
-"""Stray bytes in front of the status line that browsers overlook."""
+"""The number of stray bytes before the status line that are ignored, as in browsers."""
 START_BYTES = _SLOP_BYTES + len(b"HTTP")
-"""With so many, line breaks before them aside, it is known where the status line starts."""
+"""The number of bytes, without leading line breaks, after which the start of the status line is known."""
 
 _NO_BREAK = re.compile(rb"[^\r\n]")
 _END = re.compile(rb"\n\r?\n")
@@ -41,10 +43,10 @@ class MalformedHeadError(ValueError):
 
 @dataclass(slots=True)
 class ResponseHead:
-    """The head of a response: the bytes as received and what they say."""
+    """The head of a response: the bytes as received and the parsed fields."""
 
     raw: bytes
-    """From the first byte of the status line to the empty line, both included."""
+    """The bytes from the first byte of the status line to the empty line, both included."""
     version: tuple[int, int]
     status: int
     """100 to 999."""
@@ -59,17 +61,17 @@ class ResponseHead:
         self._named = named
 
     def values(self, name: bytes) -> list[bytes]:
-        """All values of a header; ``name`` in lower case."""
+        """Return all values of a header; ``name`` in lower case."""
         return self._named.get(name, [])
 
     def value(self, name: bytes) -> bytes | None:
-        """The last value of a header, as Scrapy's ``Headers`` answers; ``name`` in lower case."""
+        """Return the last value of a header, as Scrapy's ``Headers`` does; ``name`` in lower case."""
         values = self._named.get(name)
         return values[-1] if values else None
 
     @property
     def keeps_alive(self) -> bool:
-        """Whether the server will answer another request on this connection (RFC 9112, section 9.3)."""
+        """True if the server will accept another request on this connection (RFC 9112, section 9.3)."""
         values = self.values(b"connection") + self.values(b"proxy-connection")
         if not values:
             return self.version >= (1, 1)
@@ -81,13 +83,13 @@ class ResponseHead:
 
 
 def end_of_head(buffer: bytes | bytearray, start: int) -> int:
-    """The offset behind the empty line that ends a head, or -1; lines may end in LF alone."""
+    """Return the offset after the empty line that ends a head, or -1; lines may end in LF alone."""
     found = _END.search(buffer, start)
     return found.end() if found else -1
 
 
 def start_of_head(buffer: bytes | bytearray, start: int) -> int:
-    """The offset of the status line that is looked for from ``start`` on, -1 while that cannot be known yet.
+    """Return the offset of the status line, searched from ``start`` on; -1 while it is not known yet.
 
     Raises MalformedHeadError as soon as the bytes cannot become a head.
     """
@@ -104,7 +106,7 @@ def start_of_head(buffer: bytes | bytearray, start: int) -> int:
 
 
 def parse_head(raw: bytes) -> ResponseHead:
-    """Read a whole head; lines that are no fields are skipped, a bad status line is a MalformedHeadError."""
+    """Parse a whole head; lines that are no fields are skipped, a bad status line raises MalformedHeadError."""
     status_line = _STATUS_LINE.match(raw)
     if status_line is None:
         raise MalformedHeadError(f"not a status line: {raw[:80]!r}")

@@ -1,4 +1,4 @@
-"""Scrapy's Response for a finished exchange. Made for every page, so what repeats is remembered."""
+"""Scrapy's Response for a finished exchange. It is built for every page, so repeated values are cached."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from webcrawl.fetching.response_head import ResponseHead
 
 MAX_NAME_BYTES = 64
-"""What is longer is not remembered: a server could fill memory with names."""
+"""The longest header name in bytes that is cached: a server could fill memory with long names."""
 
 CODINGS = frozenset((b"gzip", b"x-gzip", b"deflate", b"br", b"zstd"))
-"""Content codings; a body in one of them says nothing about its class before it is decoded."""
+"""Content codings; a body in one of them does not reveal its response class before it is decoded."""
 
 
 @lru_cache(maxsize=1024)
@@ -30,12 +30,12 @@ def _short_name(name: bytes) -> bytes:
 
 
 def _header_name(name: bytes) -> bytes:
-    """As Scrapy's Headers writes names."""
+    """Return a name as Scrapy's Headers writes it."""
     return _short_name(name) if len(name) <= MAX_NAME_BYTES else name.title()
 
 
 def scrapy_headers(head: ResponseHead) -> Headers:
-    """The headers for Scrapy: case folded, repetitions kept in order."""
+    """Return the headers for Scrapy: case folded, repetitions kept in order."""
     headers = Headers()
     for name, value in head.headers:
         dict.setdefault(headers, _header_name(name), []).append(value)
@@ -48,9 +48,9 @@ def _class_of_type(content_type: bytes) -> type[Response]:
 
 
 def response_class(headers: Headers, url: str, body: bytes) -> type[Response]:
-    """The class Scrapy would choose, but a plain Response for a body that is still coded.
+    """Return the class Scrapy would choose, but a plain Response for a body that is still coded.
 
-    Whoever decodes the body chooses the class from what comes out.
+    The middleware that decodes the body chooses the class from the decoded bytes.
     """
     codings = header_fields.last(headers, b"Content-Encoding")
     if codings and not CODINGS.isdisjoint(part.strip().lower() for part in codings.split(b",")):
@@ -65,7 +65,7 @@ def response_class(headers: Headers, url: str, body: bytes) -> type[Response]:
 
 @lru_cache(maxsize=1024)
 def _address(ip: str) -> IPv4Address | IPv6Address:
-    """Without the scope of an IPv6 address."""
+    """Return the address without the scope of an IPv6 address."""
     return ip_address(ip.partition("%")[0])
 
 

@@ -1,6 +1,6 @@
-"""What this machine may run out of when a connection is opened: files, local ports, buffers.
+"""Shortage of this machine's resources for new connections: files, local ports, buffers.
 
-That is nobody's fault but ours. New connections wait until there is enough again, and no host hears of it.
+New connections wait until there are enough again, and no host is charged with the failure.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 2.0
-"""How long no connection is opened when there was nothing left for one: at first, and at most."""
+"""The first and the longest pause in seconds during which no connection is opened after a shortage."""
 OVER_SECONDS = 10.0
-"""A shortage is over when connections could be opened for so long, and none had to wait."""
+"""A shortage is over after so many seconds in which connections could be opened and none had to wait."""
 
 _SCARCE = {
     errno.EMFILE: "files that this process may have open (ulimit -n)",
@@ -37,21 +37,21 @@ logger = logging.getLogger(__name__)
 
 
 def scarce(error: OSError, tried: Sequence[AddrInfoType] = ()) -> int | None:
-    """The number of the error by which the machine said that it had nothing left for a connection to one of the
-    addresses ``tried``; None where it is the peer, or the way to it, that failed.
+    """Return the error number if this machine had no resources left for a connection to one of the addresses
+    ``tried``; None if the peer, or the network, failed.
     """
-    # Where several addresses failed differently, their errors are in the text alone.
+    # If several addresses failed differently, their errors are in the text alone.
     numbers = {error.errno} if error.errno is not None else set(map(int, _ERRNO.findall(str(error))))
     for number in numbers & _SCARCE.keys() - {errno.EADDRNOTAVAIL}:
         return number
-    # Also said where the machine has no address at all to reach this one from, as without IPv6.
+    # The same error is raised if the machine has no address at all from which to reach this one, as without IPv6.
     if numbers == {errno.EADDRNOTAVAIL} and any(map(_has_source, tried)):
         return errno.EADDRNOTAVAIL
     return None
 
 
 def _has_source(info: AddrInfoType) -> bool:
-    """Whether the machine has an address from which packets to this one would go. Nothing is sent."""
+    """Return True if the machine has an address from which packets to this one would be sent. No packet is sent."""
     family, _, _, _, address = info
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
@@ -62,7 +62,7 @@ def _has_source(info: AddrInfoType) -> bool:
 
 
 def lack_of_files() -> OSError | None:
-    """Why no socket can be made at this moment; None when one can."""
+    """Return the error that prevents a socket from being created at this moment; None if one can be created."""
     try:
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close()
     except OSError as error:
@@ -71,7 +71,7 @@ def lack_of_files() -> OSError | None:
 
 
 class Shortage:
-    """Whether new connections have to wait. It is told in the log once when that begins, and once when it is over."""
+    """Makes new connections wait during a shortage. Its begin and its end are logged once each."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
@@ -80,17 +80,17 @@ class Shortage:
         self._met_at: float | None = None
 
     async def wait(self) -> None:
-        """Wait while no connection is to be opened."""
+        """Wait while no connection may be opened."""
         if (left := self.left) > 0:
             await asyncio.sleep(left)
 
     @property
     def left(self) -> float:
-        """Seconds until a connection may be opened."""
+        """Return the seconds until a connection may be opened."""
         return max(0.0, self._until - self._clock())
 
     def met(self, number: int) -> None:
-        """A connection could not be opened: leave it for a while, longer each time that helped nobody."""
+        """Note that a connection could not be opened: pause, longer each time the pause did not help."""
         now = self._clock()
         if self._met_at is None:
             logger.warning(
@@ -103,7 +103,7 @@ class Shortage:
             self._until = now + self._pause
 
     def opened(self) -> None:
-        """A connection could be opened."""
+        """Note that a connection could be opened."""
         if self._met_at is None:
             return
         self._pause = 0.0
