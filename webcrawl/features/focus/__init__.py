@@ -1,8 +1,8 @@
-"""Focused crawling: what a page is worth, and what a link may be worth before it is fetched.
+"""Focused crawling: rates how relevant fetched pages are, and estimates the worth of links before they are fetched.
 
-``judge`` makes of the setting FOCUS what says of each fetched page how relevant it is, and ``judges`` has one file
-for each way to say it. A link carries ``traits``, what is known of it where it was found; ``features`` are made of
-them, ``weights`` of features are what is learned, and ``learner`` guesses by them. ``credit`` says which way led to
-what, ``skill`` whether guesses are better than chance, ``scorer`` gives the frontier its levels, ``store`` is where
-all that is kept. Why it is done like this: docs/decisions/0020-focus.md; how it is used: docs/focus.md.
+``judge`` builds from the setting FOCUS the judge that rates each fetched page, and ``judges`` has the kinds of
+judges. A link carries traits, the data known where it was found; ``features`` derives its features from them,
+``weights`` holds the learned weight of each feature, and ``learner`` estimates links by them, checks whether its
+estimates are better than chance, and gives the frontier its levels. ``credit`` rewards the pages that led to a
+relevant one, and ``store`` keeps all that is learned. Design: docs/decisions/0020-focus.md; usage: docs/focus.md.
 """

@@ -1,9 +1,8 @@
-"""Which paths led to something: a page is worth what it is, or what it led to.
+"""Delayed reward: the worth of a page is its own relevance, or the worth of the pages it led to.
 
-Of a page that was fetched, and whose links were, the worth is the larger of its own relevance and ``DISCOUNT`` times
-the mean worth of those links that were followed; so a hub, or a page on the way to relevant ones, is rewarded later,
-and its own page with it (the delayed reward of Rennie & McCallum 1999, backed up as in Q-learning: Watkins & Dayan
-1992).
+Once links of a fetched page were fetched, its worth is the larger of its own relevance and ``DISCOUNT`` times the
+mean worth of these links. So a hub, or a page on the way to relevant ones, is rewarded later, and so is the page that
+led to it (the delayed reward of Rennie & McCallum 1999, backed up as in Q-learning: Watkins & Dayan 1992).
 """
 
 from __future__ import annotations
@@ -15,15 +14,15 @@ from typing import NamedTuple
 
 DISCOUNT = 0.6
 PAGES_MAX = 20_000
-"""Pages that are remembered, those that led to something lately; 1 kB each."""
+"""Maximum number of remembered pages, the most recent that led to others; 1 kB each."""
 STEPS_MAX = 4
-"""Pages back that hear of one."""
+"""Maximum number of preceding pages that are updated."""
 CHANGE = 0.05
-"""A worth that changed by less is not told."""
+"""Minimum change of a worth that is passed on."""
 
 
 class Example(NamedTuple):
-    """What is to be learned: places of a link's features, and what it was worth."""
+    """A training example: slots of a link's features, and its worth."""
 
     slots: Sequence[int]
     worth: float
@@ -35,7 +34,7 @@ class _Page:
     relevance: float
     via: int | None
     total: float = 0.0
-    """Of the worths of those that were reached from here."""
+    """Sum of the worths of pages reached from here."""
     count: int = 0
     told: float = 0.0
 
@@ -45,16 +44,15 @@ class _Page:
 
 
 class Credit:
-    """Remembers the pages of one process that were fetched lately."""
+    """Remembers the most recent pages of one process."""
 
     def __init__(self, most: int = PAGES_MAX) -> None:
         self._pages: OrderedDict[int, _Page] = OrderedDict()
         self._most = most
 
     def fetched(self, page: int, via: int | None, slots: Sequence[int], relevance: float) -> list[Example]:
-        """A page was judged: what follows for its link and for those that led to it. ``page`` and ``via``: any
-        numbers that stand for it and for the page it was found on. Seeds have no ``slots``.
-        """
+        """Add a rated page; return the examples for its link and for those that led to it. ``page`` and ``via``: any
+        numbers that identify the page and the page it was found on. Seeds have no ``slots``."""
         self._pages[page] = _Page(slots, relevance, via, told=relevance)
         if len(self._pages) > self._most:
             self._pages.popitem(last=False)

@@ -1,4 +1,4 @@
-"""Keeps what a focused crawl learns in step with its store: once a second while it runs, and when it ends."""
+"""Extension that synchronises what a focused crawl learns with its store, once a second and when the crawl ends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from webcrawl.features.focus.feature import Focusing
 
 SECONDS = 1.0
-"""Between two steps."""
+"""Interval between two steps."""
 
 
 class Focus:
@@ -35,7 +35,7 @@ class Focus:
     def from_crawler(cls, crawler: Crawler) -> Self:
         focusing = context_of(crawler).focusing
         if focusing is None:
-            raise NotConfigured  # without a word: nothing is looked for
+            raise NotConfigured  # no log message: the crawl has no focus
         extension = cls(crawler, focusing)
         crawler.signals.connect(extension._opened, signal=signals.spider_opened)
         return extension

@@ -1,6 +1,4 @@
-"""Focused crawling, wired: pages are judged, their links get what is known of them, and what comes of that is
-learned.
-"""
+"""Wiring of focused crawling: rates pages, gives their links traits, and learns from the results."""
 
 from __future__ import annotations
 
@@ -36,14 +34,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 WORD = "relevance"
-"""What a page's relevance is called in the log, and under which errors of its judge are in errors.log."""
+"""Name of a page's relevance in the fetch log, and of its judge's errors in errors.log."""
 _DIGITS = 4
 EXAMPLES = 32
-"""That are learned together."""
+"""Number of examples that are learned together."""
 
 
 class Focusing:
-    """What is looked for in one crawl, and what was learned of where it is."""
+    """Focus of one crawl: its judge and its learner."""
 
     def __init__(self, judge: Judge, learner: Learner, store: LearnerStore) -> None:
         self._judge = judge
@@ -60,8 +58,8 @@ class Focusing:
     # -- pages ---------------------------------------------------------------------------------------------
 
     async def relevance(self, page: Page, response: Response) -> float:
-        """How relevant a page is, 0..1; that of one which came under another URL before is 0, and so is that of one
-        of which its judge cannot say it."""
+        """Return the relevance of a page, 0..1; 0 for a page that came under another URL before, and 0 if the judge
+        fails."""
         if page.duplicate_of is not None:
             return 0.0
         seen = FetchedPage(
@@ -80,15 +78,13 @@ class Focusing:
                 self._own_thread(), self._judge.relevance, seen
             )
             return clamped(found)
-        except Exception as error:  # whatever a function of the operator's raises is an error of this page
+        except Exception as error:  # any error of the operator's function is an error of this page
             detail = f"{type(error).__name__}: {error}"
             fetch_errors.note(WORD, page.url, via=page.via, detail=detail)
             return 0.0
 
     def judged(self, entry: UrlEntry, outcome: Outcome, relevance: float, tally: Tally) -> Standing:
-        """A page was found to be so relevant: log and figures say it, it is learned from, and where it stands is
-        known.
-        """
+        """Log and count the relevance of a page, learn from it, and return its standing."""
         found = relevance >= self.learner.relevant
         tally.judge(found)
         if outcome.entry is not None:
@@ -105,7 +101,7 @@ class Focusing:
         beside: Mapping[str, str],
         entries: Sequence[UrlEntry],
     ) -> None:
-        """Give the new ones among a page's links what is known of them."""
+        """Set the traits of the new ones among a page's links."""
         if not entries:
             return
         new = {entry.url: entry for entry in entries}
@@ -119,9 +115,8 @@ class Focusing:
                 entry.traits = packed(digits, text, beside.get(target, ""))
 
     def settled(self, entry: UrlEntry, outcome: Outcome, tally: Tally) -> None:
-        """A URL is done. Of what was fetched and is no page that a spider reads there are its type and its address
-        alone; what could not be fetched is worth nothing.
-        """
+        """Rate a settled URL that the spider did not rate. A response that is no page for the spider is rated by its
+        type and URL alone; a URL that could not be fetched is worth nothing."""
         kept = outcome.entry
         if kept is None or entry.kind != Kind.PAGE or WORD in kept.record.extra:
             return
@@ -144,7 +139,7 @@ class Focusing:
         return standing
 
     async def _learn(self) -> None:
-        """Learn what is there, in a thread."""
+        """Learn the waiting examples, in a thread."""
         try:
             async with self._learning:
                 await self._learn_all()
@@ -152,7 +147,7 @@ class Focusing:
             self._task = None
 
     async def _learn_all(self) -> None:
-        # What was learned before comes first: it takes the place of what was not.
+        # The stored weights are loaded first, since they replace the current ones.
         if not self._begun:
             return
         self._waiting = 0
@@ -161,8 +156,7 @@ class Focusing:
             self.learner.learned()
 
     async def step(self, now: float, *, last: bool = False) -> None:
-        """Take up what was learned before, keep what is learned, and hear what others have learned. What cannot be
-        done now is done later."""
+        """Load stored weights, store new ones, and load those of other workers. A failed step is retried later."""
         async with self._learning:
             try:
                 if not self._begun:
@@ -183,13 +177,13 @@ class Focusing:
         self._begun = True
 
     def close(self) -> None:
-        """Let go of the thread."""
+        """Stop the thread."""
         if self._thread is not None:
             self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _own_thread(self) -> ThreadPoolExecutor:
         if self._thread is None:
-            # One: a judge that remembers what it saw is not asked twice at a time.
+            # One thread: a judge with state must not be called twice at a time.
             self._thread = ThreadPoolExecutor(1, "relevance")
         return self._thread
 
@@ -197,9 +191,8 @@ class Focusing:
 def focusing_of(
     configuration: Configuration, spider: object, backend: Backend, folder: Path | None
 ) -> Focusing | None:
-    """What is looked for: the spider's argument ``focus``, or else its method ``relevance``, or else the setting.
-    None where a crawl takes what comes. ``folder``: the JOBDIR. :raises FocusError: the argument is none
-    """
+    """Return the focus of a crawl: the spider's argument ``focus``, or else its method ``relevance``, or else the
+    setting. None for a crawl without one. ``folder``: the JOBDIR. :raises FocusError: the focus is invalid"""
     argued, method = getattr(spider, "focus", None), getattr(spider, "relevance", None)
     judge: Judge
     if isinstance(argued, str) and argued:
@@ -216,7 +209,7 @@ def focusing_of(
 
 def _store(configuration: Configuration, backend: Backend, folder: Path | None, name: str) -> LearnerStore:
     if configuration.frontier_backend == "redis":
-        # Who crawls alone does not wait for what he does not need.
+        # A crawl on one machine does not import the Redis backend.
         from webcrawl.storage.redis import RedisBackend
         from webcrawl.storage.redis.learned import SharedLearning
 

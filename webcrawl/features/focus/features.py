@@ -1,13 +1,11 @@
-"""What a link's worth is guessed from: short names, each of which gets a weight.
+"""Traits and features of links, from which a link's worth is estimated before it is fetched.
 
-They come in groups, of which many links of a page share one or another, so that its sum is worked out once for all of
-them: ``context`` of the page, ``place`` of the folder that the link leads to, ``words`` of the anchor text, ``tail``
-of the rest of the URL, and what stands ``beside`` it.
+Traits are a short text that the link's queue entry carries: six digits, then the words of the anchor text and those
+around it, separated by bars: ``550110|radio telescopes|see also``.
 
-What is known of a link before it is fetched, as a short text that its queue entry carries.
-
-Six digits, then the words of the anchor text and those around it, divided by bars: ``550110|radio telescopes|see
-also``.
+Features are short names that have a weight each. They come in groups that many links of a page share, so that the sum
+of a group is computed once for all of them: ``context`` of the page, ``place`` for the folder that the link leads to,
+``words`` of the anchor text, ``tail`` for the rest of the URL, and the words ``beside`` it.
 """
 
 from __future__ import annotations
@@ -17,23 +15,22 @@ from functools import lru_cache
 from typing import NamedTuple
 
 WORDS_MAX = 8
-"""Words of the anchor text, and of those around it, that are kept."""
+"""Maximum number of words of the anchor text, and of those around it, that are kept."""
 LOOKED_AT = 120
-"""Characters in which they are looked for."""
+"""Number of characters that are searched for them."""
 WORD = re.compile(r"[^\W\d_]{2,24}")
 
 BOUNDS = (0.05, 0.12, 0.3, 0.5, 0.8)
-"""Between these a relevance is one digit: 0 below the first, 5 from the last on."""
+"""Bounds by which a relevance becomes one digit: 0 below the first, 5 from the last on."""
 FAR = 5
-"""Links from the last relevant page beyond which they are not counted."""
+"""Maximum counted number of links from the last relevant page."""
 FADING = 0.7
-"""What an ancestor's relevance counts for, a link further away."""
+"""Factor of an ancestor's relevance for each link."""
 
 
 class Standing(NamedTuple):
-    """Where a page stands, for its links: its relevance, the best of its ancestors' (each link away at ``FADING``),
-    and how many links away the last relevant one is, ``FAR`` for none.
-    """
+    """Position of a page, as a trait of its links: its relevance, the highest of its ancestors' (multiplied by
+    ``FADING`` for each link), and the number of links from the last relevant page, ``FAR`` for none."""
 
     relevance: int = 0
     ancestors: int = 0
@@ -41,10 +38,9 @@ class Standing(NamedTuple):
 
 
 class Traits(NamedTuple):
-    """``digits``: the page's standing (three), whether the link promises what is looked for by its words, whether it
-    stays on its host, and whether it is an ordinary link (0) or another element's (1). ``text`` and ``around`` are
-    words in lower case, divided by spaces.
-    """
+    """``digits``: the page's standing (three), whether the link's words promise a relevant page, whether it stays on
+    its host, and whether it is an ordinary link (0) or of another element (1). ``text`` and ``around`` are words in
+    lower case, separated by spaces."""
 
     digits: str
     text: str = ""
@@ -52,16 +48,16 @@ class Traits(NamedTuple):
 
 
 NO_TRAITS = Traits(f"00{FAR}000")
-"""Of what did not come by a link of a page, as from a sitemap."""
+"""Traits of URLs that were not found as a link of a page, such as those of a sitemap."""
 
 
 def digit_of(relevance: float) -> int:
-    """0..5 for a relevance of 0..1."""
+    """Return 0..5 for a relevance of 0..1."""
     return sum(relevance >= bound for bound in BOUNDS)
 
 
 def packed(digits: str, text: str, around: str) -> str:
-    """Traits as text."""
+    """Return traits as text."""
     return f"{digits}|{_words(text) if text else ''}|{_words(around) if around else ''}"
 
 
@@ -71,7 +67,7 @@ def _words(text: str) -> str:
 
 
 def unpacked(traits: str | None) -> Traits:
-    """What ``packed`` made. What is none of its texts has no traits."""
+    """Parse the result of ``packed``. Any other text has no traits."""
     if traits is None:
         return NO_TRAITS
     parts = traits.split("|", 2)
@@ -86,9 +82,8 @@ def _is_digits(digits: str) -> bool:
 
 
 def standing_after(traits: Traits, relevance: float, relevant: float) -> Standing:
-    """Where a page stands that was fetched by a link with these traits. ``relevant``: from when on it counts as
-    found. The faded relevance of an ancestor is kept as its digit alone.
-    """
+    """Return the standing of a page fetched by a link with these traits. ``relevant``: minimum relevance of a
+    relevant page. The faded relevance of an ancestor is kept only as its digit."""
     ancestors = int(traits.digits[1])
     faded = FADING * (0.0, *BOUNDS)[ancestors]
     distance = 0 if relevance >= relevant else min(int(traits.digits[2]) + 1, FAR)
@@ -98,13 +93,13 @@ def standing_after(traits: Traits, relevance: float, relevant: float) -> Standin
 _NUMBER = re.compile(r"\d+")
 _FOLDERS_MAX = 4
 _SHORT = 3
-"""Words of an anchor text that are counted."""
+"""Up to this number, the words of an anchor text are counted."""
 HIGH = 4
-"""From this digit on a page's relevance makes another of a word."""
+"""From this digit on, a page's relevance adds separate features for the words of its links."""
 
 
 def split(url: str) -> tuple[str, str]:
-    """A URL as what stands before the last slash of its path, and what stands behind it."""
+    """Split a URL into the part before the last slash of its path, and the part after it."""
     if "?" not in url:
         folder, _, last = url.rpartition("/")
         return folder, last
@@ -114,7 +109,7 @@ def split(url: str) -> tuple[str, str]:
 
 
 def context(digits: str) -> list[str]:
-    """Of the standing of the page, and how the link stands in it."""
+    """Return features of the page's standing, and of the link on the page."""
     relevance, ancestors, distance, promises, stays, where = tuple(digits)
     return [
         f"relevance of the page {relevance}",
@@ -128,7 +123,7 @@ def context(digits: str) -> list[str]:
 
 
 def place(folder: str) -> list[str]:
-    """Of host and folder; numbers in folders are all alike."""
+    """Return features of host and folder; all numbers in folders are equal."""
     host, _, path = folder.partition("://")[2].partition("/")
     found = [f"host {host}"]
     if path:
@@ -138,17 +133,17 @@ def place(folder: str) -> list[str]:
 
 
 def tail(last: str) -> list[str]:
-    """The words in file name, ending and query."""
+    """Return the words of file name, extension and query."""
     return WORD.findall(last[:LOOKED_AT].lower())[:WORDS_MAX]
 
 
 def named(word: str) -> str:
-    """Of a word in the tail of the URL."""
+    """Return the feature of a word in the tail of the URL."""
     return f"name {word}"
 
 
 def words(relevance: str, text: str) -> list[str]:
-    """Of the anchor text, on a page of such relevance (a digit)."""
+    """Return features of the anchor text, on a page of this relevance (a digit)."""
     said = text.split()
     found = [f"says {word}" for word in said]
     found.append(f"says {min(len(said), _SHORT)} words, page of {relevance}")
@@ -158,12 +153,12 @@ def words(relevance: str, text: str) -> list[str]:
 
 
 def beside(word: str) -> str:
-    """Of a word around the link."""
+    """Return the feature of a word around the link."""
     return f"beside {word}"
 
 
 def features(url: str, traits: Traits) -> list[str]:
-    """All of them."""
+    """Return all features of a link."""
     folder, last = split(url)
     return [
         *context(traits.digits),

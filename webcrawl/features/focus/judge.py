@@ -1,9 +1,5 @@
-"""How relevant a page is, by what an operator says in one line.
-
-What is wrong with a focus.
-
-A fetched page as those see it who say how relevant it is.
-"""
+"""Judges rate how relevant a page is, as the focus says, one line of the operator; their interface, and the page they
+get."""
 
 from __future__ import annotations
 
@@ -19,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class FocusError(ValueError):
-    """A focus that cannot be used; the message says why, for a person."""
+    """A focus that cannot be used; the message gives the reason, for people."""
 
 
 LOOKED_AT = 1 << 18
-"""Characters of a page's markup, or of its text, that are looked at."""
+"""Maximum number of characters of a page's markup, or of its text, that are read."""
 
 _TAG = re.compile(r"<[^<>]*>")
 _UNSEEN = (("<script", "</script"), ("<style", "</style"), ("<!--", "-->"))
@@ -31,10 +27,10 @@ _UNSEEN = (("<script", "</script"), ("<style", "</style"), ("<!--", "-->"))
 
 @dataclass(slots=True)
 class FetchedPage:
-    """What is known of a page once it was fetched and processed.
+    """A page after it was fetched and processed, as judges get it.
 
-    ``mime`` is the type as which it was read, in lower case; ``title`` one line, empty where there is none;
-    ``fields`` what the modules of PROCESSING_MODULES found. A document of a type that is not read
+    ``mime`` is the type as which it was parsed, in lower case; ``title`` one line, empty if there is none; ``fields``
+    are the fields found by the modules of PROCESSING_MODULES. A document of a type that is not parsed
     (MIME_TYPES_WANTED) has neither title nor text.
     """
 
@@ -45,13 +41,13 @@ class FetchedPage:
     fields: Mapping[str, Any] = field(default_factory=dict)
     body: bytes = field(default=b"", repr=False)
     encoding: str | None = None
-    """A codec of Python, the one with which ``body`` is to be read; None where it is no text."""
+    """The codec of Python that decodes ``body``; None if it is no text."""
     _markup: str | None = field(default=None, repr=False)
     _text: str | None = field(default=None, repr=False)
 
     @property
     def markup(self) -> str:
-        """The body as text, at most ``LOOKED_AT`` characters; empty where it is no text."""
+        """The body as text, at most ``LOOKED_AT`` characters; empty if it is no text."""
         if self._markup is None:
             if self.encoding is None:
                 self._markup = ""
@@ -61,7 +57,7 @@ class FetchedPage:
 
     @property
     def text(self) -> str:
-        """What is to be read: the main text where a module gave it as ``text``, or else all that is visible."""
+        """The main text if a module returned it as ``text``, or else all visible text."""
         if self._text is None:
             given = self.fields.get("text")
             self._text = given[:LOOKED_AT] if isinstance(given, str) else visible(self.markup)
@@ -69,16 +65,15 @@ class FetchedPage:
 
 
 def visible(markup: str) -> str:
-    """What of HTML is no tag, no script, no style and no comment, with references resolved. Takes time in proportion
-    to the length, whatever it holds.
-    """
+    """Return HTML without tags, scripts, styles and comments, with character references resolved. Takes time in
+    proportion to the length, for any content."""
     for begin, end in _UNSEEN:
         markup = _without(markup, begin, end)
     return html.unescape(_TAG.sub(" ", markup))
 
 
 def _without(markup: str, begin: str, end: str) -> str:
-    """Leave out what stands between two signs, which may be in capitals as a whole."""
+    """Remove the text between two marks, each of which may be all in upper case."""
     folded = markup.replace(begin.upper(), begin)
     kept: list[str] = []
     position = 0
@@ -98,30 +93,28 @@ ALLOWED = (
     "keywords such as 'telescope, radio astronomy', re:EXPRESSION, mime:TYPE[,TYPE...], pages:FILE, model:FILE "
     "or the import path module:function"
 )
-"""What a focus may be, for messages."""
+"""Allowed forms of a focus, for messages."""
 
 
 class Judge(Protocol):
-    """Says of fetched pages how relevant they are."""
+    """Rates how relevant fetched pages are."""
 
     is_slow: bool
-    """Whether it may take more than a millisecond, so that it is asked in a thread."""
+    """Whether it may take more than a millisecond, so that it is called in a thread."""
 
     def relevance(self, page: FetchedPage) -> float:
-        """From 0 for a page that has nothing of what is looked for to 1 for one that is just that. May raise what it
-        likes: then nothing is known of this page.
-        """
+        """Return a value from 0 for a page that has nothing relevant to 1 for a fully relevant one. May raise any
+        exception: then the page has no rating."""
         ...
 
     def promises(self, url: str, text: str) -> bool:
-        """Whether the URL of a link and its anchor text say that it leads to what is looked for. Asked of every link,
-        so it must be quick.
-        """
+        """Return whether the URL of a link and its anchor text promise a relevant page. Called for every link, so it
+        must be fast."""
         ...
 
 
 class Function:
-    """A function, or the method of a spider, that takes a ``FetchedPage``."""
+    """Judge that calls a function, or the method of a spider, with a ``FetchedPage``."""
 
     is_slow = True
 
@@ -136,7 +129,8 @@ class Function:
 
 
 def judge_of(focus: str) -> Judge:
-    """The judge for a focus: see ``ALLOWED``. :raises FocusError: it is none of these, or its file cannot be used."""
+    """Return the judge of a focus: see ``ALLOWED``. :raises FocusError: it is none of these, or its file cannot be
+    used."""
     from webcrawl.features.focus import judges
 
     focus = focus.strip()
@@ -170,6 +164,6 @@ def _imported(module: str, name: str) -> Judge:
 
 
 def clamped(relevance: float) -> float:
-    """Within 0..1; what is no number says nothing."""
+    """Return the value limited to 0..1; NaN becomes 0."""
     relevance = float(relevance)
     return 0.0 if math.isnan(relevance) else min(max(relevance, 0.0), 1.0)

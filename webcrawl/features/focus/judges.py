@@ -1,15 +1,5 @@
-"""The ways to say what is relevant, one a file.
-
-Pages like those that were given as examples.
-
-Pages in which an expression is found.
-
-Pages that speak of certain words.
-
-Documents of certain types: PDFs, videos.
-
-Pages that a model of scikit-learn takes for relevant.
-"""
+"""The kinds of judges: by example pages, by an expression, by keywords, by MIME types, and by a model of
+scikit-learn."""
 
 from __future__ import annotations
 
@@ -38,21 +28,20 @@ if TYPE_CHECKING:
 FILES_MAX = 1_000
 FILE_BYTES_MAX = 1 << 20
 TERMS_MAX = 5_000
-"""Words of a page that are looked at."""
+"""Maximum number of words of a page that are read."""
 KNOWN_MAX = 200_000
-"""Words whose frequency is remembered."""
+"""Maximum number of words whose frequency is remembered."""
 ALONE = 0.4
-"""How like an example a page is taken to be that is as like it as another of the kind, where there is but one."""
+"""With a single example, the similarity to it that counts as full relevance."""
 _PATIENCE = 50
-"""Pages that are seen before much is believed of what is usual."""
+"""Number of pages by which the mean similarity is damped at the beginning."""
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _MARKUP = re.compile(r"\s*<[!?a-zA-Z]")
 
 
 def read(places: str) -> list[str]:
-    """The texts of files, divided by commas; of a folder those of all files in it. Files that begin like markup are
-    read as HTML. :raises FocusError: there are none, or one cannot be read
-    """
+    """Return the texts of files, given separated by commas; of a folder those of all files in it. Files that begin
+    like markup are parsed as HTML. :raises FocusError: there are none, or one cannot be read"""
     texts = []
     for path in islice(_files(places), FILES_MAX):
         try:
@@ -77,10 +66,9 @@ def _files(places: str) -> Iterator[Path]:
 
 
 class Examples:
-    """The cosine between a page and the mean of the examples (Rocchio 1971), with TF-IDF weights: (1 + log tf) times
-    the idf among the pages of this crawl so far. It is 0 for a page that is no more like them than pages usually are,
-    and 1 for one as like them as they are each other.
-    """
+    """Judge by similarity to example pages: the cosine between a page and the mean of the examples (Rocchio 1971),
+    with TF-IDF weights: (1 + log tf) times the idf among the pages of this crawl so far. It is 0 for a page that is
+    no more similar to them than pages usually are, and 1 for one as similar to them as they are to each other."""
 
     is_slow = True
 
@@ -98,7 +86,7 @@ class Examples:
             return 0.0
         self._learn(counts)
         like = _cosine(self._vector(counts), self._middle)
-        # What is usual is a mean over all pages, of which those that are looked for are few.
+        # The usual similarity is a mean over all pages, few of which are relevant.
         self._usual += (like - self._usual) / (self._pages + _PATIENCE)
         span = max(self._full - self._usual, 1e-6)
         return min(max((like - self._usual) / span, 0.0), 1.0)
@@ -115,7 +103,7 @@ class Examples:
             self._weigh()
 
     def _weigh(self) -> None:
-        """What the examples have in common, with the frequencies known by now."""
+        """Recompute the mean of the examples with the current word frequencies."""
         self._weighed_at = self._pages
         vectors = [_normal(self._vector(counts)) for counts in self._examples]
         total: dict[str, float] = {}
@@ -164,7 +152,7 @@ MEMORY_BYTES = 8 << 20
 
 
 class Expression:
-    """1 for a page in whose URL, title or text the expression (RE2 syntax) is found, 0 for all others."""
+    """Judge by an expression (RE2 syntax): 1 for a page whose URL, title or text matches, 0 for all others."""
 
     is_slow = False
 
@@ -194,21 +182,20 @@ def _reason(error: Exception) -> str:
 
 
 IN_TITLE = 5.0
-"""An occurrence in the title counts for so many in the text."""
+"""Number of occurrences in the text that one in the title counts for."""
 HALF = 3.0
-"""So many occurrences in a text of usual length make half of the relevance that a keyword can give."""
+"""Number of occurrences in a text of usual length that give half of a keyword's maximum relevance."""
 USUAL_WORDS = 500
 LENGTH_COUNTS = 0.5
-"""How far a longer text needs more occurrences (the parameter b of Okapi BM25, Robertson & Zaragoza 2009)."""
+"""Degree to which a longer text needs more occurrences (the parameter b of Okapi BM25, Robertson & Zaragoza 2009)."""
 _CHARACTERS_A_WORD = 6
 _UNDIVIDED = "\u2e80"
-"""From this character on, scripts do not divide words by spaces."""
+"""From this character on, scripts do not separate words by spaces."""
 
 
 class Keywords:
-    """Words and phrases, divided by commas, in any case. Each gives n / (n + k) of its occurrences, which saturates;
-    a page that speaks of several is more relevant than one that speaks of one: 1 - (1 - a)(1 - b)...
-    """
+    """Judge by words and phrases, separated by commas, in any case. Each gives n / (n + k) for n occurrences, which
+    saturates; a page with several keywords is more relevant than one with a single one: 1 - (1 - a)(1 - b)..."""
 
     is_slow = False
 
@@ -221,7 +208,7 @@ class Keywords:
             raise FocusError("a keyword has neither letter nor digit")
         longest_first = sorted(self._words, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(_as_pattern, longest_first)))
-        # What is not in the markup is not in the text, unless a character is written as a reference.
+        # A word that is not in the markup is not in the text, unless a character is written as a reference.
         self._first_look = None
         if keywords.isascii():
             parts = "|".join(re2.escape(word.split()[0]) for word in self._words)
@@ -268,9 +255,8 @@ _PATTERN = re.compile(r"[a-z0-9!#$&^_.+-]+/(?:\*|[a-z0-9!#$&^_.+-]+)")
 
 
 class MimeTypes:
-    """1 for a document of one of the types (``video/*`` for all of a kind), 0 for all others. It is the link to it
-    that is learned: a page is worth what it leads to.
-    """
+    """Judge by MIME type: 1 for a document of one of the types (``video/*`` for all of a kind), 0 for all others. The
+    links to such documents are learned, since a page has the worth of the pages it leads to."""
 
     is_slow = False
 
@@ -291,7 +277,7 @@ class MimeTypes:
 
     @lru_cache(maxsize=1000)  # noqa: B019 - there is one judge in a process
     def _is_of(self, ending: str) -> bool:
-        """Whether files that end like this are of one of the types."""
+        """Return whether files with this extension are of one of the types."""
         mime = guess_type("x" + ending.lower())[0]
         return mime is not None and not unwanted(mime, self._types)
 
@@ -300,9 +286,9 @@ MISSING = "scikit-learn is not installed; it is an extra: pip install -r require
 
 
 class Model:
-    """A pipeline that takes texts: the probability of its last class, or what it predicts.
+    """Judge by a scikit-learn pipeline that takes texts: the probability of its last class, or its prediction.
 
-    Such a file is a program: to read it is to run it. With skops (``.skops``) only types that skops trusts are read.
+    Loading such a file runs code in it. With skops (``.skops``), only types that skops trusts are loaded.
     """
 
     is_slow = True

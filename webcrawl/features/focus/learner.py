@@ -1,11 +1,9 @@
-"""Guesses what links are worth, and learns from what they turned out to be.
+"""Learner: estimates the worth of links, learns from the fetched pages, and gives the frontier levels.
 
-Levels for the frontier: it asks about links when they are found, and again while they are queued.
-
-Whether guesses are better than chance: the levels at which pages were fetched, against what they turned out to be.
-
-The measure is the area under the ROC curve, which is the Mann-Whitney statistic: the chance that of a relevant page
-and another one the relevant one had the higher level. By chance it is 1/2, with a known spread.
+``LinkScorer`` gives levels when links are found and again while they are queued. ``Skill`` measures whether the
+estimates are better than chance, by the area under the ROC curve, which is the Mann-Whitney statistic: the
+probability that of a relevant page and another one, the relevant one had the higher level. By chance it is 1/2, with
+a known spread.
 """
 
 from __future__ import annotations
@@ -29,31 +27,30 @@ if TYPE_CHECKING:
 
 
 PAGES = 1000
-"""Pages that are looked back at."""
+"""Number of most recent pages that are evaluated."""
 FROM = 200
-"""Pages before which nothing is concluded, since hardly anything was learned."""
+"""Minimum number of pages for an evaluation; before, hardly anything was learned."""
 LEAST = 10
-"""Of both kinds there must be so many, or nothing is concluded either."""
+"""Minimum number of pages of both kinds for an evaluation."""
 LOST_BELOW, REGAINED_ABOVE = 2.0, 3.0
-"""Standard deviations above chance below which guesses are not believed any more, and above which they are again."""
+"""Standard deviations above chance below which estimates are no longer used, and above which they are used again."""
 EVERY = 50
-"""Pages after which it is looked again."""
+"""Number of pages between two evaluations."""
 
 
 class Skill:
-    """Guesses are believed unless the pages looked back at show that they are none: where so few of those are
-    relevant that they show nothing, they are believed again.
-    """
+    """Evaluates estimates. They are used unless the evaluated pages show that they are no better than chance; if too
+    few of these pages are relevant for an evaluation, they are used again."""
 
     def __init__(self) -> None:
         self._pages: deque[tuple[int, bool]] = deque(maxlen=PAGES)
         self._since = 0
         self.area: float | None = None
-        """Under the curve; None as long as there are too few pages of a kind."""
+        """Area under the curve; None while there are too few pages of a kind."""
         self.is_believed = True
 
     def fetched(self, level: int, relevant: bool) -> bool:
-        """A page came of which ``level`` was guessed. Returns whether what is believed has changed."""
+        """Add a page with its estimated level. Return whether ``is_believed`` has changed."""
         self._pages.append((level, relevant))
         self._since += 1
         if self._since < EVERY:
@@ -96,14 +93,15 @@ BELIEVED = {
     "relevance of its ancestors 4": 1.0,
     "relevance of its ancestors 5": 1.0,
 }
-"""Logits before anything was learned: what says it is about something mostly is, and like leads to like."""
+"""Initial logits: a link whose words promise a relevant page mostly leads to one, and relevant pages link to relevant
+ones."""
 BIAS = -6.0
-"""One link in 400: about what it is where something rare is looked for. Were it much more, all guesses would sink
-while that is learned, and links that were found early would stand before those that were found later, until they are
-scored again.
+"""Initial bias, one link in 400: roughly the truth for a rare subject. If it were much higher, all estimates would
+sink while the bias is learned, and links found early would be ahead of those found later until they are scored again.
 """
 AGAIN_SHARE, AGAIN_LEAST, AGAIN_MOST = 0.2, 25, 5_000
-"""What is queued is worth another look after so many examples more, as a share of all so far."""
+"""Queued URLs are scored again after so many further examples, as a share of all so far, with a minimum and a
+maximum."""
 _CACHED = 50_000
 
 
@@ -114,17 +112,17 @@ class Feature(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """What a link is guessed to be worth: a probability, its level, and what made it, the heaviest first."""
+    """Estimate for a link: a probability, its level, and its features, largest weight first."""
 
     worth: float
     level: int
     features: tuple[Feature, ...]
     bias: float
-    """What any link has."""
+    """Logit that every link has."""
 
 
 class Learner:
-    """The guesses of one process: all but ``learn`` on its event loop."""
+    """Estimates of one process. All methods but ``learn`` run on its event loop."""
 
     def __init__(self, relevant: float = 0.5) -> None:
         self.weights = Weights()
@@ -132,7 +130,7 @@ class Learner:
         self.skill = Skill()
         self.version = 1
         self.relevant = relevant
-        """The relevance from which on a page counts as found."""
+        """Minimum relevance of a page that counts as relevant."""
         self._credit = Credit()
         self._examples: list[Example] = []
         self._weigh = self.weights.sum
@@ -143,10 +141,11 @@ class Learner:
         self._beside: dict[str, float] = {}
         self._looked_at = 0
 
-    # -- guesses -------------------------------------------------------------------------------------------
+    # -- estimates -----------------------------------------------------------------------------------------
 
     def logits(self, links: Sequence[tuple[str, str | None]]) -> list[float]:
-        """Of URLs with their traits. Done for every link of every page: all that links share is worked out once."""
+        """Return the logits of URLs with their traits. Called for every link of every page: sums that links share are
+        computed once."""
         weigh, contexts, places, texts = self._weigh, self._contexts, self._places, self._texts
         named, beside, split, tail = self._named, self._beside, features.split, features.tail
         found = []
@@ -178,13 +177,13 @@ class Learner:
         return found
 
     def levels(self, links: Sequence[tuple[str, str | None]]) -> list[int]:
-        """Of URLs with their traits; all the same as long as guesses are no better than chance."""
+        """Return the levels of URLs with their traits; all equal while estimates are no better than chance."""
         if not self.skill.is_believed:
             return [0] * len(links)
         return [level_of(logit) for logit in self.logits(links)]
 
     def guess(self, url: str, traits: str | None) -> Guess:
-        """The same with all that made it."""
+        """Return the estimate for a URL with the features it consists of."""
         weights, names = self.weights, features.features(url, unpacked(traits))
         found = [Feature(name, weights.weight(name)) for name in names]
         logit = weights.bias + sum(weight for _, weight in found)
@@ -196,10 +195,10 @@ class Learner:
         for sums in (self._contexts, self._places, self._texts, self._named, self._beside):
             sums.clear()
 
-    # -- what comes of it ----------------------------------------------------------------------------------
+    # -- learning ------------------------------------------------------------------------------------------
 
     def fetched(self, url: str, traits: str | None, via: str | None, relevance: float) -> Standing:
-        """A page was judged: learn from it, soon. Where it stands for its links."""
+        """Record a rated page as an example to be learned; return its standing for its links."""
         known = unpacked(traits)
         slots: list[int] = []
         if via is not None:
@@ -214,18 +213,18 @@ class Learner:
         return standing_after(known if via is not None else NO_TRAITS, relevance, self.relevant)
 
     def take_examples(self) -> list[Example]:
-        """What is to be learned."""
+        """Return the examples to be learned, and clear them."""
         examples, self._examples = self._examples, []
         return examples
 
     def learn(self, examples: Sequence[Example]) -> None:
-        """In any thread, one call at a time."""
+        """Learn examples. May run in any thread, one call at a time."""
         learn = self.weights.learn
         for slots, worth in examples:
             learn(slots, worth)
 
     def learned(self) -> None:
-        """Weights have changed, by ``learn`` or from elsewhere: from here on guesses are made by them."""
+        """Use the weights changed by ``learn`` or by another process for estimates from now on."""
         self._forget_sums()
         new = self.weights.learned - self._looked_at
         if new >= min(max(AGAIN_SHARE * self._looked_at, AGAIN_LEAST), AGAIN_MOST):
@@ -237,7 +236,7 @@ class Learner:
 
 
 def level_of(logit: float) -> int:
-    """0 is where relevant and not relevant are as likely as each other."""
+    """Return the level of a logit; at 0, relevant and not relevant are equally likely."""
     level = round(LEVELS_A_UNIT * logit)
     return level if -LEVEL_MOST <= level <= LEVEL_MOST else LEVEL_MOST if level > 0 else -LEVEL_MOST
 
@@ -246,7 +245,7 @@ _PAGE = str(Kind.PAGE)
 
 
 class LinkScorer:
-    """A ``frontier.order.Scorer``. Seeds, robots.txt, sitemaps and ordinary Requests stay where they are."""
+    """A ``frontier.order.Scorer``. Seeds, robots.txt, sitemaps and ordinary Requests keep their levels."""
 
     def __init__(self, learner: Learner) -> None:
         self._learner = learner
@@ -266,5 +265,5 @@ class LinkScorer:
 
 
 def is_guessed(entry: UrlEntry) -> bool:
-    """Whether the worth of a URL is guessed."""
+    """Return whether the worth of a URL is estimated."""
     return entry.via is not None and entry.payload is None and entry.kind == _PAGE

@@ -1,8 +1,7 @@
-"""The contract of the places where what is learned is kept, so that it outlives a process and is shared.
+"""Stores of what a focused crawl learned, so that it survives a process and is shared: their contract, and a file in
+the JOBDIR.
 
-What a learner knows, as bytes: a line of JSON about it, then its weights.
-
-What is learned, in a file of the JOBDIR that is replaced as a whole.
+The state of a learner is a line of JSON about it, then its weights. The file is always replaced as a whole.
 """
 
 from __future__ import annotations
@@ -21,27 +20,25 @@ if TYPE_CHECKING:
 
 
 SAVE_SECONDS = 10.0
-"""How much may be learned before it is kept: a crash forgets what was learned since."""
+"""Interval at which the state is saved: a crash loses what was learned since."""
 
 
 class LearnerStore(Protocol):
-    """Every method may raise the errors of its storage, a CrawlError; then it is called again later, and nothing that
-    was learned is lost. While it works nobody else learns.
-    """
+    """Every method may raise the CrawlError of its storage; then it is called again later, and nothing that was
+    learned is lost. While a method runs, nothing is learned."""
 
     async def begin(self, learner: Learner) -> bool:
-        """Have the learner know what was learned before. Whether there was anything."""
+        """Load the stored state into the learner. Return whether there was any."""
         ...
 
     async def step(self, learner: Learner, now: float, *, last: bool = False) -> bool:
-        """Keep what was learned, if it is time or the ``last`` time, and hear of others. ``now``: seconds by any
-        clock. Whether anything came from others.
-        """
+        """Save the state, if it is time or the ``last`` step, and load changes of other workers. ``now``: seconds of
+        any clock. Return whether anything came from others."""
         ...
 
 
 class NoStore:
-    """Of a crawl that leaves nothing behind."""
+    """Store of a crawl that saves nothing."""
 
     async def begin(self, learner: Learner) -> bool:
         return False
@@ -56,7 +53,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """``focus``: what was looked for when it was learned."""
+    """Saved state of a learner. ``focus``: the focus for which it was learned."""
 
     focus: str
     area: float | None
@@ -73,25 +70,25 @@ class Saved:
         return json.dumps(about).encode() + b"\n" + self.weights
 
     def learner(self) -> Learner:
-        """Somebody who knows it, to be asked. :raises ValueError: it is damaged"""
+        """Return a learner with this state, for queries. :raises ValueError: it is damaged"""
         learner = Learner()
         self.restore(learner)
         return learner
 
     def restore(self, learner: Learner) -> None:
-        """Have a learner know it. :raises ValueError: it is damaged"""
+        """Load the state into a learner. :raises ValueError: it is damaged"""
         learner.weights.load(self.weights)
         learner.skill.area, learner.skill.is_believed = self.area, self.is_believed
         learner.learned()
 
 
 def saved_of(learner: Learner, focus: str) -> Saved:
-    """What a learner knows now."""
+    """Return the current state of a learner."""
     return Saved(focus, learner.skill.area, learner.skill.is_believed, learner.weights.dump())
 
 
 def unpack(packed: bytes) -> Saved:
-    """:raises ValueError: it is nothing that ``pack`` has made"""
+    """Parse the result of ``pack``. :raises ValueError: it is anything else"""
     head, newline, weights = packed.partition(b"\n")
     about = json.loads(head)
     if not newline or not isinstance(about, dict) or about.get("format") != FORMAT:
@@ -106,10 +103,10 @@ NAME = "focus.model"
 
 
 class LearnerFile:
-    """A ``LearnerStore`` of a crawl of one process."""
+    """A ``LearnerStore`` for a crawl of one process."""
 
     def __init__(self, folder: Path, focus: str) -> None:
-        """``focus``: what is looked for; what was learned of something else is not taken up."""
+        """``focus``: the focus of the crawl; a state learned for another focus is not loaded."""
         self._path = folder / NAME
         self._focus = focus
         self._saved_at: float | None = None
@@ -149,7 +146,7 @@ class LearnerFile:
 
 
 def read(path: Path) -> Saved | None:
-    """What a file holds; None where there is none, or one that cannot be read as such. Raises OSError."""
+    """Return the content of a file; None if there is none or it cannot be parsed. Raises OSError."""
     try:
         return unpack(path.read_bytes())
     except (FileNotFoundError, ValueError):

@@ -1,7 +1,7 @@
-"""The weights of features: logistic regression by stochastic gradient descent, with a step of its own for each.
+"""Weights of features: logistic regression by stochastic gradient descent, with a separate step size for each.
 
-Features are hashed into a table of fixed size (Weinberger et al. 2009), steps shrink as AdaGrad has it (Duchi, Hazan
-& Singer 2011). In plain Python: why, docs/decisions/0020-focus.md.
+Features are hashed into a table of fixed size (Weinberger et al. 2009), steps shrink as in AdaGrad (Duchi, Hazan &
+Singer 2011). Written in plain Python; reasons: docs/decisions/0020-focus.md.
 """
 
 from __future__ import annotations
@@ -20,40 +20,40 @@ SIZE = 1 << BITS
 _MASK = SIZE - 1
 STEP = 0.3
 _FIRST = 0.3
-"""What is taken for the sum of squares before anything was learned."""
+"""Initial value of each sum of squares."""
 BIAS = 0
-"""The place of the weight that every link has."""
+"""Slot of the weight that every link has."""
 _LOGIT_MAX = 30.0
 _ORDER: Literal["little"] = "little"
 
 Deltas = Mapping[int, tuple[float, float]]
-"""Place to what was added to its weight, and to its sum of squared gradients."""
+"""Slot to the amounts added to its weight and to its sum of squared gradients."""
 
 
 @lru_cache(1 << 16)
 def slot(feature: str) -> int:
-    """The place of a feature, 1..SIZE-1."""
+    """Return the slot of a feature, 1..SIZE-1."""
     return crc32(feature.encode("utf-8", "surrogatepass")) & _MASK or 1
 
 
 def probability(logit: float) -> float:
-    """The logistic function."""
+    """Return the logistic function of a logit."""
     return 1.0 / (1.0 + math.exp(-min(max(logit, -_LOGIT_MAX), _LOGIT_MAX)))
 
 
 class Weights:
-    """One thread learns at a time; sums may be taken meanwhile, with some weights old and some new."""
+    """One thread learns at a time; sums may be computed meanwhile, from a mixture of old and new weights."""
 
     def __init__(self) -> None:
         self._weights = array("f", bytes(4 * SIZE))
         self._squares = array("f", bytes(4 * SIZE))
         self.learned = 0
-        """Examples, those of other processes included."""
+        """Number of examples, including those of other processes."""
         self._news: dict[int, tuple[float, float]] = {}
         self._new = 0
 
     def start_with(self, known: Mapping[str, float], bias: float) -> None:
-        """What is believed before anything was learned."""
+        """Set the initial weights."""
         self._weights[BIAS] = bias
         for feature, weight in known.items():
             self._weights[slot(feature)] += weight
@@ -63,7 +63,7 @@ class Weights:
         return self._weights[BIAS]
 
     def sum(self, features: Iterable[str]) -> float:
-        """What features add to the logit."""
+        """Return the sum of the weights of features."""
         weights = self._weights
         return sum([weights[slot(feature)] for feature in features])
 
@@ -71,7 +71,7 @@ class Weights:
         return self._weights[slot(feature)]
 
     def learn(self, slots: Sequence[int], worth: float) -> None:
-        """One example: the places of its features and its worth, 0..1."""
+        """Learn one example: the slots of its features and its worth, 0..1."""
         weights, squares, news = self._weights, self._squares, self._news
         error = worth - probability(weights[BIAS] + sum([weights[place] for place in slots]))
         square = error * error
@@ -86,20 +86,20 @@ class Weights:
         self._new += 1
 
     def take_news(self) -> tuple[dict[int, tuple[float, float]], int]:
-        """What was learned here since this was asked last, and from how many examples."""
+        """Return the changes by examples learned here since the last call, and the number of these examples."""
         news, self._news = self._news, {}
         new, self._new = self._new, 0
         return news, new
 
     def give_back(self, news: Deltas, learned: int) -> None:
-        """It could not be told, and is to be told with what comes next."""
+        """Return changes that could not be shared; the next ``take_news`` includes them."""
         for place, (step, square) in news.items():
             known = self._news.get(place, (0.0, 0.0))
             self._news[place] = known[0] + step, known[1] + square
         self._new += learned
 
     def add(self, deltas: Deltas, learned: int) -> None:
-        """Learn from another process what it has learned from ``learned`` examples."""
+        """Add the changes that another process learned from ``learned`` examples."""
         weights, squares = self._weights, self._squares
         for place, (step, square) in deltas.items():
             weights[place] += step
@@ -107,12 +107,12 @@ class Weights:
         self.learned += learned
 
     def dump(self) -> bytes:
-        """Everything, as ``load`` takes it."""
+        """Return all weights, as ``load`` takes them."""
         parts = [_portable(self._weights), _portable(self._squares)]
         return self.learned.to_bytes(8, _ORDER) + zlib.compress(b"".join(parts), 1)
 
     def load(self, dumped: bytes) -> None:
-        """:raises ValueError: it is no dump"""
+        """Replace all weights. :raises ValueError: it is no dump"""
         try:
             whole = zlib.decompressobj().decompress(dumped[8:], 8 * SIZE + 1)
         except zlib.error as error:

@@ -1,4 +1,4 @@
-"""Keeps what is counted of links in step with its file and with other workers, until the crawl ends."""
+"""Extension that synchronises the link counts with their file and with other workers, until the crawl ends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SECONDS = 1.0
-"""Between two steps."""
+"""Interval between two steps."""
 
 
 class Importance:
@@ -41,7 +41,7 @@ class Importance:
     def from_crawler(cls, crawler: Crawler) -> Self:
         ranking = context_of(crawler).ranking
         if ranking is None:
-            raise NotConfigured  # without a word: nothing is counted
+            raise NotConfigured  # no log message: nothing is counted
         extension = cls(crawler, ranking.keeping)
         crawler.signals.connect(extension._opened, signal=signals.spider_opened)
         return extension

@@ -1,10 +1,10 @@
-"""Levels by the links to a URL: how many there are, or how much comes with them (OPIC).
+"""Levels by the links to a URL: by their number (in-links), or by the cash that they pass on (OPIC).
 
-What was counted outlives the process, in a file of the JOBDIR, and several workers tell each other.
+The counts survive the process in a file of the JOBDIR, and several workers exchange them.
 
-Workers on one Redis write what they added to a STREAM, ``{<spider>:importance}:<order>``, of which the last entries
-are kept. Fields: ``by`` (a name for the process), ``pages`` (counted), ``worths`` (12 bytes each: fingerprint as a
-signed integer and a float, little-endian).
+Workers on one Redis write the amounts they added to a STREAM, ``{<spider>:importance}:<order>``, of which the last
+entries are kept. Fields: ``by`` (a name for the process), ``pages`` (counted), ``worths`` (12 bytes each: fingerprint
+as a signed integer and a float, little-endian).
 """
 
 from __future__ import annotations
@@ -28,18 +28,19 @@ if TYPE_CHECKING:
 
 
 LEVELS_PER_DOUBLING = 2
-"""Twice the worth is two levels more."""
+"""A URL of twice the worth is two levels higher."""
 LOWEST = -60
 PAGES_FIRST, GROWTH = 100, 1.25
-"""What is queued is scored again after so many pages, and then whenever so many times as many were counted."""
+"""Queued URLs are scored again after ``PAGES_FIRST`` pages, and then whenever the number of pages has grown by
+``GROWTH``."""
 
 
 class Importance:
     """A ``frontier.order.Scorer``.
 
     In-links: each page adds 1 to each URL that it links to. OPIC (Abiteboul, Preda and Cobena 2003, "Adaptive on-line
-    page importance computation"): a page that is fetched has the cash that came to it and 1 of its own, as if a
-    virtual page linked to all, and shares it out evenly among its links. A URL's level grows with the logarithm.
+    page importance computation"): a fetched page has the cash that it received and 1 of its own, as if a virtual page
+    linked to all, and distributes it evenly among its links. A URL's level grows with the logarithm.
     """
 
     def __init__(self, table: Table, *, cash: bool) -> None:
@@ -47,14 +48,14 @@ class Importance:
         self.table = table
         self._cash = cash
         self.pages = 0
-        """That were counted, by this process and those it heard of."""
+        """Number of pages counted by this process and by those whose counts it received."""
         self._next = PAGES_FIRST
         self.version = 0
         self.news: dict[int, float] | None = None
-        """What was added since it was last taken, for other processes; None where there are none."""
+        """Amounts added since they were last taken, for other processes; None if there are none."""
 
     def linked(self, page: int, links: Collection[int]) -> None:
-        """A page links to these; all as fingerprints."""
+        """Count the links of a page; all are fingerprints."""
         others = set(links)
         others.discard(page)
         self._count(1)
@@ -69,7 +70,7 @@ class Importance:
         self._tell(others, worth)
 
     def heard(self, worths: dict[int, float], pages: int) -> None:
-        """What another process added, by so many pages."""
+        """Add the amounts of another process, from so many pages."""
         self.table.add(worths)
         self._count(pages)
 
@@ -93,18 +94,18 @@ class Importance:
 
 
 def is_ranked(entry: UrlEntry) -> bool:
-    """Whether a URL has its level by the links to it: a page that was found by one."""
+    """Return whether the links to a URL determine its level: a page that was found by a link."""
     return entry.via is not None and entry.payload is None and entry.kind == Kind.PAGE and not entry.repeat
 
 
 SAVE_SECONDS = 60.0
-"""How much is counted before it is kept: a crash forgets what was counted since."""
+"""Interval at which the counts are saved: a crash loses what was counted since."""
 TELL_SECONDS = 5.0
-"""Between two exchanges of a worker."""
+"""Interval between two exchanges of a worker."""
 ENTRIES_KEPT = 500
-"""Of the stream: a worker that joins hears of no more."""
+"""Number of stream entries kept: a worker that joins receives no more."""
 WORTHS_AT_ONCE = 5000
-"""In one entry: 60 kB."""
+"""Number of worths in one entry: 60 kB."""
 NAME = "importance.table"
 _WORTH = struct.Struct("<qf")
 _AT_ONCE = 10
@@ -112,15 +113,15 @@ _FIRST = "0-0"
 
 
 class Commands(Protocol):
-    """What is needed of a connection to Redis."""
+    """The part of a Redis connection that is used here."""
 
     async def commands(self, commands: Sequence[tuple[Any, ...]], *, failing: bool = True) -> list[Any]:
-        """Send commands together, each of which names its key; the answers in their order."""
+        """Send commands together, each of which has a key; return the answers in order."""
         ...
 
 
 class LinkScoreStore:
-    """Keeps and shares the figures of one ``Importance``. A step that fails is made up for by a later one."""
+    """Saves and shares the counts of one ``Importance``. A later step makes up for one that fails."""
 
     def __init__(
         self,
@@ -130,8 +131,8 @@ class LinkScoreStore:
         server: Commands | None = None,
         spider: str = "",
     ) -> None:
-        """``order``: under which they are counted; a file of another one is not taken up. ``folder``: the JOBDIR,
-        None for no file. ``server``: the Redis of several workers, None for a single process."""
+        """``order``: the order for which links are counted; a file of another order is not loaded. ``folder``: the
+        JOBDIR, None for no file. ``server``: the Redis of several workers, None for a single process."""
         self._importance = importance
         self._order = order
         self._path = None if folder is None else folder / NAME
@@ -146,7 +147,7 @@ class LinkScoreStore:
             importance.news = {}
 
     async def begin(self, now: float) -> bool:
-        """Take up what was kept. Whether there was anything. :raises JobdirUnusable: the file cannot be read"""
+        """Load the saved counts. Return whether there were any. :raises JobdirUnusable: the file cannot be read"""
         self._told_at = self._saved_at = now
         if self._path is None:
             return False
@@ -159,9 +160,9 @@ class LinkScoreStore:
         return self._restore(kept)
 
     async def step(self, now: float, *, last: bool = False) -> None:
-        """Tell others, hear of them, and save, each when it is time or the ``last`` time.
+        """Send to other workers, receive from them, and save, each when it is time or the ``last`` step.
 
-        :raises webcrawl.errors.CrawlError: of the storage; nothing is lost, and it is tried again
+        :raises webcrawl.errors.CrawlError: of the storage; nothing is lost, and the next step tries again
         """
         due = now - self._saved_at >= SAVE_SECONDS or last
         if self._server is not None and (due or now - self._told_at >= TELL_SECONDS):
@@ -170,7 +171,7 @@ class LinkScoreStore:
             await self._hear(self._server)
         if self._path is not None and due and self._importance.pages != self._saved:
             self._saved_at, pages = now, self._importance.pages
-            # What was counted is copied here and written elsewhere.
+            # The counts are copied here and written in a thread.
             kept = self._packed()
             try:
                 await self._write(self._path, kept)
@@ -179,7 +180,7 @@ class LinkScoreStore:
             self._saved = pages
 
     async def _write(self, path: Path, kept: Sequence[bytes]) -> None:
-        """One at a time: a step that was cut off has its file still being written."""
+        """Write one file at a time: the write of a cancelled step may still be running."""
         if self._writing is not None:
             await asyncio.wait([self._writing])
         self._writing = asyncio.ensure_future(asyncio.to_thread(_write, path, kept))
@@ -246,7 +247,7 @@ def _write(path: Path, kept: Sequence[bytes]) -> None:
 
 
 def _mapping(fields: Any) -> dict[bytes, bytes]:
-    """The fields of an entry: pairs on some connections, a mapping on others."""
+    """Return the fields of an entry: some connections return pairs, others a mapping."""
     if isinstance(fields, Mapping):
         return dict(fields)
     return dict(zip(fields[::2], fields[1::2], strict=True))

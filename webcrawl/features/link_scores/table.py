@@ -1,4 +1,4 @@
-"""Numbers by fingerprint, as many as there is room for: those that matter least go first."""
+"""Table of numbers by fingerprint, of fixed size: when it is full, the smallest are replaced first."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from array import array
 from collections.abc import Iterable, Mapping
 
 PLACES = 1 << 20
-"""URLs that are known at a time: 12 MB."""
+"""Number of URLs in the table at a time: 12 MB."""
 _WAYS = 4
 
 
 class Table:
-    """A worth above 0 for each fingerprint that has a place; every other has 0.
+    """A worth above 0 for each fingerprint that has a slot; all others have 0.
 
-    A fingerprint has its place among four. Where these are taken by others, a newcomer that has no more than the
-    least of them lessens that one by what it brings, and takes its place when it has more: so what is no longer
-    heard of makes room, and what is heard of often stays (after Misra and Gries 1982, "Finding repeated elements").
+    A fingerprint has one of four slots. If all four are occupied, a newcomer with no more than the least worth among
+    them reduces that worth by its own, and replaces it if its own is greater: so entries that receive nothing any
+    more make room, and those that receive often stay (after Misra and Gries 1982, "Finding repeated elements").
     """
 
     def __init__(self, places: int = PLACES) -> None:
@@ -27,7 +27,7 @@ class Table:
         self._mask = places // _WAYS - 1
 
     def add(self, worths: Mapping[int, float]) -> None:
-        """Add to the worth of each fingerprint; less than nothing is left of none."""
+        """Add to the worth of each fingerprint; no worth becomes negative."""
         for mark, worth in worths.items():
             self._add(mark, worth)
 
@@ -41,7 +41,7 @@ class Table:
         return 0.0 if place is None else self._worths[place]
 
     def take(self, mark: int) -> float:
-        """The worth of a fingerprint, which then has none."""
+        """Return the worth of a fingerprint, and remove it."""
         place = self._place(mark)
         if place is None:
             return 0.0
@@ -49,11 +49,11 @@ class Table:
         return worth
 
     def dump(self) -> tuple[bytes, ...]:
-        """What ``load`` takes, in parts."""
+        """Return the content in parts, as ``load`` takes it."""
         return self._marks.tobytes(), self._worths.tobytes()
 
     def load(self, dumped: bytes) -> None:
-        """:raises ValueError: it is not of a table of this size"""
+        """Replace the content. :raises ValueError: it is not of a table of this size"""
         places = len(self._marks)
         if len(dumped) != 12 * places:
             raise ValueError(f"a table of {len(dumped)} bytes instead of {12 * places}")
