@@ -6,21 +6,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.contract.driven import IDENTITY
 from tests.contract.driven_redis import DrivenRedis
 from tests.contract.planted import Books
 from tests.contract.samples import NOW
 from webcrawl.errors import StartRefused
 from webcrawl.storage.contract import Counts, HeartbeatAnswer, OperatorCommand
 from webcrawl.storage.inspection import Worker
+from webcrawl.storage.redis import RedisBackend
 from webcrawl.storage.redis.control import Control
 from webcrawl.storage.redis.packing import PROTOCOL
+from webcrawl.storage.redis.workers import SCOPE
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterator
 
     from tests.redis_server import RedisServer
-    from webcrawl.storage.redis import RedisBackend
 
     Join = Callable[[], DrivenRedis]
 
@@ -110,6 +112,24 @@ def test_a_crawl_of_a_protocol_before_is_gone_on_with_once_nobody_of_it_is_at_wo
     join()
     assert first.client.hget("broad:meta", "protocol") == PROTOCOL.encode()
     join()
+
+
+def test_a_setting_of_the_scope_that_is_new_since_the_crawl_was_begun_is_agreed_on_from_then_on(
+    redis_server: RedisServer, join: Join, runner: asyncio.Runner
+) -> None:
+    first = join()
+    first.close()
+    options, owner_of, clock = first._options, first._owner_of, first.clock
+
+    def with_most(requests: str) -> RedisBackend:
+        identity = {**IDENTITY, f"{SCOPE}REQUESTS_PER_KEY_MAX": requests}
+        return RedisBackend({"url": redis_server.url}, options, identity, owner_of, clock)
+
+    second = with_most("5")
+    runner.run(second.open(NOW))
+    with pytest.raises(StartRefused, match="has REQUESTS_PER_KEY_MAX=5 and cannot be joined with"):
+        runner.run(with_most("6").open(NOW))
+    runner.run(second.close())
 
 
 def want(driven: DrivenRedis, command: OperatorCommand) -> None:

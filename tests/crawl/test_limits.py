@@ -64,15 +64,15 @@ def test_what_was_pruned_from_a_full_queue_is_fetched_when_later_pages_link_to_i
 
 def test_no_host_is_asked_more_often_than_the_limit_also_when_the_crawl_goes_on(serve, crawl):
     web = serve(hosts=6, pages=120, zipf=0.2, seed=21)
-    first = crawl(web.seeds, PAGES_PER_KEY_MAX=8, CLOSESPIDER_PAGECOUNT=20, CONCURRENT_REQUESTS=4)
-    again = crawl(web.seeds, of=first, PAGES_PER_KEY_MAX=8).assert_ended_well()
+    first = crawl(web.seeds, REQUESTS_PER_KEY_MAX=8, CLOSESPIDER_PAGECOUNT=20, CONCURRENT_REQUESTS=4)
+    again = crawl(web.seeds, of=first, REQUESTS_PER_KEY_MAX=8).assert_ended_well()
 
     asked = Counter(hit.host for hit in web.hits())
     assert len(asked) == 6
     assert set(asked.values()) == {8}
     figures = again.assert_sound()
     assert figures.queued == 0
-    assert figures.rules["pages-per-key"] > 20
+    assert figures.rules["requests-per-key"] > 20
 
 
 def test_every_host_gives_its_budget_of_pages_and_no_more_also_when_the_crawl_goes_on(serve, crawl):

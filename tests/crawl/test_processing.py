@@ -140,7 +140,7 @@ def crawled(origin, start, folder):
         [f"{origin}/"],
         options=[word for feed in feeds for word in ("-O", feed)],
         PROCESSING_MODULES=ALL,
-        STORES="keeper.Kept",
+        ARCHIVE_SINKS="keeper.Kept",
         **WIDE,
     ).wait()
     lines = [json.loads(line) for line in (folder / "pages.jsonl").read_text().splitlines()]

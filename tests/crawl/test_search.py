@@ -25,7 +25,7 @@ def words_of(record):
 def test_pages_are_found_by_their_words_after_the_crawl(serve, crawl, search):
     web = serve(hosts=2, pages=8, seed=5)
     settings = {"SEARCH_STEMMER": "none", "RETRY_TIMES": 0}
-    done = crawl(web.seeds, STORES=STORE, PROCESSING_MODULES=MODULES, **settings).assert_ended_well()
+    done = crawl(web.seeds, ARCHIVE_SINKS=STORE, PROCESSING_MODULES=MODULES, **settings).assert_ended_well()
 
     pages = {
         record.url: words_of(record)
@@ -45,10 +45,10 @@ def test_pages_are_found_by_their_words_after_the_crawl(serve, crawl, search):
 
 
 def test_a_store_whose_fields_nobody_finds_is_told_before_anything_begins(crawl):
-    done = crawl(["http://a.test/"], STORES=STORE)
+    done = crawl(["http://a.test/"], ARCHIVE_SINKS=STORE)
     assert done.status == 2
     assert (
         "PROCESSING_MODULES: must have a module that finds text, such as webcrawl.processing.main_text.MainText; "
-        f"{STORE} in STORES needs it" in done.stderr
+        f"{STORE} in ARCHIVE_SINKS needs it" in done.stderr
     )
     assert not done.path.exists()

@@ -113,7 +113,7 @@ def crawled(origin, crawl):
     return crawl(
         [f"{origin}/index.html"],
         arguments={"allow": f"^{origin}/"},
-        STORES="webcrawl.search.store.SearchIndex",
+        ARCHIVE_SINKS="webcrawl.search.store.SearchIndex",
         PROCESSING_MODULES="webcrawl.processing.main_text.MainText",
         SEARCH_STEMMER="english",
         DEPTH_LIMIT=1,

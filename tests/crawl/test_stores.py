@@ -38,7 +38,9 @@ def examples(tmp_path, monkeypatch):
 
 def test_the_stores_of_the_documentation_keep_what_they_say(serve, crawl, examples):
     web = serve(hosts=3, pages=12, seed=5)
-    done = crawl(web.seeds, STORES="titles.Titles,hostbook.HostBook", RETRY_TIMES=0).assert_ended_well()
+    done = crawl(
+        web.seeds, ARCHIVE_SINKS="titles.Titles,hostbook.HostBook", RETRY_TIMES=0
+    ).assert_ended_well()
 
     lines = [json.loads(line) for line in (done.path / "titles.jsonl").read_text().splitlines()]
     written = {line["page"]: set(line["called"]) for line in lines}
@@ -54,7 +56,7 @@ def test_the_stores_of_the_documentation_keep_what_they_say(serve, crawl, exampl
 
 def test_a_store_that_fails_ends_the_crawl_and_nothing_of_its_group_is_done(serve, crawl, examples):
     web = serve(hosts=1, pages=3, seed=5)
-    done = crawl(web.seeds, STORES="failing.Failing", RETRY_TIMES=0)
+    done = crawl(web.seeds, ARCHIVE_SINKS="failing.Failing", RETRY_TIMES=0)
 
     assert done.status == 1
     assert "failing.Failing: ValueError: cannot keep http://" in done.stderr
@@ -66,10 +68,10 @@ def test_a_store_that_fails_ends_the_crawl_and_nothing_of_its_group_is_done(serv
 
 
 def test_a_store_that_is_none_is_told_before_anything_begins(crawl, tmp_path):
-    done = crawl(["http://a.test/"], STORES="webcrawl.items.Page")
+    done = crawl(["http://a.test/"], ARCHIVE_SINKS="webcrawl.items.Page")
     assert done.status == 2
     assert (
-        "STORES: must be a list of import paths of stores (webcrawl.items.Page is no class with"
+        "ARCHIVE_SINKS: must be a list of import paths of archive sinks (webcrawl.items.Page is no class with"
         in done.stderr
     )
     assert not done.path.exists()

@@ -103,7 +103,7 @@ def played(start):
             WEBSUB_CALLBACK_URL=f"http://127.0.0.1:{port}/websub",
             WEBSUB_LISTEN=f"127.0.0.1:{port}",
             WEBSUB_SECRET="always",
-            WEBSUB_PAUSE_SECONDS=0,
+            WEBSUB_DEBOUNCE_SECONDS=0,
             WEBSUB_UNSUBSCRIBE=True,
         )
         await until(crawl, lambda: hub.wishes)

@@ -30,7 +30,7 @@ WORDS = 60
 """So many words are searched for."""
 SETTINGS = {
     "PROCESSING_MODULES": "webcrawl.processing.modules.Head,webcrawl.processing.main_text.MainText",
-    "STORES": "webcrawl.search.store.SearchIndex",
+    "ARCHIVE_SINKS": "webcrawl.search.store.SearchIndex",
     "SEARCH_STEMMER": "none",
     "LINK_LOG_ENABLED": 1,
     "LINK_TYPES": ",".join(FOLLOWED),

@@ -32,7 +32,7 @@ MODULES = ",".join(
 )
 SETTINGS = {
     "PROCESSING_MODULES": MODULES,
-    "STORES": "webcrawl.search.store.SearchIndex",
+    "ARCHIVE_SINKS": "webcrawl.search.store.SearchIndex",
     "LINK_LOG_ENABLED": 1,
     "CONTENT_SEEN": "bytes",
     "WARC_ROLL_BYTES": 100_000_000,

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 
 from webcrawl.archive.disk import translated
 from webcrawl.archive.reading import Damaged, Record, records
-from webcrawl.archive.sinks import Part
+from webcrawl.archive.sinks import ArchiveSink
 from webcrawl.archive.sortedlines import Sorter, merged
 from webcrawl.atomic_file import UNFINISHED
 
@@ -201,7 +201,7 @@ _RUN = re.compile(r"(.+)\.open-\d+\.cdxj")
 _FLUSH_LINES = 4096
 
 
-class Index(Part):
+class Index(ArchiveSink):
     """The index of one worker's WARC files, written group by group along with them."""
 
     def __init__(

@@ -23,7 +23,7 @@ from isal import igzip, igzip_lib, isal_zlib
 
 from webcrawl.archive.disk import AppendFile, ArchiveError, Disk, OneFile, translated
 from webcrawl.archive.reading import GZIP_MEMBER
-from webcrawl.archive.sinks import Part
+from webcrawl.archive.sinks import ArchiveSink
 from webcrawl.archive.warc import stamp
 from webcrawl.atomic_file import unfinished_path
 
@@ -209,7 +209,7 @@ def read(
                 yield from _objects(stream, directory / f"fetch-{part}.jsonl", on_damage, holding)
 
 
-class FetchLog(OneFile, Part):
+class FetchLog(OneFile, ArchiveSink):
     """Writes ``fetch.jsonl`` in groups as ``AppendFile`` defines them, and rotates it by size.
 
     Lines are complete at the end of every group. One thread at a time may call; compression has its own thread.

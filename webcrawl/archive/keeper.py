@@ -53,10 +53,10 @@ def keep(asked: BinaryIO, answers: BinaryIO) -> None:
 
 
 def _archive(options: dict[str, Any]) -> Archive:
-    """Build the archive with its stores. Raises ArchiveError when one of them cannot be built."""
+    """Build the archive with its sinks. Raises ArchiveError when one of them cannot be built."""
     directory, worker = Path(options.pop("directory")), options["worker"]
-    stores = [Guarded(path, directory, worker, given) for path, given in options.pop("stores", ())]
-    return Archive(directory, stores=stores, **options)
+    sinks = [Guarded(path, directory, worker, given) for path, given in options.pop("sinks", ())]
+    return Archive(directory, sinks=sinks, **options)
 
 
 def _group(asked: BinaryIO, payloads: Payloads) -> list[Entry] | None:

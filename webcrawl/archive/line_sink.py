@@ -1,4 +1,4 @@
-"""Base class of a store that adds lines to one file in the JOBDIR for every entry."""
+"""Base class of an archive sink that adds lines to one file in the JOBDIR for every entry."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from webcrawl.archive.disk import AppendFile, Disk, OneFile, translated
 from webcrawl.archive.repair import cut_lines
-from webcrawl.archive.sinks import Part
+from webcrawl.archive.sinks import ArchiveSink
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from webcrawl.archive.capture import Entry
 
 
-class LineFile(OneFile, Part):
-    """A store with one file. A subclass gives the file a ``name`` and says which ``lines`` an entry makes.
+class LineFile(OneFile, ArchiveSink):
+    """A sink with one file. A subclass gives the file a ``name`` and says which ``lines`` an entry makes.
 
     A group is in the file whole or not at all. After a crash the file ends with a whole line; lines of requests that
     were in flight may be there twice.

@@ -71,7 +71,7 @@ def receive(stream: BinaryIO) -> Any:
 
 
 def row_of(entry: Entry, *, links: bool = True, fields: bool = True) -> tuple[Any, ...]:
-    """Return an entry as plain values, without its links and ``fields`` if no store wants them, and with the length
+    """Return an entry as plain values, without its links and ``fields`` if no sink wants them, and with the length
     of its payload in place of the payload.
     """
     record, capture, revisit = entry.record, entry.capture, entry.revisit
@@ -222,21 +222,21 @@ class RemoteArchive:
         directory: Path,
         *,
         held: Callable[[], Sequence[int]] = tuple,
-        stores: Sequence[Named] = (),
+        sinks: Sequence[Named] = (),
         **options: Mapping[str, str] | str | float | None,
     ) -> None:
-        """``options``: those options of ``Archive`` that are plain values. The keeper builds the ``stores``.
+        """``options``: those options of ``Archive`` that are plain values. The keeper builds the ``sinks``.
 
         ``held``: returns file descriptors whose locks protect the directory. ``open`` calls it and passes them on to
         the keeper, so that no other crawl can lock the directory while the keeper writes.
         """
         self._directory = directory
-        classes = [load(path) for path, _ in stores]
-        self.wants_links = any(store.wants_links for store in classes)
-        """True if a store wants the links of pages."""
-        self.wants_fields = any(store.wants_fields for store in classes)
-        """True if a store wants the fields that processing finds in pages."""
-        self._options = {**options, "stores": [list(store) for store in stores]}
+        classes = [load(path) for path, _ in sinks]
+        self.wants_links = any(sink.wants_links for sink in classes)
+        """True if a sink wants the links of pages."""
+        self.wants_fields = any(sink.wants_fields for sink in classes)
+        """True if a sink wants the fields that processing finds in pages."""
+        self._options = {**options, "sinks": [list(sink) for sink in sinks]}
         self._held = held
         self._keeper: _Keeper | None = None
 

@@ -1,11 +1,11 @@
-"""The parts of the archive, which are changed together for each group of entries, and the stores of ``STORES``.
+"""The parts of the archive, which are changed together for each group of entries, and the sinks of ``ARCHIVE_SINKS``.
 
 ::
 
     group of entries -> roll_if_full of all -> write to all -> sync of all -> keep by all -> the frontier commits
                                  any of them raises -> rollback by all -> the same entries come again later
 
-The WARC files come first, then the fetch log, then the stores of the setting ``STORES`` in its order. Stores are
+The WARC files come first, then the fetch log, then the sinks of the setting ``ARCHIVE_SINKS`` in its order. Sinks are
 loaded from their import paths; their exceptions become ArchiveErrors.
 """
 
@@ -29,29 +29,29 @@ OPERATIONS = ("open", "roll_if_full", "write", "sync", "keep", "rollback", "clos
 """The operations of every part."""
 
 
-class Part(Protocol):
-    """One sink of the archive. A store derives from it and implements the five methods without a body.
+class ArchiveSink(Protocol):
+    """One sink of the archive. A sink derives from it and implements the five methods without a body.
 
-    A store is built as ``Store(directory, worker=..., settings=...)`` in the process that keeps the archive, without
+    A sink is built as ``Sink(directory, worker=..., settings=...)`` in the process that keeps the archive, without
     an event loop and without scrapy: ``directory`` is the JOBDIR, ``worker`` the name of this worker, and
     ``settings`` a dict of the settings named by the class. All calls come from one thread, and each may block.
 
-    After ``rollback`` the same entries come again, perhaps in another group, and after a crash too: if a store cannot
-    undo a write it must accept the entry twice. If a store raises an exception the group is not kept: after
+    After ``rollback`` the same entries come again, perhaps in another group, and after a crash too: if a sink cannot
+    undo a write it must accept the entry twice. If a sink raises an exception the group is not kept: after
     StorageFull the crawl waits for room, after any other exception it ends, and in neither case is a URL marked as
     done.
     """
 
     wants_links: ClassVar[bool] = False
-    """True if the store needs ``Entry.links``, ``other_links`` and ``listed``. They are empty if no store wants
+    """True if the sink needs ``Entry.links``, ``other_links`` and ``listed``. They are empty if no sink wants
     them.
     """
     wants_fields: ClassVar[bool] = False
-    """True if the store needs ``Entry.fields``. It is empty if no store wants it."""
+    """True if the sink needs ``Entry.fields``. It is empty if no sink wants it."""
     fields_needed: ClassVar[tuple[str, ...]] = ()
-    """Fields that the store requires: a crawl whose processing does not produce them refuses to start."""
+    """Fields that the sink requires: a crawl whose processing does not produce them refuses to start."""
     settings: ClassVar[tuple[str, ...]] = ()
-    """Names of the settings whose values are passed to the store; they must be plain values."""
+    """Names of the settings whose values are passed to the sink; they must be plain values."""
 
     @property
     def size(self) -> int:
@@ -88,11 +88,11 @@ class Part(Protocol):
 
 
 Named = tuple[str, dict[str, Any]]
-"""The import path of a store and its settings."""
+"""The import path of a sink and its settings."""
 
 
-def load(path: str) -> type[Part]:
-    """Return the class with this import path. Raises ImportError if there is none, TypeError if it is not a store."""
+def load(path: str) -> type[ArchiveSink]:
+    """Return the class with this import path. Raises ImportError if there is none, TypeError if it is not a sink."""
     module, _, name = path.rpartition(".")
     try:
         found = getattr(import_module(module), name)
@@ -106,56 +106,56 @@ def load(path: str) -> type[Part]:
     return found
 
 
-class Guarded(Part):
-    """A store whose exceptions are turned into ArchiveErrors that name it. If an operation that must not fail raises,
-    the next group fails: nothing that the store may have lost is acknowledged after it.
+class Guarded(ArchiveSink):
+    """A sink whose exceptions are turned into ArchiveErrors that name it. If an operation that must not fail raises,
+    the next group fails: nothing that the sink may have lost is acknowledged after it.
     """
 
     def __init__(self, path: str, directory: Path, worker: str, settings: Mapping[str, Any]) -> None:
-        """:raises ArchiveError: the store cannot be built"""
+        """:raises ArchiveError: the sink cannot be built"""
         self._path = path
         self._directory = directory
         self._failure: ArchiveError | None = None
         with self._errors():
-            self._store: Part = load(path)(directory, worker=worker, settings=settings)  # type: ignore[call-arg]
+            self._sink: ArchiveSink = load(path)(directory, worker=worker, settings=settings)  # type: ignore[call-arg]
 
     @property
     def size(self) -> int:
-        return self._store.size
+        return self._sink.size
 
     def open(self) -> Sequence[str]:
         with self._errors():
-            return [str(sentence) for sentence in self._store.open()]
+            return [str(sentence) for sentence in self._sink.open()]
 
     def roll_if_full(self) -> None:
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
         with self._errors():
-            self._store.roll_if_full()
+            self._sink.roll_if_full()
 
     def write(self, entries: Sequence[Entry]) -> None:
         with self._errors():
-            self._store.write(entries)
+            self._sink.write(entries)
 
     def sync(self) -> None:
         with self._errors():
-            self._store.sync()
+            self._sink.sync()
 
     def keep(self) -> None:
         with self._errors():
-            self._store.keep()
+            self._sink.keep()
 
     def rollback(self) -> None:
         try:
             with self._errors():
-                self._store.rollback()
+                self._sink.rollback()
         except ArchiveError as error:
             self._failure = error
 
     def close(self) -> None:
         with self._errors():
-            self._store.close()
+            self._sink.close()
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

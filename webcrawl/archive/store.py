@@ -1,4 +1,4 @@
-"""The archive of one worker: WARC files, fetch log and further stores, changed together by groups."""
+"""The archive of one worker: WARC files, fetch log and further sinks, changed together by groups."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from webcrawl.archive.capture import Entry
     from webcrawl.archive.fetchlog import Compressor
-    from webcrawl.archive.sinks import Part
+    from webcrawl.archive.sinks import ArchiveSink
 
 
 class Position(NamedTuple):
@@ -54,14 +54,14 @@ class Archive:
         index: bool = False,
         upload: str | None = None,
         upload_keep: bool = True,
-        stores: Sequence[Part] = (),
+        sinks: Sequence[ArchiveSink] = (),
     ) -> None:
         """``directory`` is the crawl's. ``info`` goes into every warcinfo: software, operator, robots, ...
 
         ``level`` is isal's (0 to 3). Without ``warc`` only the log is written. Both sizes are checked before a group,
         so a file may exceed them by one group. ``metadata`` and ``index``: whether each page has a metadata record,
         and the WARC files an index. ``upload``: a URL to which closed files are copied; with ``upload_keep`` they
-        also stay here. ``stores`` come after the log, in their order.
+        also stay here. ``sinks`` come after the log, in their order.
         """
         self._directory = directory
         self._disk = disk = disk or Disk()
@@ -88,7 +88,7 @@ class Archive:
             compressor=compressor,
         )
         copies = Upload(directory, folder, upload, keep=upload_keep) if warc and upload else None
-        parts = (self._warc, indexed, self._log, *stores, copies)
+        parts = (self._warc, indexed, self._log, *sinks, copies)
         self._parts = tuple(part for part in parts if part is not None)
         self.bytes_written = 0
         """Bytes of the groups kept since the archive was opened, over all parts."""
@@ -110,10 +110,10 @@ class Archive:
         return RepairReport(tuple(done))
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Write the group to all parts and make it durable: WARC records, then log lines, then the stores.
+        """Write the group to all parts and make it durable: WARC records, then log lines, then the sinks.
 
         All or nothing. Raises StorageFull when there is no room, ArchiveError when a file cannot be written or a
-        store fails, ValueError for a record that is no valid line.
+        sink fails, ValueError for a record that is no valid line.
         """
         try:
             for part in self._parts:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from webcrawl.archive.cdxj import INDEX_FOLDER, index_path
 from webcrawl.archive.disk import ArchiveError
-from webcrawl.archive.sinks import Part
+from webcrawl.archive.sinks import ArchiveSink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -57,7 +57,7 @@ def remote_of(url: str) -> tuple[Remote, str]:
     return remote, path.rstrip("/")
 
 
-class Upload(Part):
+class Upload(ArchiveSink):
     """Copies the closed files in ``warc/``, with their indexes, to ``url``; deletes them here unless ``keep``."""
 
     def __init__(

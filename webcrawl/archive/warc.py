@@ -13,7 +13,7 @@ from isal import isal_zlib
 from webcrawl.archive.disk import AppendFile, ArchiveError, Disk, OneFile, translated
 from webcrawl.archive.reading import GZIP_MEMBER, Place
 from webcrawl.archive.records import RECORD_END, exchange, facts_of, warcinfo_record
-from webcrawl.archive.sinks import Part
+from webcrawl.archive.sinks import ArchiveSink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ def stamp(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y%m%d%H%M%S%f")[:17]
 
 
-class WarcWriter(OneFile, Part):
+class WarcWriter(OneFile, ArchiveSink):
     """Writes exchanges into ``<prefix>-<time>-<serial>-<worker>.warc.gz``.
 
     A file is created with the first exchange that goes into it and has ``.open`` at the end of its name until it is

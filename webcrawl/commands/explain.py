@@ -224,7 +224,7 @@ class Inquiry:
             fixed,
             politeness_of(configuration),
             configuration.product_token,
-            configuration.pages_per_key_max,
+            configuration.requests_per_key_max,
             configuration.page_budget,
             standing=fixed.with_rule(trap) if configuration.traps_quarantine else fixed,
         )

@@ -52,8 +52,8 @@ class Command(ProjectCommand):
         return (
             'Find pages by words of their titles and texts. All words must be there; "two words" in quotes stand '
             "behind each other, -word must not be there, one OR two is a choice. The crawl kept an index if "
-            "webcrawl.search.store.SearchIndex is in STORES. Give the JOBDIRs of all its workers, or -s JOBDIR=DIR; "
-            "it may be running."
+            "webcrawl.search.store.SearchIndex is in ARCHIVE_SINKS. Give the JOBDIRs of all its workers, or "
+            "-s JOBDIR=DIR; it may be running."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -115,7 +115,9 @@ def _engines(folders: Sequence[str], configuration: Configuration) -> Iterator[E
             raise CrawlError("which crawl? give the JOBDIRs of all its workers, or -s JOBDIR=DIR")
         marking = marking_of(path / FOLDER)
         if marking is None:
-            raise CrawlError(f"{path}: holds no search index; a crawl keeps one with {_STORE} in STORES")
+            raise CrawlError(
+                f"{path}: holds no search index; a crawl keeps one with {_STORE} in ARCHIVE_SINKS"
+            )
         marking.check(path / FOLDER)
         if marking.engine != configuration.search_engine:
             raise CrawlError(

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from webcrawl.config.archive import KeepingSettings
-from webcrawl.config.checks import contradictions, likely_backend, store_contradictions
+from webcrawl.config.checks import contradictions, likely_backend, sink_contradictions
 from webcrawl.config.display import ShowingSettings, own_name
 from webcrawl.config.features import (
     FocusSettings,
@@ -26,6 +26,7 @@ from webcrawl.config.fetching import FetchingSettings
 from webcrawl.config.frontier import FrontierSettings
 from webcrawl.config.politeness import PolitenessSettings
 from webcrawl.config.processing import ProcessingSettings
+from webcrawl.config.renames import renamed
 from webcrawl.config.scope import ScopeSettings
 from webcrawl.config.search import SearchSettings, search_contradictions
 from webcrawl.config.setting import Setting
@@ -96,16 +97,20 @@ def check(settings: BaseSettings, given: Iterable[str] = (), known: Iterable[str
     """
     given = list(given)
     ours = [item.name for item in SETTINGS]
-    problems = list(unknown_names(given, [*ours, *known]))
+    problems = list(renamed(settings))
+    old = {problem.name for problem in problems}
+    problems += unknown_names([name for name in given if name not in old], [*ours, *known])
     wrong = [
-        Problem(item.name, why) for item in SETTINGS if (why := item.reader.problem(item.value(settings)))
+        Problem(item.name, why)
+        for item in SETTINGS
+        if item.name not in old and (why := item.reader.problem(item.value(settings)))
     ]
     problems += wrong
-    problems += wrong_types(settings, [name for name in given if name not in ours])
-    broken = {problem.name for problem in wrong}
+    problems += wrong_types(settings, [name for name in given if name not in ours and name not in old])
+    broken = old.union(problem.name for problem in wrong)
     read = {item.name: partial(item.read, settings) for item in SETTINGS if item.name not in broken}
     problems += contradictions(read)
     problems += search_contradictions(read)
-    problems += store_contradictions(read)
+    problems += sink_contradictions(read)
     problems += replenishing_contradictions(read)
     return problems

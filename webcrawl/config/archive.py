@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from webcrawl.config.checks import store_paths, upload_url
+from webcrawl.config.checks import sink_paths, upload_url
 from webcrawl.config.readers import choice, folder, real, switch, whole
 from webcrawl.config.setting import setting
 
@@ -71,8 +71,8 @@ class KeepingSettings:
     link_log_roll_bytes: int = setting(
         whole(1024, 1 << 50), 32_000_000, "bytes", "a segment of the link log is closed at this size"
     )
-    stores: tuple[str, ...] = setting(
-        store_paths(),
+    archive_sinks: tuple[str, ...] = setting(
+        sink_paths(),
         (),
         "",
         "what else is kept of each request, behind WARC files and fetch log, in this order",

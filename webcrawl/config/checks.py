@@ -61,17 +61,17 @@ _FOUND_BY = {
     "text": "webcrawl.processing.main_text.MainText",
     "language": "webcrawl.processing.modules.Language",
 }
-"""Modules that come with the project, by a field that a store may need."""
+"""Modules that come with the project, by a field that a sink may need."""
 
 
-def store_paths() -> Reader:
-    """Import paths of stores, each once, in their order."""
-    allowed = "a list of import paths of stores"
+def sink_paths() -> Reader:
+    """Import paths of archive sinks, each once, in their order."""
+    allowed = "a list of import paths of archive sinks"
 
     def read(value: object) -> tuple[str, ...]:
         found = tuple(as_list(value))
         if len(set(found)) < len(found):
-            raise Refusal("must be a list that names each store once")
+            raise Refusal("must be a list that names each sink once")
         for path in found:
             try:
                 sinks.load(path)
@@ -100,9 +100,9 @@ def upload_url() -> Reader:
     return Reader(allowed, read)
 
 
-def store_contradictions(read: Read) -> Iterator[Problem]:
-    """Fields that stores need and no module finds; settings that are wrong alone are left out."""
-    if not read.keys() >= {"STORES", "PROCESSING_MODULES"} or not (paths := read["STORES"]()):
+def sink_contradictions(read: Read) -> Iterator[Problem]:
+    """Fields that sinks need and no module finds; settings that are wrong alone are left out."""
+    if not read.keys() >= {"ARCHIVE_SINKS", "PROCESSING_MODULES"} or not (paths := read["ARCHIVE_SINKS"]()):
         return
     found = {"title", *schema_of(map(load, read["PROCESSING_MODULES"]()))}
     for path in paths:
@@ -110,5 +110,6 @@ def store_contradictions(read: Read) -> Iterator[Problem]:
         for name in missing:
             by = f", such as {_FOUND_BY[name]}" if name in _FOUND_BY else ""
             yield Problem(
-                "PROCESSING_MODULES", f"must have a module that finds {name}{by}; {path} in STORES needs it"
+                "PROCESSING_MODULES",
+                f"must have a module that finds {name}{by}; {path} in ARCHIVE_SINKS needs it",
             )

@@ -91,7 +91,7 @@ def command() -> Reader:
 class ReplenishingSettings:
     """A part of ``Configuration``; each field is a setting of the same name in capitals."""
 
-    seeds_low_keys: int = setting(
+    seed_refill_threshold: int = setting(
         whole(1, 1_000_000),
         500,
         "hosts",
@@ -249,7 +249,7 @@ class WebsubSettings:
         "",
         "which hubs are given a secret to sign with: those asked by HTTPS, all, none",
     )
-    websub_pause_seconds: float = setting(
+    websub_debounce_seconds: float = setting(
         real(0, DAY), 60.0, "seconds", "between two visits of a page for pushes; what comes meanwhile waits"
     )
     websub_push_maxsize: int = setting(

@@ -68,7 +68,7 @@ class PolitenessSettings:
         "seconds",
         "after so long without a robots.txt that cannot be had the next setting holds",
     )
-    robots_unreachable_then: str = setting(
+    robots_unreachable_policy: str = setting(
         choice("refuse", "copy", "allow"),
         "refuse",
         "",

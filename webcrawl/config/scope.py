@@ -54,7 +54,7 @@ class ScopeSettings:
         "",
         "hosts that are one site under several names: startsWith, endsWith, synonym, one rule a line",
     )
-    pages_per_key_max: int = setting(
+    requests_per_key_max: int = setting(
         whole(0, ANY, zero="no limit"),
         0,
         "requests",

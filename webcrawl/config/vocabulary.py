@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from scrapy.settings import default_settings
 
 from webcrawl.config.readers import Reader, as_list, as_switch, choice
+from webcrawl.config.renames import SETTINGS as RENAMED
 from webcrawl.errors import Problem
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ def unknown_names(given: Iterable[str], known: Iterable[str]) -> Iterator[Proble
     names = FOREIGN | set(known)
     for name in given:
         if name in names:
+            continue
+        if name in RENAMED:
+            yield Problem(name, f"is called {RENAMED[name]}")
             continue
         meant = nearest(name.upper(), names)
         hint = f"; did you mean {meant}?" if meant else ""

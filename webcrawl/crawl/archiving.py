@@ -1,4 +1,4 @@
-"""What the archive of a crawl is told, and each of its stores: plain values for another process."""
+"""What the archive of a crawl is told, and each of its sinks: plain values for another process."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _OURS = {item.name: item.field_name for item in SETTINGS}
 def archive_of(
     configuration: Configuration, jobdir: Jobdir, settings: BaseSettings, further: Sequence[str] = ()
 ) -> RemoteArchive:
-    """The archive of the crawl in ``jobdir``, not opened yet. ``further``: import paths of stores that no setting
-    names."""
+    """The archive of the crawl in ``jobdir``, not opened yet. ``further``: import paths of archive sinks that
+    no setting names."""
     info = {
         "software": f"webcrawl/{__version__}",
         "robots": "obey (RFC 9309)",
@@ -51,22 +51,22 @@ def archive_of(
         level=configuration.warc_compression_level,
         log_roll_bytes=configuration.fetch_log_roll_bytes,
         log_keep_days=configuration.fetch_log_keep_days,
-        stores=[
-            (path, store_settings(path, configuration, settings))
-            for path in (*stores_of(configuration), *further)
+        sinks=[
+            (path, sink_settings(path, configuration, settings))
+            for path in (*sinks_of(configuration), *further)
         ],
         info=info,
     )
 
 
-def stores_of(configuration: Configuration) -> list[str]:
+def sinks_of(configuration: Configuration) -> list[str]:
     """The import paths of all of them; one that is named by the operator too is there once."""
     own = [LINK_LOG] if configuration.link_log_enabled else []
-    return list(dict.fromkeys([*own, *configuration.stores]))
+    return list(dict.fromkeys([*own, *configuration.archive_sinks]))
 
 
-def store_settings(path: str, configuration: Configuration, settings: BaseSettings) -> dict[str, Any]:
-    """The settings of the store with this import path: ours as they were read, others as they were given."""
+def sink_settings(path: str, configuration: Configuration, settings: BaseSettings) -> dict[str, Any]:
+    """The settings of the sink with this import path: ours as they were read, others as they were given."""
     named = sinks.load(path).settings
     values = {
         name: getattr(configuration, _OURS[name]) if name in _OURS else settings.get(name) for name in named

@@ -384,13 +384,13 @@ def _policies(
             rules,
             Absence(
                 configuration.robots_unreachable_seconds,
-                configuration.robots_unreachable_then,  # type: ignore[arg-type]
+                configuration.robots_unreachable_policy,  # type: ignore[arg-type]
             ),
         ),
         key_of=key.of_url,
         admit=intake.admit,
         retry_times=configuration.retry_times,
-        pages_per_key_max=configuration.pages_per_key_max,
+        requests_per_key_max=configuration.requests_per_key_max,
         page_budget=configuration.page_budget,
         forget=intake.forget,
         may_return=intake.may_return,

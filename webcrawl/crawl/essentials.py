@@ -17,6 +17,7 @@ from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
+from webcrawl.config.renames import renamed
 from webcrawl.errors import ConfigurationError, Problem
 from webcrawl.reports import text
 from webcrawl.storage.contract import SharedBackend
@@ -64,6 +65,8 @@ def missing(settings: BaseSettings) -> list[Problem]:
     """What is not in force of a crawl that is ours at all; a problem for each setting that is to blame."""
     if _is(settings["SCHEDULER"], Detached):
         return []
+    if old := list(renamed(settings)):
+        return old  # a class under its old path cannot be loaded below
     chains = {name: _chain(settings, name) for name in _CHAINS}
     single = {name: _is(settings[name], load_object(path)) for name, path in _SINGLE.items()}
     lacks = {

@@ -104,7 +104,7 @@ def identity(configuration: Configuration, choices: CrawlRules, spider: object) 
         "POLITENESS_GROUPS_FILE": digest_of(map(str, choices.shared_clocks.groups.groups)),
         "PATH_SEGMENTS_MAX": configuration.path_segments_max,
         "PATH_REPEATS_MAX": configuration.path_repeats_max,
-        "PAGES_PER_KEY_MAX": configuration.pages_per_key_max,
+        "REQUESTS_PER_KEY_MAX": configuration.requests_per_key_max,
         "PAGE_BUDGET": configuration.page_budget,
         "CONTENT_SEEN": configuration.content_seen or "False",
         "CRAWL_MODE": getattr(spider, "mode", None) or configuration.crawl_mode,

@@ -206,7 +206,7 @@ class Rules:
     politeness: Politeness
     agent: str
     """The product token."""
-    pages_per_key_max: int = 0
+    requests_per_key_max: int = 0
     """Fetches of a key after which what is left in its queue is refused; 0 for no limit."""
     page_budget: int = 0
     """Pages of a key after which what is left in its queue is refused; 0 for no limit."""
@@ -309,7 +309,7 @@ def _refusal(
     """
     if scoping.standing_objection is not None:
         return scoping.standing_objection
-    most = rules.pages_per_key_max, rules.page_budget
+    most = rules.requests_per_key_max, rules.page_budget
     if record is not None and (rule := spent(record, *most, again=again)):
         return rule
     if robots.fresh and record is not None and rules.politeness.skips(record):

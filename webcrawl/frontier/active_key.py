@@ -237,9 +237,9 @@ class ActiveKey:
         return Want.TIME if blocked else Want.NOTHING
 
     def _spent(self, entry: UrlEntry, policies: Policies) -> str | None:
-        if not (policies.pages_per_key_max or policies.page_budget):
+        if not (policies.requests_per_key_max or policies.page_budget):
             return None
-        return spent(self.record, policies.pages_per_key_max, policies.page_budget, again=entry.repeat)
+        return spent(self.record, policies.requests_per_key_max, policies.page_budget, again=entry.repeat)
 
     def _refusal(self, entry: UrlEntry, origin: str | None, now: float, policies: Policies) -> str | None:
         """None when the entry may be fetched, the rule when not, "" when it was put aside for later."""

@@ -58,7 +58,7 @@ class Policies:
     """The politeness key of a URL."""
     admit: AdmitEntry = admit_all
     retry_times: int = 2
-    pages_per_key_max: int = 0
+    requests_per_key_max: int = 0
     """Fetches of a key after which what is left in its queue is refused; 0 for no limit."""
     page_budget: int = 0
     """Pages of a key after which what is left of new URLs in its queue is refused; 0 for no limit."""

@@ -13,7 +13,7 @@ from isal import isal_zlib
 from webcrawl.archive.disk import AppendFile, Disk, OneFile, translated
 from webcrawl.archive.listed_links import rows_of
 from webcrawl.archive.reading import GZIP_MEMBER
-from webcrawl.archive.sinks import Part
+from webcrawl.archive.sinks import ArchiveSink
 from webcrawl.archive.warc import stamp
 from webcrawl.links import segments
 from webcrawl.links import segments as index
@@ -39,7 +39,7 @@ SITEMAP, ROBOTS = "sitemap", "robots"
 """The kinds of lists of URLs. A robots.txt has a line only if it names a sitemap."""
 
 
-class LinkLog(OneFile, Part):
+class LinkLog(OneFile, ArchiveSink):
     """Writes a line for each page and each list of URLs that was answered, for a long list several, in members of
     whole groups, into segments that roll by size.
 

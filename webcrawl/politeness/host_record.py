@@ -73,11 +73,11 @@ class RobotsRecord:
 def spent(record: HostRecord, requests_max: int, pages_max: int, *, again: bool) -> str | None:
     """The rule by which nothing more is fetched from a key, None while something is; 0 stands for no limit.
 
-    ``pages-per-key``: it was asked so often, whatever for. ``page-budget``: it gave so many pages. ``again``: for a
-    page that it gave before, which costs nothing of that budget.
+    ``requests-per-key``: so many requests were made to it, those for robots.txt too. ``page-budget``: it gave so many
+    pages. ``again``: for a page that it gave before, which costs nothing of that budget.
     """
     if 0 < requests_max <= record.fetches:
-        return "pages-per-key"
+        return "requests-per-key"
     if 0 < pages_max <= record.pages and not again:
         return "page-budget"
     return None

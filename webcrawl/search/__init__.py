@@ -1,6 +1,6 @@
 """Full text: what a crawl's pages say, found by words while it runs and after it.
 
-Where this stands on a URL's route: behind the archive, as a store of the setting ``STORES``.
+Where this stands on a URL's route: behind the archive, as a sink of the setting ``ARCHIVE_SINKS``.
 
 ::
 

@@ -1,4 +1,4 @@
-"""The store of ``STORES`` that makes pages findable: a journal with each group, and a process that indexes it."""
+"""The archive sink that makes pages findable: a journal with each group, and a process that indexes it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from webcrawl.archive.disk import ArchiveError, translated
-from webcrawl.archive.sinks import Part
+from webcrawl.archive.sinks import ArchiveSink
 from webcrawl.child_process import command, environment
 from webcrawl.search.document import change_of
 from webcrawl.search.engine import load
@@ -27,7 +27,7 @@ FOLDER = "search"
 """In the JOBDIR: the journal, and the index of an engine that has one of its own."""
 
 
-class SearchIndex(Part):
+class SearchIndex(ArchiveSink):
     """What a page says can be found some seconds after it was fetched. See ``webcrawl.search``."""
 
     wants_fields = True

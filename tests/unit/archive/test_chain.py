@@ -14,7 +14,7 @@ from webcrawl.archive.disk import ArchiveError, StorageFull
 from webcrawl.archive.line_sink import LineFile
 from webcrawl.archive.listed_links import SpooledLinks
 from webcrawl.archive.process import RemoteArchive, entry_of, payload_of, row_of
-from webcrawl.archive.sinks import OPERATIONS, Guarded, Part, load
+from webcrawl.archive.sinks import OPERATIONS, ArchiveSink, Guarded, load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ HERE = __name__
 LINKS = (("http://b.test/", "a", "Größe \ud800", "nofollow"), ("http://c.test/", "img", "", ""))
 
 
-class Told(Part):
+class Told(ArchiveSink):
     """Remembers what it was told, and fails where ``settings`` say so."""
 
     settings = ("FAILS", "WITH")
@@ -83,8 +83,8 @@ def guarded(directory: Path, **settings: Any) -> Guarded:
 
 
 def told_by(store: Guarded) -> Told:
-    assert isinstance(store._store, Told)
-    return store._store
+    assert isinstance(store._sink, Told)
+    return store._sink
 
 
 def linked(number: int) -> list[Entry]:
@@ -95,12 +95,12 @@ def linked(number: int) -> list[Entry]:
 
 
 def test_stores_are_told_everything_in_their_order(tmp_path: Path) -> None:
-    stores = [guarded(tmp_path), guarded(tmp_path)]
-    target = archive(tmp_path, stores=stores)
+    sinks = [guarded(tmp_path), guarded(tmp_path)]
+    target = archive(tmp_path, sinks=sinks)
     assert target.open().sentences == ("told.txt: mended.",) * 2
     target.append(group(0))
     target.close()
-    for store in map(told_by, stores):
+    for store in map(told_by, sinks):
         assert store.calls == ("open", "roll_if_full", "write", "sync", "keep", "close")
         assert store.urls == tuple(urls_of(range(1)))
 
@@ -118,7 +118,7 @@ def test_a_store_that_fails_leaves_nothing_of_the_group_anywhere(
     tmp_path: Path, step: str, error: Exception, expected: type[ArchiveError]
 ) -> None:
     failing, before, after = guarded(tmp_path, FAILS=step, WITH=error), guarded(tmp_path), guarded(tmp_path)
-    target = archive(tmp_path, stores=[before, failing, after])
+    target = archive(tmp_path, sinks=[before, failing, after])
     target.open()
     with pytest.raises(expected) as told:
         target.append(group(0))
@@ -139,7 +139,7 @@ def test_what_fails_in_a_store_is_named_with_it(tmp_path: Path) -> None:
 
 def test_a_group_that_a_store_cannot_keep_is_not_acknowledged_and_kept_by_the_others(tmp_path: Path) -> None:
     failing, after = guarded(tmp_path, FAILS="keep", WITH=ValueError("lost")), guarded(tmp_path)
-    target = archive(tmp_path, stores=[failing, after])
+    target = archive(tmp_path, sinks=[failing, after])
     target.open()
     with pytest.raises(ArchiveError, match="lost"):
         target.append(group(0))
@@ -157,7 +157,7 @@ def test_a_rollback_that_fails_fails_the_next_group(tmp_path: Path) -> None:
 
 def test_all_parts_are_closed_also_behind_one_that_cannot_be(tmp_path: Path) -> None:
     failing, after = guarded(tmp_path, FAILS="close", WITH=OSError(errno.EIO, "gone")), guarded(tmp_path)
-    target = archive(tmp_path, stores=[failing, after])
+    target = archive(tmp_path, sinks=[failing, after])
     target.open()
     with pytest.raises(ArchiveError, match="gone"):
         target.close()
@@ -181,7 +181,7 @@ def test_what_is_no_store_is_found_out_before_the_crawl(path: str, expected: typ
 
 def test_every_operation_of_a_part_is_one_that_is_looked_for() -> None:
     assert set(OPERATIONS) == {
-        name for name in vars(Part) if callable(getattr(Part, name)) and name[0] != "_"
+        name for name in vars(ArchiveSink) if callable(getattr(ArchiveSink, name)) and name[0] != "_"
     }
 
 
@@ -200,7 +200,7 @@ def test_links_and_fields_and_what_was_there_before_arrive_at_the_other_end() ->
 
 
 def test_a_store_in_the_process_of_the_archive_gets_what_it_wants_and_its_settings(tmp_path: Path) -> None:
-    target = RemoteArchive(tmp_path, worker="w7", info=INFO, stores=[(f"{HERE}.Lines", {"PREFIX": "p"})])
+    target = RemoteArchive(tmp_path, worker="w7", info=INFO, sinks=[(f"{HERE}.Lines", {"PREFIX": "p"})])
     assert (target.wants_links, target.wants_fields) == (True, True)
     target.open()
     target.append(linked(0))
@@ -209,7 +209,7 @@ def test_a_store_in_the_process_of_the_archive_gets_what_it_wants_and_its_settin
 
 
 def test_a_store_that_fails_over_there_says_which_it_was(tmp_path: Path) -> None:
-    target = RemoteArchive(tmp_path, worker="w7", info=INFO, stores=[(f"{HERE}.Lines", {})])
+    target = RemoteArchive(tmp_path, worker="w7", info=INFO, sinks=[(f"{HERE}.Lines", {})])
     target.open()
     target.append(group(0))
     with pytest.raises(ArchiveError, match=r"test_chain\.Lines: KeyError: 'PREFIX'"):

@@ -16,18 +16,18 @@ OTHER = "webcrawl.archive.fetchlog.FetchLog"
     [
         ({}, [archiving.LINK_LOG]),
         ({"LINK_LOG_ENABLED": "0"}, []),
-        ({"STORES": OTHER}, [archiving.LINK_LOG, OTHER]),
-        ({"STORES": f"{OTHER},{archiving.LINK_LOG}"}, [archiving.LINK_LOG, OTHER]),
-        ({"STORES": archiving.LINK_LOG, "LINK_LOG_ENABLED": False}, [archiving.LINK_LOG]),
+        ({"ARCHIVE_SINKS": OTHER}, [archiving.LINK_LOG, OTHER]),
+        ({"ARCHIVE_SINKS": f"{OTHER},{archiving.LINK_LOG}"}, [archiving.LINK_LOG, OTHER]),
+        ({"ARCHIVE_SINKS": archiving.LINK_LOG, "LINK_LOG_ENABLED": False}, [archiving.LINK_LOG]),
     ],
 )
 def test_the_link_log_comes_before_the_operators_own_stores(
     given: dict[str, object], expected: list[str]
 ) -> None:
-    assert archiving.stores_of(Configuration.from_settings(Settings(given))) == expected
+    assert archiving.sinks_of(Configuration.from_settings(Settings(given))) == expected
 
 
 def test_a_store_is_given_plain_values_of_the_settings_that_it_names() -> None:
     settings = Settings({"CANONICAL_RULES": "drop_index", "LINK_LOG_ROLL_BYTES": "2048"})
-    given = archiving.store_settings(archiving.LINK_LOG, Configuration.from_settings(settings), settings)
+    given = archiving.sink_settings(archiving.LINK_LOG, Configuration.from_settings(settings), settings)
     assert given == {"CANONICAL_RULES": ("drop_index",), "HOST_RULES_FILE": None, "LINK_LOG_ROLL_BYTES": 2048}

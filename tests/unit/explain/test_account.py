@@ -169,7 +169,7 @@ def test_the_frontier_refuses_what_is_said_to_be_refused_and_nothing_else(
         robots=RobotsPolicy(agent="foobot", rules=RulesCache(10, "foobot")),
         key_of=lambda url: "h.test",
         admit=lambda entry: None if admitted else "allow",
-        pages_per_key_max=most,
+        requests_per_key_max=most,
         page_budget=budget,
     )
     records = [] if known is None else [known]

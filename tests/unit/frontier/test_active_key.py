@@ -121,12 +121,14 @@ def test_a_crawl_delay_beyond_the_limit_refuses_every_url() -> None:
     assert (taken.entry, [rule for _, rule in taken.refused]) == (None, ["crawl-delay", "crawl-delay"])
 
 
-@pytest.mark.parametrize(("fetches", "refused"), [(9, []), (10, ["pages-per-key"]), (11, ["pages-per-key"])])
+@pytest.mark.parametrize(
+    ("fetches", "refused"), [(9, []), (10, ["requests-per-key"]), (11, ["requests-per-key"])]
+)
 def test_of_a_key_that_was_fetched_from_so_often_the_rest_is_refused(
     fetches: int, refused: list[str]
 ) -> None:
     key = active("http://a/1", known=[robots("http://a")], fetches=fetches)
-    taken = pick(key, pages_per_key_max=10)
+    taken = pick(key, requests_per_key_max=10)
     assert [rule for _, rule in taken.refused] == refused
     assert (taken.entry is None) == bool(refused)
 

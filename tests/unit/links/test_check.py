@@ -31,7 +31,7 @@ def entry(number, at=NOW, links=4, **changes):
 def keep(folder, *groups, links=True):
     """Fetch log and link log of these groups, a member each."""
     stores = [LinkLog(folder, worker="w0", settings=SETTINGS, clock=ticking().__next__)] if links else []
-    made = Archive(folder, worker="w0", warc=False, info=INFO, stores=stores)
+    made = Archive(folder, worker="w0", warc=False, info=INFO, sinks=stores)
     made.open()
     for group in groups:
         made.append(group)

@@ -2,6 +2,6 @@
 
 ::
 
-    keys that have URLs < SEEDS_LOW_KEYS -> whose turn is it, and is it time? (turns)
+    keys that have URLs < SEED_REFILL_THRESHOLD -> whose turn is it, and is it time? (turns)
         -> a command or a function of the operator's (sources) -> lines as in a file of seeds -> the frontier
 """

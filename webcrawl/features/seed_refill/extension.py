@@ -58,7 +58,7 @@ class Replenish:
             _Crawl(self._context, scheduler),
             self._source(),
             self._turns(),
-            configuration.seeds_low_keys,
+            configuration.seed_refill_threshold,
             clock,
         )
         scheduler.before_close(self._end)

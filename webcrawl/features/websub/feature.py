@@ -167,7 +167,7 @@ def subscribing_of(
         configuration.websub_secret,  # type: ignore[arg-type]
         configuration.websub_subscriptions_max,
         configuration.websub_per_key_max,
-        configuration.websub_pause_seconds,
+        configuration.websub_debounce_seconds,
     )
     subscriber = Subscriber(_store(configuration, backend, folder), terms)
     return Subscribing(subscriber, configuration, clock, intake, shared=isinstance(backend, SharedBackend))

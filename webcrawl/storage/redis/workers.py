@@ -110,10 +110,12 @@ class WorkerRegistry:
             changed["command"] = str(OperatorCommand.RUN)
         for name, value in identity.items():
             theirs = meta.get(name, value)
-            if theirs == value:
-                continue
             if alone and name.startswith(SCOPE):
-                changed[name] = value
+                # One that is new since the crawl was begun has no value there yet.
+                if meta.get(name) != value:
+                    changed[name] = value
+                continue
+            if theirs == value:
                 continue
             plain = name.removeprefix(SCOPE)
             until = " while others are at work on it" if name.startswith(SCOPE) else ""
