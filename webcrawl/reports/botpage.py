@@ -1,7 +1,7 @@
-"""The page that the User-Agent leads to: what a site owner wants to know about the crawler, and what stops it.
+"""The page that the User-Agent links to: it tells site owners what the crawler does and how to exclude it.
 
-One file that needs no other: no script, nothing that is loaded. It is read without its style, on paper, and in the
-dark as well.
+It is one HTML file without scripts or external resources. It is readable without its style, on paper, and in dark
+mode.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 EVERYBODY = "*"
-"""What robots.txt calls a crawler that has no name."""
+"""The user agent in robots.txt that stands for all crawlers."""
 
 PURPOSE = (
     "This crawler follows links on the public web and keeps a copy of each page that it fetches, together with the "
@@ -48,37 +48,37 @@ _UNSEEN = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bot:
-    """A crawler, as its page describes it. Times are seconds."""
+    """A crawler as its page describes it. Times are in seconds."""
 
     token: str
     """The name that robots.txt uses for it; empty for none."""
     user_agent: str
     contact: str
-    """A web or e-mail address that somebody answers at."""
+    """The web or e-mail address of the operator."""
     purpose: str = ""
     """Paragraphs with an empty line between; empty for ``PURPOSE``."""
     answer: str = ""
-    """How an owner is answered, likewise; empty for ``ANSWER``."""
+    """A text on how owners are answered, likewise; empty for ``ANSWER``."""
     addresses: Sequence[str] = ()
-    """IP addresses and networks that it comes from, if they are to be known."""
+    """IP addresses and networks that it uses, if they are to be published."""
     site: str = "domain"
-    """What is asked by one request at a time: a registrable ``domain`` with all its hosts, or a ``host``."""
+    """The unit that gets one request at a time: a registrable ``domain`` with all its hosts, or a ``host``."""
     min_delay: float = 5.0
     max_delay: float = 60.0
     factor: float = 10.0
-    """Times the duration of answers; 0 for ``min_delay`` always."""
+    """The pause as a multiple of the response time; 0 for ``min_delay`` always."""
     crawl_delay_max: float = 300.0
-    """A site that asks for more is not crawled at all."""
+    """A site that asks for a longer Crawl-delay is not crawled at all."""
     robots_ttl: float = 86_400.0
-    """So long a robots.txt is good for."""
+    """How long a robots.txt is cached."""
     obeys_meta: bool = True
     obeys_header: bool = True
     nofollow_rels: Sequence[str] = ()
-    """Words of ``rel`` with which a link is not followed."""
+    """Values of ``rel`` with which a link is not followed."""
 
 
 def page(bot: Bot) -> bytes:
-    """The page as ASCII: whatever a server says of its encoding, it is read right."""
+    """Return the page as ASCII: it is read correctly whatever encoding the server declares."""
     title = f"About {bot.token or 'this crawler'}"
     body = "\n".join(
         part
@@ -227,12 +227,12 @@ def _text(text: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """Without what is not seen, steers a terminal, or turns the direction of what follows."""
+    """Return the text without characters that are invisible, control a terminal, or change the text direction."""
     return _UNSEEN.sub("\ufffd", text)
 
 
 def _seconds(seconds: float) -> str:
-    """In the largest unit that gives a number which is short: ``5 seconds``, ``24 hours``."""
+    """Return seconds in the largest unit that gives a short number: ``5 seconds``, ``24 hours``."""
     for size, noun in ((3600, "hour"), (60, "minute")):
         if seconds >= size and seconds % size == 0:
             return _things(seconds / size, noun)

@@ -1,10 +1,8 @@
-"""Values by key, exact and in bounded memory: what does not fit is kept in sorted runs on the disk.
+"""Counters with bounded memory: values by key, frequent items, histograms and sums over time.
 
-Counting what is most frequent among more different things than memory should hold.
-
-How many values lie between given edges.
-
-Sums over time, in memory that does not grow with the time.
+``Gathered`` is exact and keeps the values that do not fit in sorted runs on the disk; ``HeavyHitters`` counts the
+most frequent items approximately; ``Histogram`` counts values between given edges; ``TimeLine`` sums over equal
+periods of time.
 """
 
 from __future__ import annotations
@@ -24,26 +22,27 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 HELD_MAX = 200_000
-"""Keys in memory, with their values some 60 MB."""
+"""The number of keys in memory, with their values some 60 MB."""
 WEIGHT_MAX = 32_000_000
-"""Characters of these keys."""
+"""The number of characters of these keys."""
 RUNS_MAX = 64
-"""Files that are open at a time."""
+"""The number of files that are open at a time."""
 _BATCH = 500
 
 Sums = tuple[int, ...]
 
 
 def summed(one: Sums, other: Sums) -> Sums:
-    """Two tuples of one length, added up."""
+    """Return the elementwise sum of two tuples of one length."""
     return tuple(map(add, one, other))
 
 
 class Gathered(Generic[Value]):
-    """For each key one value; values of a key are combined when they meet.
+    """One value for each key; the values that are added to a key are combined.
 
-    ``combine`` must not depend on the order in which it is given values. Values are plain (numbers, texts, bytes and
-    tuples of these). Runs lie in the system's folder for temporary files, unnamed, and are gone with this object.
+    The result of ``combine`` must not depend on the order of the values. Values are plain (numbers, texts, bytes and
+    tuples of these). Runs are unnamed files in the system's folder for temporary files, and are deleted with this
+    object.
     """
 
     def __init__(
@@ -62,7 +61,7 @@ class Gathered(Generic[Value]):
         weakref.finalize(self, _close, self._runs)
 
     def add(self, key: str, value: Value, weight: int = 0) -> None:
-        """``weight``: bytes of the value, where they are more than some numbers'."""
+        """``weight``: bytes of the value, if it is more than a few numbers."""
         held = self._held
         known = held.get(key)
         if known is not None:
@@ -74,7 +73,7 @@ class Gathered(Generic[Value]):
             self._spill()
 
     def __iter__(self) -> Iterator[tuple[str, Value]]:
-        """All keys in their order, each once. May be repeated, one iteration after the other."""
+        """Yield all keys in their order, each once. May be repeated, one iteration after the other."""
         ordered = sorted(self._held.items(), key=itemgetter(0))
         if not self._runs:
             return iter(ordered)
@@ -133,12 +132,10 @@ Thing = TypeVar("Thing", bound="Hashable")
 
 
 class HeavyHitters(Generic[Thing]):
-    """Counts of up to ``capacity`` things, sure to hold the frequent ones (lossy counting, Manku & Motwani
-    2002).
+    """Counts of up to ``capacity`` items, sure to hold the frequent ones (lossy counting, Manku & Motwani 2002).
 
-    Whenever twice as many are held, the rarer half is forgotten. ``forgotten_most`` is the largest count
-    that was ever forgotten: a thing's true count is between what is shown and that much more, and 0 means
-    exact.
+    Whenever twice as many are held, the rarer half is discarded. ``forgotten_most`` is the largest count that was
+    ever discarded: an item's true count is between the shown count and that much more, and 0 means exact.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -159,11 +156,11 @@ class HeavyHitters(Generic[Thing]):
             self._forget()
 
     def most(self, number: int) -> list[tuple[Thing, int]]:
-        """The ``number`` most frequent things, the most frequent first."""
+        """Return the ``number`` most frequent items, the most frequent first."""
         return sorted(self._counts.items(), key=lambda item: (-item[1], str(item[0])))[:number]
 
     def __len__(self) -> int:
-        """How many different things are held; all there were, if nothing was forgotten."""
+        """The number of different items that are held; of all items, if none was discarded."""
         return len(self._counts)
 
     def _forget(self) -> None:
@@ -173,15 +170,15 @@ class HeavyHitters(Generic[Thing]):
 
 
 SIZE_EDGES = (0, 1, *(round(2 ** (step / 2)) for step in range(2, 81)))
-"""Bytes: two steps for each doubling, to a terabyte."""
+"""Edges in bytes: two for each doubling, up to a terabyte."""
 SECONDS_EDGES = (0.0, *(10 ** (step / 4) for step in range(-12, 29)))
-"""Four steps for each power of ten, from a millisecond to four months."""
+"""Edges in seconds: four for each power of ten, from a millisecond to four months."""
 
 
 class Histogram:
-    """Exact counts. Bin ``n`` holds values from ``edges[n]`` on that are less than ``edges[n + 1]``.
+    """Exact counts of values. Bin ``n`` holds values from ``edges[n]`` on that are less than ``edges[n + 1]``.
 
-    The first also holds what is less, the last also what is more.
+    The first bin also holds smaller values, the last also larger ones.
     """
 
     def __init__(self, edges: Sequence[float]) -> None:
@@ -197,7 +194,7 @@ class Histogram:
         return (bisect_right(self.edges, value) or 1) - 1
 
     def part_below(self, part: float) -> tuple[float, float]:
-        """Between which edges the value lies of which ``part`` of all are not larger."""
+        """Return the edges between which the quantile ``part`` lies."""
         counted = 0
         for number, count in enumerate(self.counts):
             counted += count
@@ -206,17 +203,17 @@ class Histogram:
         return self.edges[-1], self.edges[-1]
 
     def span(self) -> range:
-        """The bins from the first that holds something to the last."""
+        """The bins from the first to the last that is not empty."""
         held = [number for number, count in enumerate(self.counts) if count]
         return range(held[0], held[-1] + 1) if held else range(0)
 
 
 BINS = 240
-"""A time line has between half of these and all."""
+"""A time line has between half of these bins and all."""
 
 
 class TimeLine:
-    """Sums of what ended within each of equal stretches, which double in length whenever there would be too many."""
+    """Sums over equal periods of time, which double in length whenever there would be too many."""
 
     def __init__(self, width: int, bins: int = BINS) -> None:
         """``width``: how many numbers are summed up."""
@@ -226,7 +223,7 @@ class TimeLine:
         self.step_seconds = 1
 
     def add(self, at: float, *amounts: int) -> None:
-        """Count what ended ``at`` epoch seconds."""
+        """Add amounts for an event that ended ``at`` epoch seconds."""
         number = int(at) // self.step_seconds
         sums = self._bins.get(number)
         if sums is None:
@@ -236,7 +233,7 @@ class TimeLine:
                 sums[place] += amount
 
     def bins(self) -> list[Sums]:
-        """All stretches from the first to the last, empty ones in between included."""
+        """Return all periods from the first to the last, empty ones in between included."""
         if not self._bins:
             return []
         numbers = range(min(self._bins), max(self._bins) + 1)
@@ -247,7 +244,7 @@ class TimeLine:
         return min(self._bins, default=0) * self.step_seconds
 
     def _begun(self, number: int) -> list[int]:
-        """The sums of a new stretch, which may be one of twice the length now."""
+        """Return the sums of a new period, which may be one of twice the length now."""
         self._bins[number] = list(self._nothing)
         while max(self._bins) - min(self._bins) >= self._bins_max:
             self._double()

@@ -1,7 +1,4 @@
-"""A line of the fetch log as a typed value, and the logs of several workers as one, in order of time.
-
-Several logs as one, in order of time, with no more of them in memory than it takes.
-"""
+"""Lines of the fetch log as typed values, and the logs of several workers merged in order of time."""
 
 from __future__ import annotations
 
@@ -22,20 +19,20 @@ if TYPE_CHECKING:
 
 
 WAITING_MAX = 400_000
-"""What waits for its turn at most, in some 200 MB."""
+"""The largest number of items that wait for their turn, in some 200 MB."""
 STRETCH = 4_096
-"""So many things of a log are read at a time: they are put in order together."""
+"""The number of items of a log that are read and sorted at a time."""
 
 
 T = TypeVar("T")
 
 
 class InOrder(Generic[T]):
-    """What several logs tell, in the order in which it started.
+    """Merges several logs in the order in which their items started.
 
-    A log is in the order in which requests were settled, a while after each had ended. Things wait here until all
+    A log is in the order in which requests were settled, some time after each had ended. Items wait here until all
     logs have been read ``window_seconds`` beyond their start, but no more than ``waiting_max`` of them; one that
-    comes still later in its log is given at once, behind its time.
+    comes still later in its log is yielded at once, out of order.
     """
 
     def __init__(
@@ -47,20 +44,20 @@ class InOrder(Generic[T]):
         end: Callable[[T], float],
         waiting_max: int = WAITING_MAX,
     ) -> None:
-        """``start`` and ``end`` tell when a thing began and ended, in epoch seconds."""
+        """``start`` and ``end`` return when an item began and ended, in epoch seconds."""
         self._logs = [iter(log) for log in logs]
         self._window = window_seconds
         self._start, self._end = start, end
         self._waiting_max = waiting_max
         self._given_at = -math.inf
         self.late = 0
-        """Given behind their time."""
+        """The number of items yielded out of order."""
 
     def __iter__(self) -> Iterator[T]:
         waiting: list[T] = []
         stretch = min(STRETCH, self._waiting_max)
         enough = stretch
-        # The log that is farthest behind is read first, so that none is long waited for.
+        # The log that is farthest behind is read first, so that no item waits long.
         behind = [(-math.inf, number) for number in range(len(self._logs))]
         heapify(behind)
         while behind:
@@ -79,11 +76,12 @@ class InOrder(Generic[T]):
                 self._given_at = max(self._given_at, self._start(waiting[ready - 1]))
                 yield from waiting[:ready]
                 del waiting[:ready]
-            # What waits is put in order again when it has doubled, so that each thing is a few times.
+            # Waiting items are sorted again when their number has doubled, so that each one is sorted only a few
+            # times.
             enough = min(max(stretch, 2 * len(waiting)), self._waiting_max + 1)
 
     def _ready(self, waiting: list[T], complete_to: float) -> int:
-        """Put what waits in order. How many of the first have waited long enough, or must go."""
+        """Sort the waiting items; return how many of the first have waited long enough, or must be yielded."""
         waiting.sort(key=self._start)
         ready = bisect_right(waiting, complete_to, key=self._start)
         too_many = len(waiting) > self._waiting_max
@@ -91,22 +89,22 @@ class InOrder(Generic[T]):
 
 
 _FOREVER = 1e11
-"""Epoch seconds that no clock shows."""
+"""Epoch seconds later than any clock shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class RobotsAnswer:
-    """What a request for a robots.txt came to, as the crawl understood it. Nothing is known of older logs."""
+    """The outcome of a request for a robots.txt, as the crawl interpreted it. Older logs do not have it."""
 
     origin: str
-    """For whose sake it was asked; a redirect's target may lie elsewhere."""
+    """The origin for which it was requested; the target of a redirect may be elsewhere."""
     state: str | None
-    """A value of ``hosts.robots.RobotsState``."""
+    """A value of ``robots.answer.RobotsState``."""
     until: float | None
-    """When it must be asked for again, epoch seconds."""
+    """When it must be requested again, in epoch seconds."""
     crawl_delay: float | None
     digest: str | None
-    """Of the payload, as in the WARC record."""
+    """Digest of the payload, as in the WARC record."""
 
 
 @dataclass(slots=True)
@@ -123,13 +121,13 @@ class Request:
     bytes: int
     worker: str
     delay: float | None
-    """The pause that was owed after ``end``; None in older logs, and where ``lost_at`` is set."""
+    """The pause owed after ``end``; None in older logs, and if ``lost_at`` is set."""
     number: int | None
-    """The how-manieth request of its key it was."""
+    """The number of the request among those of its key."""
     lost_at: float | None
-    """When its worker lost the key to others while it was open; nothing was received after that."""
+    """When its worker lost the key to others while the request was open; nothing was received after that."""
     origin: str | None
-    """The origin of the URL; None where no robots.txt speaks for it."""
+    """The origin of the URL; None if no robots.txt applies to it."""
     robots: RobotsAnswer | None = None
     ip: str | None = None
     clocks: Pauses = field(default_factory=dict)
@@ -137,7 +135,7 @@ class Request:
 
     @property
     def host(self) -> str:
-        """Empty for a URL that has none."""
+        """The host of the URL; empty if it has none."""
         return "" if self.origin is None else host_of(self.url)
 
     @property
@@ -147,7 +145,7 @@ class Request:
 
 
 def request_of(line: Mapping[str, Any]) -> Request | None:
-    """The request that a line of the log tells of; None when what is needed is missing or of another type."""
+    """Return the request of a line of the log; None if a required field is missing or of another type."""
     start, end = _number(line.get("start")), _number(line.get("end"))
     url, key, kind = line.get("url"), line.get("key"), line.get("kind")
     texts = isinstance(url, str) and isinstance(key, str) and isinstance(kind, str)
@@ -194,7 +192,7 @@ class Merged(InOrder[Request]):
             waiting_max=waiting_max,
         )
         self.unreadable = 0
-        """Lines that are no request."""
+        """The number of lines that are no request."""
 
     def _requests(self, log: Iterable[Mapping[str, Any]]) -> Iterator[Request]:
         for line in log:

@@ -1,10 +1,7 @@
-"""The fetch log boiled down to figures, in memory that does not grow with the log.
+"""The figures of a report, computed from the fetch log in bounded memory.
 
-Figures of hosts, and of those that fail: exact for each, however many there are.
-
-The pauses between requests to one politeness key, against what was owed.
-
-What a crawl that looks for certain pages has found, and when.
+They cover hosts and failing hosts (exact for each, however many there are), the pauses between requests to one
+politeness key compared with the pauses that were owed, and the relevant pages of a focused crawl.
 """
 
 from __future__ import annotations
@@ -38,7 +35,7 @@ if TYPE_CHECKING:
 
 
 STEP = math.log(1.02)
-"""Bytes of hosts are told apart to 2 %."""
+"""The logarithm of the step in which bytes of hosts are counted, 2 %."""
 _BETWEEN = "\0"
 
 
@@ -48,15 +45,15 @@ class Failing(NamedTuple):
     number: int
     key: str
     errors: tuple[tuple[str, int], ...]
-    """What went wrong, and how often; the most frequent first."""
+    """The kinds of failures with their counts; the most frequent first."""
 
 
 @dataclass(slots=True)
 class HostsDigest:
-    """What a crawl had of each host."""
+    """Pages and bytes of each host."""
 
     _hosts: Gathered[tuple[int, int]] = field(default_factory=lambda: Gathered(_both))
-    """Pages and bytes."""
+    """Pages and bytes by host."""
     _failures: Gathered[Sums] = field(default_factory=lambda: Gathered(summed))
 
     def add(self, host: str, *, pages: int, size: int) -> None:
@@ -66,7 +63,7 @@ class HostsDigest:
         self._failures.add(f"{key.replace(_BETWEEN, '')}{_BETWEEN}{error.replace(_BETWEEN, '')}", (1,))
 
     def ranked(self, number: int) -> Ranks:
-        """All that is told of hosts; ``number`` of them by name."""
+        """Return the figures of the hosts; ``number`` of them by name."""
         ranks = Ranks()
         for host, (pages, size) in self._hosts:
             ranks.hosts += 1
@@ -81,7 +78,7 @@ class HostsDigest:
         return ranks
 
     def failing(self, number: int) -> list[Failing]:
-        """The politeness keys with the most failed requests."""
+        """Return the politeness keys with the most failed requests."""
 
         return nlargest(number, self._by_key(), key=attrgetter("number"))
 
@@ -94,22 +91,22 @@ class HostsDigest:
 
 @dataclass(slots=True)
 class Ranks:
-    """Hosts by what they had."""
+    """Hosts ranked by pages and bytes."""
 
     hosts: int = 0
     pages: Counter[int] = field(default_factory=Counter)
-    """How many hosts had so many pages."""
+    """The number of hosts by their pages."""
     bytes: Counter[int] = field(default_factory=Counter)
-    """How many hosts had about so many bytes: the logarithm in ``STEP``."""
+    """The number of hosts by their approximate bytes, as a logarithm in ``STEP``."""
     most_pages: list[tuple[int, str]] = field(default_factory=list)
     most_bytes: list[tuple[int, str]] = field(default_factory=list)
 
     def curve_of_pages(self) -> list[tuple[int, float]]:
-        """Rank and pages; hosts with the same number of pages are one step, told by its first and last rank."""
+        """Return rank and pages; hosts with the same number of pages are one step with its first and last rank."""
         return _curve(sorted(self.pages.items(), reverse=True), float)
 
     def curve_of_bytes(self) -> list[tuple[int, float]]:
-        """Rank and bytes, to 2 %."""
+        """Return rank and bytes, to 2 %."""
         return _curve(sorted(self.bytes.items(), reverse=True), lambda step: math.exp((step + 0.5) * STEP))
 
 
@@ -130,7 +127,7 @@ def _curve(steps: list[tuple[int, int]], value_of: Callable[[int], float]) -> li
 
 
 def _keep(most: list[tuple[int, str]], item: tuple[int, str], number: int) -> None:
-    """Keep the largest in a heap."""
+    """Keep the largest items in a heap."""
     if len(most) < number:
         heappush(most, item)
     elif item > most[0]:
@@ -138,19 +135,20 @@ def _keep(most: list[tuple[int, str]], item: tuple[int, str], number: int) -> No
 
 
 KEYS_MAX = 300_000
-"""Keys whose last request is remembered, in some 100 MB; those longest not asked are forgotten."""
+"""The number of keys whose last request is remembered, in some 100 MB; the least recently used ones are forgotten."""
 TOLERANCE_SECONDS = 0.01
-"""By so much clocks may differ and a pause is not called short, as in an audit."""
+"""The difference between clocks that is tolerated before a pause counts as short, as in an audit."""
 
 
 Turn = tuple[float, float, str, float | None]
-"""A request, as far as clocks go: when it started; when it ended, or its worker lost the key and it was broken off
-(epoch seconds); its key; what was owed afterwards, None where the log does not tell. A plain tuple: there is one for
-each line of a log, and the garbage collector looks at no tuple of numbers twice."""
+"""The times of a request: when it started; when it ended, or its worker lost the key and it was aborted (epoch
+seconds); its key; the pause owed afterwards, None if the log does not have it. A plain tuple: there is one for each
+line of a log, and the garbage collector stops tracking tuples of numbers.
+"""
 
 
 def turn_of(line: Mapping[str, Any], start: float, end: float) -> Turn | None:
-    """The turn that a line tells of, whose times are given; None when it lacks a key, or when nothing was sent."""
+    """Return the turn of a line with these times; None if it lacks a key, or if no request was sent."""
     key, delay = line.get("key"), line.get("delay")
     if not isinstance(key, str):
         return None
@@ -162,33 +160,33 @@ def turn_of(line: Mapping[str, Any], start: float, end: float) -> Turn | None:
 
 
 class Gaps:
-    """Takes turns in the order of their starts.
+    """Measures the gaps between turns, which are added in the order of their starts.
 
-    A gap runs from the end of a request to the start of the next to the same key; what was owed is the delay behind
-    the request that ended last. What is longer is politeness left unused: the key might have been asked, if it had
-    URLs.
+    A gap runs from the end of a request to the start of the next to the same key; the owed pause is the delay after
+    the request that ended last. The time beyond it is unused: the key could have been requested, if it had URLs.
     """
 
     def __init__(self, keys_max: int = KEYS_MAX) -> None:
         self._keys_max = keys_max
         self._last: dict[str, tuple[float, float, float | None, float, float, float | None]] = {}
-        """Of each key start, end and delay of the turn that ends last, and of the one that was taken last. Plain
-        numbers, which the garbage collector need not look at again and again."""
+        """For each key start, end and delay of the turn that ends last, and of the turn that was added last. Plain
+        numbers, which the garbage collector does not track.
+        """
         self.measured = 0
         self.unknown = 0
-        """Gaps after requests of which the log does not tell what was owed."""
+        """Gaps after requests whose owed pause is not in the log."""
         self.forgotten = 0
         """Keys that were forgotten: at most so many gaps are not counted."""
         self.short = 0
-        """Gaps that were shorter than owed."""
+        """Gaps shorter than the owed pause."""
         self.owed_seconds = 0.0
         self.waited_seconds = 0.0
         self.unused_seconds = 0.0
         self.would_fit = 0.0
-        """Requests for which there was room in the unused time."""
+        """Requests that would have fitted into the unused time."""
         self.unused = Histogram(SECONDS_EDGES)
         self.grid: dict[tuple[int, int], int] = {}
-        """How many gaps there are by the bins of what was owed and of their own length, as in ``unused``."""
+        """The number of gaps by the bins of the owed pause and of their own length, as in ``unused``."""
 
     def take(self, turn: Turn) -> None:
         start, end, key, delay = turn
@@ -211,7 +209,7 @@ class Gaps:
             last[key] = start, end, delay, start, end, delay
 
     def _measure(self, gap: float, owed: float | None, took: float) -> None:
-        """``took``: how long the request before was under way."""
+        """``took``: duration of the request before, in seconds."""
         if owed is None:
             self.unknown += 1
             return
@@ -231,26 +229,26 @@ class Gaps:
 
 TENTHS = 10
 HOSTS = 2_000
-"""Hosts that are counted exactly."""
+"""The number of hosts that are counted exactly."""
 
 
 @dataclass(slots=True)
 class Harvest:
-    """Of pages whose lines in the log say how relevant they are; those that count as found say ``relevant``."""
+    """Figures of pages whose lines have a relevance; pages that count as found say ``relevant``."""
 
     judged: int = 0
     relevant: int = 0
     total: float = 0.0
     """The sum of all relevances."""
     tenths: list[int] = field(default_factory=lambda: [0] * TENTHS)
-    """Pages by their relevance; 1 is in the last tenth."""
+    """Pages by tenths of their relevance; 1 is in the last tenth."""
     hosts: HeavyHitters[str] = field(default_factory=lambda: HeavyHitters(HOSTS))
-    """By pages that were found."""
+    """Hosts by their relevant pages."""
     time_line: TimeLine = field(default_factory=lambda: TimeLine(2))
-    """Pages judged, and pages found."""
+    """Pages that were scored, and pages that are relevant."""
 
     def add(self, line: Mapping[str, Any], host: str) -> None:
-        """Count a page. What is no relevance counts as nothing."""
+        """Count a page. A value that is no relevance is ignored."""
         relevance = line["relevance"]
         if type(relevance) not in (int, float) or not 0 <= relevance <= 1:
             return
@@ -266,24 +264,24 @@ class Harvest:
 
     @property
     def rate(self) -> float:
-        """The share of pages that were found."""
+        """The share of relevant pages."""
         return self.relevant / self.judged if self.judged else 0.0
 
 
 WINDOW_SECONDS = 180.0
-"""How far out of order the lines of a log are, with the timeout that a download has unless it is set."""
+"""How far out of order the lines of a log may be, in seconds, with the default download timeout."""
 SKIPPED = 20_000
-"""So many skipped origins are listed."""
+"""The number of skipped origins that are listed."""
 NAMES = 2_000
-"""So many statuses, errors, MIME types, ... are counted exactly: servers invent some."""
+"""The number of statuses, errors, MIME types, ... that are counted exactly: servers invent some."""
 ALIKE_MAX = 20_000
-"""So many different lines, by what is counted of them by value, are counted together."""
+"""The number of different lines, by the fields of ``_ALIKE``, that are counted together."""
 EXTENSION_MAX = 10
-"""Characters; what is longer is no extension."""
+"""The longest extension in characters."""
 USELESS_FROM = 10
-"""So many pages tell that an extension is never that of a text."""
+"""The number of pages after which an extension counts as never that of a text."""
 ADDRESS, NO_DOMAIN = "(address)", "(none)"
-"""What stands for the top-level domain of an IP address, and of a name without dots."""
+"""Placeholders for the top-level domain of an IP address, and of a name without dots."""
 Alike = tuple[Any, ...]
 """The fields of ``_ALIKE``, top-level domain and extension of a page."""
 _ALIKE = ("kind", "status", "error", "worker", "mime", "depth", "language", "changed", "truncated")
@@ -306,62 +304,63 @@ class Digest:
     failed: int = 0
     truncated: int = 0
     cut: int = 0
-    """Pages of which there was more than was read."""
+    """Pages that were longer than the part that was read."""
     duplicates: int = 0
-    """Pages whose bytes came before under another URL."""
+    """Pages with the same bytes as another URL before."""
     duplicate_bytes: int = 0
     started_at: float | None = None
     ended_at: float | None = None
     kinds: HeavyHitters[str] = field(default_factory=_names)
     workers: HeavyHitters[str] = field(default_factory=_names)
     statuses: HeavyHitters[str] = field(default_factory=_names)
-    """Of pages."""
+    """Statuses of pages."""
     errors: HeavyHitters[str] = field(default_factory=_names)
-    """Of all requests."""
+    """Errors of all requests."""
     mimes: HeavyHitters[str] = field(default_factory=_names)
-    """Of pages with status 200."""
+    """MIME types of pages with status 200."""
     domains: HeavyHitters[str] = field(default_factory=_names)
     """Top-level domains, by pages."""
     depths: HeavyHitters[str] = field(default_factory=_names)
-    """Of pages: links from a seed."""
+    """Depths of pages: links from a seed."""
     languages: HeavyHitters[str] = field(default_factory=_names)
-    """Of pages, where the log has them."""
+    """Languages of pages, if the log has them."""
     originals: HeavyHitters[str] = field(default_factory=_names)
-    """URLs, by pages that had the same bytes later."""
+    """URLs by the number of later pages with the same bytes."""
     refetched: HeavyHitters[str] = field(default_factory=_names)
     """Pages that were fetched before, by whether they had changed."""
     robots: HeavyHitters[str] = field(default_factory=_names)
-    """Requests for a robots.txt, by what they came to."""
+    """Requests for a robots.txt, by their outcome."""
     origins: Gathered[tuple[float, str]] = field(default_factory=lambda: Gathered(max))
-    """Of each origin the last word of its robots.txt, and when it came."""
+    """For each origin the last outcome of its robots.txt, and its time."""
     sizes: Histogram = field(default_factory=lambda: Histogram(SIZE_EDGES))
     """Bytes of pages with status 200."""
     hosts: HostsDigest = field(default_factory=HostsDigest)
     gaps: Gaps = field(default_factory=Gaps)
     freshness: Freshness = field(default_factory=Freshness)
-    """Of a crawl that goes on."""
+    """Figures of a crawl that revisits pages."""
     harvest: Harvest = field(default_factory=Harvest)
-    """Of a crawl that looks for certain pages."""
+    """Figures of a focused crawl."""
     texts: HeavyHitters[str] = field(default_factory=_names)
-    """Extensions of the paths of pages with status 200 that were text or XHTML, or did not say what they were."""
+    """Extensions of the paths of pages with status 200 that were text or XHTML, or had no Content-Type."""
     others: HeavyHitters[str] = field(default_factory=_names)
-    """Extensions of the other ones."""
+    """Extensions of the other pages with status 200."""
     skipped: dict[str, float] = field(default_factory=dict)
-    """Origins that ask for a longer Crawl-delay than is obeyed, and which (seconds); not more than ``SKIPPED``."""
+    """Origins that ask for a longer Crawl-delay than is obeyed, with that delay in seconds; at most ``SKIPPED``."""
     time_line: TimeLine = field(default_factory=lambda: TimeLine(3))
     """Pages, bytes, failed requests."""
     _alike: dict[Alike, int] = field(default_factory=dict)
-    """How many lines have the same in all that is counted by value."""
+    """The number of lines by the fields that are counted by value."""
 
     def useless_extensions(self, number: int) -> list[tuple[str, int]]:
-        """Extensions that never were that of a text, with how many pages they had, the most first."""
+        """Return extensions that never were that of a text, with their numbers of pages, the most first."""
         texts = {extension for extension, _ in self.texts.most(len(self.texts))}
         found = [one for one in self.others.most(len(self.others)) if one[0] not in texts]
         return [one for one in found if one[1] >= USELESS_FROM][:number]
 
     def add(self, line: Mapping[str, Any]) -> Turn | None:
-        """Count one line of the fetch log but for its gap, and give what that is measured by. Fields that are missing
-        or of another type count as nothing. What lines have in common is not counted before ``settle``."""
+        """Count one line of the fetch log except its gap, and return the turn by which the gap is measured. Fields
+        that are missing or of another type are ignored. The fields of ``_ALIKE`` are counted by ``settle``.
+        """
         get = line.get
         size, status, kind, url = get("bytes"), get("status"), get("kind"), get("url")
         if type(size) is not int or not 0 <= size < _LARGEST:
@@ -392,20 +391,20 @@ class Digest:
         alike: Alike = (*map(get, _ALIKE), _top_level(host) if page else "", extension)
         try:
             self._alike[alike] = self._alike.get(alike, 0) + 1
-        except TypeError:  # a list where none belongs
+        except TypeError:  # a list in place of a plain value
             self._count(alike, 1)
         if len(self._alike) > ALIKE_MAX:
             self.settle()
         return self._when(line, int(page), size, int(status is None))
 
     def settle(self) -> None:
-        """Count what lines had in common."""
+        """Count the fields that lines have in common."""
         for alike, number in self._alike.items():
             self._count(alike, number)
         self._alike.clear()
 
     def counted(self, lines: Iterable[Mapping[str, Any]]) -> Iterator[Turn]:
-        """Count lines, and give on what their gaps are measured by."""
+        """Count lines, and yield the turns by which their gaps are measured."""
         for line in lines:
             if (turn := self.add(line)) is not None:
                 yield turn
@@ -459,7 +458,7 @@ class Digest:
         self.origins.add(origin, (_number(line.get("end")), state))
         if state != "rules":
             return
-        # The last word of an origin counts.
+        # Only the last outcome of an origin counts.
         if not line.get("skipped"):
             self.skipped.pop(origin, None)
         elif len(self.skipped) < SKIPPED:
@@ -469,7 +468,7 @@ class Digest:
 def digest(
     *logs: Iterable[Mapping[str, Any]], window_seconds: float = WINDOW_SECONDS, gaps: Gaps | None = None
 ) -> Digest:
-    """The figures of whole logs, one of each worker. ``window_seconds``: as for ``InOrder``."""
+    """Return the figures of whole logs, one of each worker. ``window_seconds``: as for ``InOrder``."""
     figures = Digest() if gaps is None else Digest(gaps=gaps)
     turns: Sequence[Iterable[Turn]] = [figures.counted(log) for log in logs]
     for turn in InOrder(turns, window_seconds, start=itemgetter(0), end=itemgetter(1)):
@@ -493,7 +492,7 @@ def _top_level(host: str) -> str:
 
 
 def _extension(url: str) -> str:
-    """What stands behind the last dot of a path's last segment, in lower case; empty without anything like it."""
+    """Return the text after the last dot of a path's last segment, in lower case; empty if there is none."""
     path = url[: url.find("?")] if "?" in url else url
     path = path[: path.find("#")] if "#" in path else path
     begins = path.rfind(".") + 1
@@ -508,7 +507,7 @@ def _is_text(mime: str) -> bool:
 
 
 def _number(value: object) -> float:
-    """0 for what is none, or none that can be."""
+    """Return 0 for a value that is not a valid number."""
     if type(value) is float and -_LARGEST < value < _LARGEST:
         return value
     return float(value) if isinstance(value, int | float) and -_LARGEST < value < _LARGEST else 0.0

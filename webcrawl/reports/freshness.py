@@ -1,4 +1,4 @@
-"""How fresh the copies of pages were when they were visited again, as it was found and as it was expected."""
+"""Freshness of the copies of pages when they were revisited, as found and as expected."""
 
 from __future__ import annotations
 
@@ -11,45 +11,46 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PARTS = 10_000
-"""Probabilities are added up in parts of one, as many digits as the log has."""
+"""Probabilities are summed in parts of one, with as many digits as the log has."""
 _FOREVER = 1e11
 
 
 @dataclass(slots=True)
 class Freshness:
-    """Of lines that are revisits: they say ``revisit``, if the page came ``changed``, and where it is known ``since``
-    when our copy was there, what was ``expected`` of it, and when the page was ``modified`` according to its server.
+    """Figures of lines that are revisits. Such a line has ``revisit``, ``changed`` if a page was returned, and if
+    known: ``since`` (when our copy was fetched), the ``expected`` values, and ``modified`` (when the page changed
+    according to its server).
     """
 
     revisits: int = 0
-    """Also such that failed or found the page gone."""
+    """Revisits, including those that failed or found the page gone."""
     judged: int = 0
     unchanged: int = 0
     not_modified: int = 0
-    """Of the unchanged those that were answered with 304."""
+    """Unchanged pages that were answered with 304."""
     intervals: Histogram = field(default_factory=lambda: Histogram(SECONDS_EDGES))
     interval_seconds: float = 0.0
     fresh_least_seconds: float = 0.0
-    """Of that time, when copies were fresh for certain: up to visits that found no change."""
+    """The part of that time in which copies were certainly fresh: up to visits that found no change."""
     fresh_most_seconds: float = 0.0
-    """And when they may have been: also up to a change, or the last one where its time is known."""
+    """The part in which they may have been fresh: also up to a change, or the last change if its time is known."""
     foreseen: int = 0
-    """Visits of which it is known what was expected."""
+    """Visits with a known expectation."""
     expected_unchanged: int = 0
     """The sum of probabilities, times ``PARTS``."""
     foreseen_seconds: float = 0.0
     expected_fresh_seconds: float = 0.0
-    """Of the time before these visits."""
+    """Expected fresh seconds of the time before these visits."""
     aged: int = 0
-    """Visits of pages whose server dates changes, of which it is known what was expected."""
+    """Visits with a known expectation of pages whose server dates changes."""
     age_seconds: float = 0.0
-    """For how long their copies had been stale, added up: right on average, not for one visit."""
+    """The sum of the times for which their copies had been stale: right on average, not for one visit."""
     expected_age_seconds: float = 0.0
     time_line: TimeLine = field(default_factory=lambda: TimeLine(7))
-    """Judged, unchanged; foreseen, expected unchanged; aged, age and expected age in seconds."""
+    """Scored, unchanged; with expectation, expected unchanged; aged, age and expected age in seconds."""
 
     def add(self, line: Mapping[str, Any]) -> None:
-        """Count a line; what is of no type that belongs there counts as nothing."""
+        """Count a line; fields of a wrong type are ignored."""
         if line.get("revisit") is not True:
             return
         self.revisits += 1
@@ -72,8 +73,8 @@ class Freshness:
         interval, modified = start - since, _moment(line.get("modified"))
         self.intervals.add(interval)
         self.interval_seconds += interval
-        # A copy is stale since the first change, and dated is the last one. But on average the first comes as long
-        # after the visit before as the last one before this visit.
+        # A copy is stale since the first change, but the server dates the last one. On average the first change comes
+        # as long after the visit before as the last one comes before this visit.
         age = None if modified is None or modified > start or changed != (modified > since) else 0.0
         if age is not None and modified is not None and changed:
             age = modified - since

@@ -1,16 +1,6 @@
-"""Plots as inline SVG and tables as HTML: no script, no file beside the page, readable in print and in the dark.
+"""Plots as inline SVG and tables as HTML: no scripts, no other files, readable in print and in dark mode.
 
-Whatever is drawn has a text alternative, and what it shows stands in a table behind it.
-
-Axes: where a value lies between two ends, and the ticks that say so.
-
-Plots in a frame with two axes.
-
-The page around the figures: its style for screens of any width, for the dark, and for paper.
-
-Tables: the figures themselves, rankings with bars, and what stands behind a plot.
-
-Texts from outside in a page.
+Every plot has a text alternative and a table with its values. Texts from outside are escaped.
 """
 
 from __future__ import annotations
@@ -36,7 +26,7 @@ _TICKS_MAX = 6
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """From ``low`` to ``high``, or by their logarithms, with values that are named."""
+    """An axis from ``low`` to ``high``, linear or logarithmic, with labelled values."""
 
     low: float
     high: float
@@ -44,7 +34,7 @@ class Axis:
     logarithmic: bool = False
 
     def place(self, value: float) -> float:
-        """0 at the low end, 1 at the high one; not beyond."""
+        """Return the position of a value: 0 at the low end, 1 at the high end; not beyond."""
         if self.logarithmic:
             value = max(value, self.low)
             part = math.log(value / self.low) / math.log(self.high / self.low)
@@ -54,7 +44,7 @@ class Axis:
 
 
 def linear(high: float, shown: Callable[[float], str]) -> Axis:
-    """From 0 to the next round number above ``high``."""
+    """Return an axis from 0 to the next round number above ``high``."""
     high = high if high > 0 else 1.0
     power = 10.0 ** math.floor(math.log10(high))
     step = next(step for step in (0.2, 0.5, 1.0, 2.0, 5.0) if high <= step * power * 5) * power
@@ -63,7 +53,7 @@ def linear(high: float, shown: Callable[[float], str]) -> Axis:
 
 
 def logarithmic(low: float, high: float, shown: Callable[[float], str]) -> Axis:
-    """From the power of ten below ``low`` (more than 0) to the one above ``high``."""
+    """Return an axis from the power of ten below ``low`` (more than 0) to the one above ``high``."""
     first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
     last = max(last, first + 1)
     every = math.ceil((last - first) / 8)
@@ -72,7 +62,7 @@ def logarithmic(low: float, high: float, shown: Callable[[float], str]) -> Axis:
 
 
 def times(start: float, end: float) -> Axis:
-    """Epoch seconds, in UTC."""
+    """Return an axis of epoch seconds, labelled in UTC."""
     end = max(end, start + 1)
     step = next((step for step in _STEPS_SECONDS if (end - start) / step <= _TICKS_MAX), None)
     if step is None:
@@ -87,16 +77,16 @@ def times(start: float, end: float) -> Axis:
 
 
 LONGEST = 120
-"""Characters of a name; what is longer is cut."""
+"""The longest name in characters; longer ones are cut."""
 
 
 def safe(text: str) -> str:
-    """``text`` as it may stand in a page: what cannot be printed is replaced, nothing of it is markup."""
+    """Return ``text`` escaped for a page: unprintable characters are replaced and markup is escaped."""
     return escape(text if text.isprintable() else printable(text, None))
 
 
 def name(text: str) -> str:
-    """The same of a host, a type, a URL, cut where it is very long."""
+    """Return the escaped name of a host, a type or a URL, cut if it is very long."""
     return safe(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")
 
 
@@ -108,10 +98,10 @@ _KEY_HEIGHT = 22
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a plot is drawn in."""
+    """The frame of a plot: its title and axes."""
 
     title: str
-    """Read aloud in place of the plot, so it says what there is to be seen."""
+    """Screen readers read it in place of the plot, so it describes the plot."""
     across: Axis
     up: Axis
     across_name: str
@@ -124,7 +114,7 @@ class Frame:
         return TOP + _INNER_HEIGHT * (1 - self.up.place(value))
 
     def around(self, shapes: str, names: Sequence[str] = ()) -> str:
-        """The whole figure. ``names``: of several series, for the key below."""
+        """Return the whole figure. ``names``: the names of several series, for the legend."""
         height = HEIGHT + _KEY_HEIGHT * bool(names)
         return (
             f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{safe(self.title)}">'
@@ -164,7 +154,7 @@ class Frame:
 
 
 def steps(frame: Frame, values: Sequence[float], starts_at: float, step: float) -> str:
-    """A filled line over equal steps."""
+    """Return a filled line over equal steps."""
     base = frame.y(frame.up.low)
     points = [f"{frame.x(starts_at):.1f},{base:.1f}"]
     for number, value in enumerate(values):
@@ -176,7 +166,7 @@ def steps(frame: Frame, values: Sequence[float], starts_at: float, step: float) 
 
 
 def columns(frame: Frame, bars: Sequence[tuple[float, float, float]]) -> str:
-    """A bar for each (from, to, value)."""
+    """Return a bar for each (from, to, value)."""
     base = frame.y(frame.up.low)
     shapes = []
     for begin, end, value in bars:
@@ -189,7 +179,7 @@ def columns(frame: Frame, bars: Sequence[tuple[float, float, float]]) -> str:
 
 
 def curves(frame: Frame, series: Mapping[str, Sequence[tuple[float, float]]]) -> str:
-    """A line for each series; they differ by colour and by dashes."""
+    """Return a line for each series; they differ by colour and by dashes."""
     shapes = []
     for number, points in enumerate(series.values()):
         drawn = _thinned([(frame.x(x), frame.y(y)) for x, y in points])
@@ -203,7 +193,9 @@ def curves(frame: Frame, series: Mapping[str, Sequence[tuple[float, float]]]) ->
 
 
 def heat(frame: Frame, cells: Sequence[tuple[float, float, float, float, float]]) -> str:
-    """A field for each (left, right, bottom, top, darkness from 0 to 1), and the line where both axes are equal."""
+    """Return a field for each (left, right, bottom, top, darkness from 0 to 1), and the line where both axes are
+    equal.
+    """
     shapes = []
     for left, right, bottom, top, dark in cells:
         x, y = frame.x(left), frame.y(top)
@@ -231,7 +223,7 @@ def _key(names: Sequence[str]) -> str:
 
 
 def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Without what cannot be told apart on the screen."""
+    """Return the points without those that are indistinguishable on the screen."""
     kept: list[tuple[float, float]] = []
     for number, point in enumerate(points):
         far = not kept or abs(point[0] - kept[-1][0]) + abs(point[1] - kept[-1][1]) >= 0.7
@@ -278,7 +270,7 @@ h3,p.quiet{break-after:avoid}nav,details{display:none}
 
 
 def document(title: str, body: str) -> str:
-    """A whole page. It loads nothing and runs nothing, and a browser is told so."""
+    """Return a whole page. It loads and runs nothing, and its content security policy forbids both."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
@@ -288,12 +280,12 @@ def document(title: str, body: str) -> str:
 
 
 SHOWN = 15
-"""Rows of a ranking."""
+"""The number of rows of a ranking."""
 _ROWS_MAX = 300
 
 
 def section(title: str, *parts: str) -> str:
-    """A heading with what belongs to it; nothing where there is nothing."""
+    """Return a heading with its content; nothing if there is no content."""
     told = [part for part in parts if part]
     if not told:
         return ""
@@ -304,8 +296,8 @@ def section(title: str, *parts: str) -> str:
 
 
 def figure(drawing: str, caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A plot with what is to be known of it, and its table, folded."""
-    # What is wider than a small screen can be moved within its frame, also by keys.
+    """Return a plot with its caption, and its table, folded."""
+    # A figure that is wider than a small screen can be scrolled within its frame, also by keyboard.
     return (
         f'<figure><div class="plot" tabindex="0">{drawing}</div><figcaption>{safe(caption)}</figcaption></figure>'
         f"<details><summary>as a table</summary>{table(head, rows)}</details>"
@@ -313,7 +305,9 @@ def figure(drawing: str, caption: str, head: Sequence[str], rows: Iterable[Seque
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Cells are texts as they are shown; the first column has names, the others figures. Long ones are thinned."""
+    """Return a table. Cells are shown as they are; the first column has names, the others figures. Long tables are
+    thinned.
+    """
     rows = list(rows)
     told = ""
     if len(rows) > _ROWS_MAX:
@@ -334,7 +328,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> str:
-    """Names with a figure each."""
+    """Return a table of names with a figure each."""
     body = "".join(
         f'<tr><th scope="row">{safe(one)}</th><td class="number">{safe(told)}</td></tr>' for one, told in rows
     )
@@ -347,7 +341,9 @@ def bars(
     shown: Callable[[float], str],
     of_all: float = 0.0,
 ) -> str:
-    """A row a name, with a bar as long as its number; with ``of_all`` also the part that it is of that."""
+    """Return a table with one row for each name and a bar as long as its number; with ``of_all`` also its share of
+    that.
+    """
     peak = max((number for _, number in rows), default=0) or 1
     body = "".join(
         f'<tr><th scope="row">{name(one)}</th><td class="number">{safe(shown(number))}</td>'
@@ -363,7 +359,7 @@ def bars(
 
 
 def ranking(title: str, counts: HeavyHitters[str], of_what: str, caption: str, number: int = SHOWN) -> str:
-    """A section with the most frequent things."""
+    """Return a section with the most frequent items."""
     rows = counts.most(number)
     if not rows:
         return ""
@@ -375,7 +371,7 @@ def ranking(title: str, counts: HeavyHitters[str], of_what: str, caption: str, n
 
 
 def remark(counts: HeavyHitters[str], rows: int, caption: str) -> str:
-    """What is to be known of a ranking: how many there are, and how far its numbers may be off."""
+    """Return the remark on a ranking: how many items there are, and how inexact its numbers may be."""
     remarks = [caption]
     if len(counts) > rows:
         remarks.append(f"the {rows} largest of {'more than ' * bool(counts.forgotten_most)}{len(counts):,}")

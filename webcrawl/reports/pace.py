@@ -1,4 +1,4 @@
-"""How fast the crawl goes and how long it has to go: what a person wants to see, from a tally and a clock."""
+"""Speed of the crawl and its remaining time, computed from a tally and a clock."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from webcrawl.frontier.tally import Snapshot, Tally
 
 WINDOW_SECONDS = 10.0
-"""'Now' is the mean over this time."""
+"""The period in seconds over which current rates are averaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Where the crawl was told to stop; 0 is nowhere."""
+    """The limits at which the crawl stops; 0 is no limit."""
 
     pages: int = 0
     seconds: float = 0.0
@@ -33,20 +33,20 @@ class Reading:
     bytes: int
     bytes_rate: float
     errors: int
-    """Requests that got no response, each try counted."""
+    """Requests that got no response, each attempt counted."""
     elapsed_seconds: float
     left_seconds: float | None
-    """Until the nearest limit, at the present rate; None without a limit or a rate."""
+    """Seconds until the nearest limit, at the present rate; None without a limit or a rate."""
     next_seconds: float | None
-    """Until the next host may be contacted, if nothing is in flight and that is a second or more."""
+    """Seconds until the next host may be contacted, if nothing is in flight and that is a second or more."""
     frontier: Snapshot
     found: str | None = None
-    """How many of the pages are relevant; None where nothing is looked for."""
+    """The number of relevant pages as text; None if the crawl is not focused."""
     again: str | None = None
-    """How many of the pages were visited again, and how many are due; None where no page is visited again."""
+    """The number of revisits and of due pages as text; None if pages are not revisited."""
 
     def line(self) -> str:
-        """Everything in one line, for a log; what is the whole crawl's behind what is this worker's."""
+        """Return one line for a log, with the figures of the whole crawl after those of this worker."""
         f, shared = self.frontier, self.frontier.workers is not None
         known, parked = f"{text.count(f.known_hosts)} known", f"{text.count(f.parked_hosts)} parked"
         active = f"{text.count(f.active_hosts)} active, {text.count(f.ready_hosts)} ready"
@@ -78,7 +78,7 @@ class Reading:
 
 
 class _Look(NamedTuple):
-    """What a tally said at a time."""
+    """The figures of a tally at a time."""
 
     at: float
     pages: int = 0
@@ -88,9 +88,9 @@ class _Look(NamedTuple):
 
 
 class Pace:
-    """Makes readings. Each reader has its own Pace, since 'now' is measured between its own looks.
+    """Makes readings. Each reader has its own Pace, since current rates are measured between its own readings.
 
-    It remembers the looks of the last ``WINDOW_SECONDS`` and no more. Times are those of a monotonic clock.
+    It keeps the tallies of the last ``WINDOW_SECONDS`` and no more. Times are those of a monotonic clock.
     """
 
     def __init__(self, started_at: float, limits: Limits) -> None:
@@ -99,7 +99,7 @@ class Pace:
         self._looks: deque[_Look] = deque([_Look(started_at)])
 
     def read(self, now: float, tally: Tally, frontier: Snapshot, epoch_seconds: float = 0.0) -> Reading:
-        """The figures at ``now``, which is ``epoch_seconds`` by the clock of the frontier."""
+        """Return the figures at ``now``, which is ``epoch_seconds`` by the clock of the frontier."""
         looks = self._looks
         while len(looks) > 1 and looks[1].at <= now - WINDOW_SECONDS:
             looks.popleft()

@@ -1,4 +1,4 @@
-"""``report.html``: what a crawl did so far, on one page that stands alone."""
+"""``report.html``: a report of the crawl so far on one self-contained page."""
 
 from __future__ import annotations
 
@@ -24,11 +24,9 @@ _HEADING = re.compile(r'<h2 id="([^"]+)">([^<]+)</h2>')
 
 
 def write(directory: Path, title: str, remark: str = "") -> Path:
-    """Read the whole fetch log of ``directory`` and put ``report.html`` beside it; it appears at once or
-    not at all.
+    """Read the whole fetch log of ``directory`` and write ``report.html`` beside it atomically.
 
-    Takes 20 seconds or so for each million of lines; memory does not grow with the log. Lines that are damaged
-    are counted and left out.
+    Takes 20 seconds or so for each million of lines, in bounded memory. Damaged lines are counted and left out.
 
     :raises OSError: it cannot be written. :raises ArchiveError: the log cannot be read.
     """
@@ -45,7 +43,7 @@ def of_logs(
     prices: Prices | None = None,
     window_seconds: float = WINDOW_SECONDS,
 ) -> str:
-    """The page of the logs of all workers, also while they are written. Raises as ``write``."""
+    """Return the page of the logs of all workers, which may be growing. Raises as ``write``."""
     damaged: list[str] = []
     logs = [fetchlog.read(directory, damaged.append) for directory in directories]
     figures = digest(*logs, window_seconds=window_seconds)
@@ -62,7 +60,7 @@ def page(
     course: Course | None = None,
     prices: Prices | None = None,
 ) -> str:
-    """The page as text. ``remark`` stands below the title."""
+    """Return the page as text. ``remark`` is shown below the title."""
     course = course or Course()
     sections = [
         crawl.over_time(figures),

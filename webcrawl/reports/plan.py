@@ -1,9 +1,7 @@
-"""What a crawl of a given size needs: memory, disk and time, from what small ones were measured to need.
+"""The needs of a crawl of a given size, predicted from measurements of small crawls: memory, disk and time.
 
-What things take, as it was measured: the coefficients of ``plan``, and what they are multiplied with.
-
-``python -m tests.bench sizes`` measures the sizes anew, prints them beside what is predicted, and fits the ``Costs``
-to them; ``tests/process/test_plan.py`` holds both together.
+``python -m tests.bench sizes`` measures the sizes anew, prints them beside the predictions, and fits the ``Costs`` to
+them; ``tests/process/test_plan.py`` compares both.
 """
 
 from __future__ import annotations
@@ -17,50 +15,50 @@ from webcrawl.reports import text
 BYTES, SECONDS, PER_SECOND = "bytes", "seconds", "per_second"
 
 _BESIDE_TEXT_BYTES = 100
-"""Of a row with a robots.txt, about."""
+"""Approximate bytes of a row with a robots.txt besides its text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """How large a crawl is meant to be, what its pages are like, and the settings that matter."""
+    """The size of a planned crawl, the properties of its pages, and the settings that matter."""
 
     urls: int
-    """URLs that it gets to know."""
+    """URLs that it discovers."""
     hosts: int
     """Politeness keys."""
     pages: int
     """URLs that it fetches."""
     queued: int
-    """The most URLs that wait at a time."""
+    """The most URLs that are queued at a time."""
     length: int = 60
     """Characters of a URL."""
     workers: int = 1
     delay_seconds: float = 5.0
-    """Between two requests to a host."""
+    """Seconds between two requests to a host."""
     download_seconds: float = 0.5
-    """From a request to the end of its response."""
+    """Seconds from a request to the end of its response."""
     page_bytes: int = 30_000
     robots_bytes: int = 600
     robots_max: int = 1 << 18
-    """robots.txt answers that are kept."""
+    """The number of robots.txt answers that are kept."""
     robots_ttl_seconds: float = 86_400.0
     active_max: int = 20_000
     """Hosts that a worker has in memory."""
     open_max: int = 256
     """Requests that a worker has open."""
     cache_bytes: int = 32 << 20
-    """SQLite's page cache."""
+    """The size of SQLite's page cache."""
     warc: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number that was predicted, with what it rests on."""
+    """A predicted number with its explanation."""
 
     name: str
-    """For programs."""
+    """The name in JSON."""
     label: str
-    """For people."""
+    """The name in text."""
     value: float
     unit: str
     because: str
@@ -68,32 +66,32 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Bytes that each thing takes in one of the places where the state of a crawl can be."""
+    """Bytes that each kind of item takes in one of the places where the state of a crawl can be stored."""
 
     empty: float
-    """Without any URL."""
+    """Bytes without any URL."""
     seen: float
-    """Of a URL that is known."""
+    """Bytes of a known URL."""
     queued: float
-    """More of one that waits in a queue, without its characters."""
+    """Further bytes of a queued URL, without its characters."""
     character: float
-    """Of a queued URL; the address of the page that led there is as long."""
+    """Bytes of a character of a queued URL; the address of the referring page is as long."""
     host: float
-    """Of a host that is known, with a name of some twenty characters."""
+    """Bytes of a known host, with a name of some twenty characters."""
     queue: float
-    """More of a host with a queue."""
+    """Further bytes of a host with a queue."""
     robots: float
-    """Of an answer of robots.txt, without its text."""
+    """Bytes of a robots.txt answer, without its text."""
     robots_byte: float
-    """Of that text."""
+    """Bytes of a byte of that text."""
     page_bytes: int = 0
-    """Where texts longer than a quarter of a page get pages of their own: the size of a page."""
+    """The page size, if texts longer than a quarter of a page get pages of their own."""
 
     def total(self, size: Size) -> float:
         return self.empty + sum(figure.value for figure in self.figures(size))
 
     def figures(self, size: Size) -> list[Figure]:
-        """What makes up the total, but for what is there without any URL."""
+        """Return the figures that make up the total, except ``empty``."""
         one = self.queued + self.character * size.length
         answers, answer = min(size.hosts, size.robots_max), self._answer_bytes(size.robots_bytes)
         host = self.host + self.queue * min(size.queued / max(size.hosts, 1), 1.0)
@@ -117,65 +115,67 @@ class Costs:
 # The state of a crawl ---------------------------------------------------------------------------------------------
 
 REDIS_MEMORY = Costs(99_000, 11.3, 0, 1.76, 302, 168, 308, 1.16)
-"""More of ``used_memory`` than an empty Redis: 7.0.15 with jemalloc 5.3.0."""
+"""Additional ``used_memory`` compared with an empty Redis: 7.0.15 with jemalloc 5.3.0."""
 LIBC_SHARE = 0.88
-"""What a server built with the C library's malloc takes of that (Redis 6.2.14, Valkey 9.1.2)."""
+"""The share of that which a server built with the C library's malloc takes (Redis 6.2.14, Valkey 9.1.2)."""
 SERVER_BYTES = 1_550_000
-"""Of an empty Redis."""
+"""Bytes of an empty Redis."""
 CONNECTIONS_BYTES = 700_000
-"""Of a worker's connections in the server."""
+"""Bytes of a worker's connections in the server."""
 
 REDIS_SNAPSHOT = Costs(0, 9.10, 0, 1.09, 123, 64, 161, 0.534)
-"""An RDB file, compressed; also what the append-only file begins with after it was rewritten."""
+"""A compressed RDB file; the append-only file also begins with one after it was rewritten."""
 REWRITTEN = 3
-"""Redis lets the append-only file grow to twice what it was, and writes a new one beside it."""
+"""Redis lets the append-only file double in size, and writes a new one beside it."""
 
 SQLITE_FILE = Costs(38_000, 20.1, 61.2, 1.99, 374, 34, 108, 1.2, page_bytes=4096)
-"""``frontier.db`` at its largest: what is done leaves its place to what is found later."""
+"""``frontier.db`` at its largest: the space of finished URLs is reused for new ones."""
 
 APPENDED_BYTES = 7_000
-"""What a page with ten new links adds to the append-only file."""
+"""Bytes that a page with ten new links adds to the append-only file."""
 
 # A worker ---------------------------------------------------------------------------------------------------------
 
 WORKER_BYTES = 112_000_000
-"""Resident, when it has just begun."""
+"""Resident bytes of a worker just after its start."""
 KEEPER_BYTES = 29_000_000
-"""The process that keeps its archive."""
+"""Resident bytes of the process that keeps its archive."""
 READER_BYTES = 32_000_000
-"""The process that reads its pages, of the one that a worker has unless it is told otherwise."""
+"""Resident bytes of a process that parses its pages; a worker has one by default."""
 ACTIVE_HOST_BYTES = 2_700
-"""An active host; its robots.txt and the head of its queue besides."""
+"""Bytes of an active host, without its robots.txt and the head of its queue."""
 HEAD = 16
-"""URLs that are at the head of a queue."""
+"""The number of URLs at the head of a queue."""
 ENTRY_BYTES, ENTRY_CHARACTER_BYTES = 300, 2.0
-"""Each of them, and each of its characters; the page that led there is as long."""
+"""Bytes of each of them, and of each of its characters; the address of the referring page is as long."""
 LINKS_MET = 1 << 20
 LINKS_MET_BYTES = 8 * LINKS_MET
-"""A table of links met lately."""
+"""Bytes of the table of recently found links."""
 URLS_KNOWN, URL_KNOWN_BYTES = 300_000, 64
-"""URLs of which is remembered that Redis knows them."""
+"""The number of URLs that are cached as known to Redis, and the bytes of each."""
 OPEN_PAGES = 5.0
-"""How often a page that is being fetched is in memory: as received, as text, as a tree."""
+"""How many times a page that is being fetched is in memory: as received, as text, as a tree."""
 
 # The archive ------------------------------------------------------------------------------------------------------
 
 RECORD_BYTES = 1_000
-"""What the WARC records of a request and its response take besides the body."""
+"""Bytes of the WARC records of a request and its response besides the body."""
 ARCHIVED_SHARE = 0.31
-"""Of a body, compressed (level 2); of the pages of ``make bench``, which are plainer than most, and denser."""
+"""The share of a body after compression (level 2), measured on the pages of ``make bench``, which are simpler than
+most, and denser.
+"""
 LOG_BYTES = 315
-"""A line of the fetch log."""
+"""Bytes of a line of the fetch log."""
 
 # Time -------------------------------------------------------------------------------------------------------------
 
 PAGE_CPU_SECONDS = 0.0015
-"""CPU of a worker for a page of 29 KB with 100 links, see docs/performance.md."""
+"""CPU seconds of a worker for a page of 29 KB with 100 links, see docs/performance.md."""
 REDIS_PAGE_CPU_SECONDS = 0.0002
-"""CPU of Redis for such a page of which ten links are new: 0.12 ms for one worker, 0.19 for each of four."""
+"""CPU seconds of Redis for such a page with ten new links: 0.12 ms for one worker, 0.19 for each of four."""
 
 TURNED_AWAY_FROM = 0.85
-"""The share of its budget from which on a Redis is not given every new URL."""
+"""The share of its budget from which on a Redis does not accept every new URL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,14 +183,14 @@ class Section:
     """Figures of one subject."""
 
     name: str
-    """For programs."""
+    """The name in JSON."""
     label: str
-    """For people."""
+    """The name in text."""
     figures: Sequence[Figure]
 
 
 def plan(size: Size) -> list[Section]:
-    """Everything that can be said beforehand."""
+    """Return all predictions."""
     return [
         Section("redis_memory", "Redis: memory", _redis_memory(size)),
         Section("redis_disk", "Redis: disk", _redis_disk(size)),
@@ -202,12 +202,12 @@ def plan(size: Size) -> list[Section]:
 
 
 def redis_memory_bytes(size: Size) -> float:
-    """``used_memory``, of several servers the sum."""
+    """Return ``used_memory``; with several servers their sum."""
     return SERVER_BYTES + size.workers * CONNECTIONS_BYTES + REDIS_MEMORY.total(size)
 
 
 def worker_bytes(size: Size, *, shared: bool) -> float:
-    """Resident memory of one worker; ``shared``: its crawl is in Redis."""
+    """Return the resident memory of one worker in bytes; ``shared``: its crawl is in Redis."""
     kept = _known(size) if shared else _cache(size)
     return _sum([*_every_worker(size), kept])
 
@@ -220,7 +220,7 @@ def warc_bytes(size: Size, robots_requests: int) -> float:
 
 
 def seconds(size: Size) -> float:
-    """At least, by everything that limits a crawl."""
+    """Return the least duration in seconds, by every limit of a crawl."""
     return max(figure.value for figure in _limits(size))
 
 

@@ -1,10 +1,11 @@
-"""``progress.jsonl``: now and then a line on how the crawl stands and what it has taken, which no fetch tells.
+"""``progress.jsonl``: periodic lines on the frontier and the resources of the process, which the fetch log does not
+have.
 
 A line has ``at`` (epoch seconds), ``worker``, ``run`` (when its process began), of this process until then ``pages``,
 ``bytes``, ``cpu_seconds`` (its own and that of the processes it has started), ``holds`` (times at which something
-held the event loop) and ``longest_hold`` (its CPU seconds), and of the frontier ``queued``,
-``hosts`` (known), ``active``, ``ready``, ``open``; on a shared crawl ``workers``, and then ``queued`` and ``hosts``
-are the whole crawl's.
+blocked the event loop) and ``longest_hold`` (its CPU seconds), and of the frontier ``queued``, ``hosts`` (known),
+``active``, ``ready``, ``open``; on a shared crawl ``workers``, and then ``queued`` and ``hosts`` are the whole
+crawl's.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
 
 NAME = "progress.jsonl"
 POINTS = 400
-"""A course has between half of these and all."""
+"""A course has between half of these points and all."""
 
 
 def append(path: Path, line: Mapping[str, Any]) -> None:
-    """Add a line. One that a crash cut off stays as it is, and costs no other. :raises OSError: there is no room"""
+    """Append a line. A line that a crash cut off stays as it is, and affects no other. :raises OSError: there is no
+    room
+    """
     with path.open("a+b") as file:
         end = file.seek(0, 2)
         if end:
@@ -33,7 +36,7 @@ def append(path: Path, line: Mapping[str, Any]) -> None:
 
 
 def read(directory: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a folder that can be read; none where there is no such file. :raises OSError: it cannot be read"""
+    """Yield the readable lines of a folder; none if there is no such file. :raises OSError: it cannot be read"""
     try:
         file = (directory / NAME).open("rb")
     except FileNotFoundError:
@@ -49,7 +52,7 @@ def read(directory: Path) -> Iterator[dict[str, Any]]:
 
 
 class Point(NamedTuple):
-    """How the frontier stood."""
+    """The state of the frontier at a time."""
 
     at: float
     queued: int
@@ -58,7 +61,7 @@ class Point(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What a process had taken when it was last heard of."""
+    """The resources that a process had used when it last reported."""
 
     at: float
     pages: int
@@ -68,14 +71,14 @@ class Run(NamedTuple):
 
 @dataclass(slots=True)
 class Course:
-    """How a crawl went, over all its runs and workers."""
+    """The course of a crawl, over all its runs and workers."""
 
     runs: dict[tuple[str, float], Run] = field(default_factory=dict)
     _points: dict[int, Point] = field(default_factory=dict)
     _step: int = 1
 
     def add(self, line: Mapping[str, Any]) -> None:
-        """Take a line; one that lacks something is passed over."""
+        """Add a line; an incomplete one is skipped."""
         numbers = [_number(line.get(name)) for name in ("at", "run", "pages", "bytes", "cpu_seconds")]
         stand = [_number(line.get(name)) for name in ("queued", "hosts", "active")]
         if None in numbers or None in stand:
@@ -86,7 +89,7 @@ class Course:
         self._place(Point(at, *(int(number or 0) for number in stand)))
 
     def points(self) -> list[Point]:
-        """In the order of time: of each stretch the last one."""
+        """Return the points in the order of time: the last one of each period."""
         return [self._points[number] for number in sorted(self._points)]
 
     @property
@@ -95,7 +98,7 @@ class Course:
 
     @property
     def pages(self) -> int:
-        """Of those processes whose CPU time is known."""
+        """The number of pages of the processes whose CPU time is known."""
         return sum(run.pages for run in self.runs.values())
 
     def _place(self, point: Point) -> None:
@@ -112,7 +115,7 @@ class Course:
 
 
 def course_of(lines: Iterable[Mapping[str, Any]]) -> Course:
-    """The course of a crawl, from the files of all its workers."""
+    """Return the course of a crawl, from the files of all its workers."""
     course = Course()
     for line in lines:
         course.add(line)

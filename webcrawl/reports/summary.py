@@ -1,4 +1,4 @@
-"""What became of a crawl, in words and a table, for the person who waits for it at the end."""
+"""The summary at the end of a crawl, as a table for the terminal."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from webcrawl.frontier.tally import Snapshot, Tally
 
 _SHOWN = 8
-"""Of each breakdown so many lines are shown; the rest is added up."""
+"""The number of lines shown of each breakdown; the rest is summed up."""
 
 _NAMED = 4
-"""So many hosts are named on a line."""
+"""The number of hosts that are named on a line."""
 
 FORCED = "forced"
 """The close reason of a crawl that was not closed."""
@@ -40,12 +40,12 @@ _FOR_ALL = ("finished", "stopped")
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Of what a worker was one part."""
+    """The shared crawl of which the worker was one part."""
 
     worker: str
-    """Its name."""
+    """Name of the worker."""
     place: str
-    """Where the crawl is kept."""
+    """The place where the crawl is stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +61,22 @@ class Ending:
     directory: Path | None
     report: Path | None
     resume: str | None
-    """The command that goes on with it; None when nothing can be gone on with."""
+    """The command that resumes the crawl; None if there is nothing to resume."""
     shared: Shared | None = None
-    """Of a crawl of several workers; all figures but what is left are then this worker's."""
+    """Set for a crawl of several workers; all figures except ``left`` are then this worker's."""
     unanticipated: int = 0
-    """Exceptions that nobody caught where they arose."""
+    """The number of uncaught exceptions."""
     trouble: str | None = None
-    """Why the crawl could not be kept any longer, where that is so."""
+    """The reason why the crawl's state could not be stored any longer, if so."""
 
     @property
     def left(self) -> int:
-        """URLs that still wait."""
+        """The number of URLs that are still queued."""
         return self.frontier.queued
 
 
 def summary(ending: Ending) -> str:
-    """The table, with a line feed at the end."""
+    """Return the table, with a line feed at the end."""
     tally = ending.tally
     rate = tally.pages / ending.elapsed_seconds if ending.elapsed_seconds > 0 else 0.0
     lines = [
@@ -110,7 +110,9 @@ def summary(ending: Ending) -> str:
 
 
 def _errors(ending: Ending) -> Iterator[str]:
-    """Failed requests, and what went wrong beside them: that a crawl met no errors is said of one that met none."""
+    """Yield the lines on failed requests and other errors; "no errors" is said only of a crawl that had none of
+    both.
+    """
     errors, unanticipated = ending.tally.errors, ending.unanticipated
     if errors or not (unanticipated or ending.trouble or ending.reason in _BY_ERRORS):
         yield _row("errors met", errors.total(), "with all tries and robots.txt" if errors else "")
@@ -122,7 +124,7 @@ def _errors(ending: Ending) -> Iterator[str]:
 
 
 def _harvest(tally: Tally) -> str:
-    """What was looked for, of all that was judged."""
+    """Return the line on relevant pages among all that were scored."""
     judged = tally.judged or 0
     return f"{100 * tally.relevant / judged if judged else 0.0:.1f} % of {text.count(judged)} judged"
 
@@ -132,7 +134,7 @@ def _who(ending: Ending) -> str:
 
 
 def _how(reason: str) -> str:
-    """A close reason in words; those of a spider's own stay as they are."""
+    """Describe a close reason; unknown reasons of a spider stay as they are."""
     if reason.startswith("closespider_"):
         return f"reached a limit ({reason})"
     return _REASONS.get(reason, f"ended ({reason})")
@@ -147,7 +149,7 @@ def _hosts(ending: Ending) -> str:
 
 
 def _skipped(tally: Tally) -> Iterator[str]:
-    """Who asks for a longer Crawl-delay than is obeyed; all of them are in the report."""
+    """Yield the line on hosts that ask for a longer Crawl-delay than is obeyed; all of them are in the report."""
     if not tally.skipped:
         return
     hosts = sorted(tally.skipped.items(), key=lambda item: (-item[1], item[0]))
@@ -157,7 +159,7 @@ def _skipped(tally: Tally) -> Iterator[str]:
 
 
 def _held(tally: Tally) -> Iterator[str]:
-    """How often something held the event loop; the log says what did."""
+    """Yield the line on how often something blocked the event loop; the log has the details."""
     if tally.holds:
         longest = f"times, {1000 * tally.longest_hold_seconds:.0f} ms of CPU time at most; see the log"
         yield _row("event loop held", tally.holds, longest)
@@ -177,7 +179,7 @@ def _whereabouts(ending: Ending) -> Iterator[str]:
 
 
 def _others(ending: Ending) -> int:
-    """Workers that go on without this one."""
+    """Return the number of workers that continue without this one."""
     return 0 if ending.reason in _FOR_ALL else (ending.frontier.workers or 1) - 1
 
 
@@ -187,7 +189,7 @@ def _row(name: str, number: int, remark: str = "", indent: int = 2) -> str:
 
 
 def _breakdown(numbers: Mapping[str, int] | Counter[str]) -> Iterator[str]:
-    """The largest of ``numbers``, a line each, and what the others come to."""
+    """Yield the largest of ``numbers``, a line each, and the sum of the others."""
     ordered = sorted(numbers.items(), key=lambda item: (-item[1], item[0]))
     for name, number in ordered[:_SHOWN]:
         yield _row(name, number, indent=4)

@@ -1,7 +1,4 @@
-"""Numbers as people read them.
-
-Moments as people read and write them, in UTC.
-"""
+"""Numbers and times as readable text; times are in UTC."""
 
 from __future__ import annotations
 

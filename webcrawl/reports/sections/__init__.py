@@ -1,1 +1,1 @@
-"""The report, section by section: each makes HTML of figures, and nothing where there are none."""
+"""The sections of the report: each renders figures as HTML, or returns nothing if there are none."""

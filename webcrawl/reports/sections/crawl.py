@@ -1,7 +1,4 @@
-"""What the crawl did on the whole, and when.
-
-What no single fetch tells: how the frontier grew, what the crawl took, and what that costs.
-"""
+"""The sections on the crawl as a whole: figures over time, growth of the frontier, resources and costs."""
 
 from __future__ import annotations
 
@@ -43,7 +40,7 @@ def totals(figures: Digest, damaged: int) -> str:
 
 
 def over_time(figures: Digest) -> str:
-    """Pages, bits and failures, in equal steps."""
+    """Render pages, bits and failures in equal steps of time."""
     line = figures.time_line
     bins, step = line.bins(), line.step_seconds
     if not bins:
@@ -76,15 +73,15 @@ def _bits(per_second: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What things cost, in any currency; None where nobody said."""
+    """Prices in any currency; None if not given."""
 
     core_hour: float | None = None
     gigabyte: float | None = None
-    """Received: 1,000,000,000 bytes."""
+    """The price of 1,000,000,000 received bytes."""
 
 
 def growth(course: Course) -> str:
-    """URLs that wait, and hosts that are known, over time."""
+    """Render queued URLs and known hosts over time."""
     points = course.points()
     if not points:
         return ""
@@ -111,7 +108,7 @@ def growth(course: Course) -> str:
 
 
 def costs(figures: Digest, course: Course, prices: Prices) -> str:
-    """Per page, and in money where prices are known."""
+    """Render the costs per page, and in money if prices are known."""
     if not figures.pages:
         return ""
     rows = [

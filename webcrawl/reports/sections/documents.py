@@ -1,4 +1,4 @@
-"""What was received: outcomes, types, sizes, depths, languages, duplicates."""
+"""The sections on documents: outcomes, types, sizes, depths, languages, duplicates."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def types(figures: Digest) -> str:
 
 
 def sizes(figures: Digest) -> str:
-    """A histogram over the logarithm of bytes."""
+    """Render a histogram over the logarithm of bytes."""
     counted = figures.sizes
     span = counted.span()
     if not span:
@@ -72,7 +72,7 @@ def languages(figures: Digest) -> str:
 
 
 def duplicates(figures: Digest) -> str:
-    """Bytes that came before under another URL, and pages that were fetched again."""
+    """Render pages with the same bytes as another URL, and pages that were fetched again."""
     rows = []
     if figures.duplicates:
         part = 100 * figures.duplicates / figures.pages if figures.pages else 0.0

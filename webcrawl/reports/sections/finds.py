@@ -1,4 +1,4 @@
-"""What was looked for: how much of it came, when, and where it was."""
+"""The section on the relevant pages of a focused crawl: how many there are, when and where they were found."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def harvest(figures: Digest) -> str:
-    """Only of a crawl that looked for something."""
+    """Render the section; empty unless the crawl is focused."""
     found = figures.harvest
     if not found.judged:
         return ""
@@ -42,7 +42,7 @@ def harvest(figures: Digest) -> str:
 
 
 def _over_time(found: Harvest) -> str:
-    """The rate in equal steps, and since the start."""
+    """Render the rate in equal steps, and since the start."""
     line = found.time_line
     bins, step = line.bins(), line.step_seconds
     if not bins:

@@ -1,4 +1,6 @@
-"""How fresh copies were when their pages were visited again, and how fresh they were expected to be."""
+"""The section on freshness: how fresh copies were when their pages were revisited, and how fresh they were expected
+to be.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ Points = list[tuple[float, float]]
 
 
 def freshness(figures: Digest) -> str:
-    """Only of a crawl that visited pages again."""
+    """Render the section; empty unless the crawl revisits pages."""
     found = figures.freshness
     if not found.revisits:
         return ""
@@ -50,7 +52,7 @@ def _counted(found: Freshness) -> list[tuple[str, str]]:
 
 
 def _over_pages(found: Freshness) -> list[tuple[str, str]]:
-    """Over the time between visits, and at its end."""
+    """Return the facts on the time between visits, and on its end."""
     rows = []
     if found.interval_seconds:
         least, most = (
@@ -98,7 +100,9 @@ def _curves(
     *series: tuple[str, int, int, int],
     highest: float | None = None,
 ) -> str:
-    """Means over time: for each series its name, which sum counts, which is counted, and in how many parts."""
+    """Render means over time: for each series its name, which sum is counted, which is the count, and in how many
+    parts.
+    """
     line = found.time_line
     bins, step = line.bins(), line.step_seconds
     ends = [line.starts_at + (number + 1) * step for number in range(len(bins))]

@@ -1,4 +1,4 @@
-"""Who was crawled: hosts by pages and bytes, top-level domains, robots.txt, failing and skipped hosts."""
+"""The sections on hosts: by pages and bytes, top-level domains, robots.txt, failing and skipped hosts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LISTED = 1_000
 
 
 def hosts(figures: Digest) -> str:
-    """The rank plots, and the largest by name."""
+    """Render the rank plots, and the largest hosts by name."""
     ranks = figures.hosts.ranked(html.SHOWN)
     if not ranks.pages and not ranks.bytes:
         return ""
@@ -62,7 +62,7 @@ def domains(figures: Digest) -> str:
 
 
 def robots(figures: Digest) -> str:
-    """Answers, and the last word of each origin."""
+    """Render the robots.txt answers, and the last outcome of each origin."""
     last = Counter(state for _, (_, state) in figures.origins)
     if not figures.robots.total:
         return ""
@@ -77,7 +77,7 @@ def robots(figures: Digest) -> str:
 
 
 def failing(figures: Digest) -> str:
-    """Politeness keys with the most failures, and of which kinds."""
+    """Render the politeness keys with the most failures, and their kinds."""
     most = figures.hosts.failing(html.SHOWN)
     if not most:
         return ""
@@ -114,5 +114,5 @@ def skipped(figures: Digest) -> str:
 
 
 def _all(head: tuple[str, str], rows: list[tuple[str, str]]) -> str:
-    """In tables that are not thinned."""
+    """Render all rows, in tables that are not thinned."""
     return "".join(html.table(head, rows[first : first + 300]) for first in range(0, len(rows), 300))

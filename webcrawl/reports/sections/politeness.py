@@ -1,4 +1,4 @@
-"""How long the crawl waited, how long it had to, and how much longer it did."""
+"""The section on politeness: the pauses of the crawl, the pauses that were owed, and the unused time."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from webcrawl.reports.figures import Digest, Gaps
 
 _LEAST_SECONDS = 0.0007
-"""Where nothing is drawn on an axis that has no nought."""
+"""The smallest value on an axis that has no zero."""
 
 
 def kept(figures: Digest) -> str:
-    """Each gap against what was owed."""
+    """Render each gap against the owed pause."""
     gaps = figures.gaps
     if not gaps.measured:
         return ""
@@ -24,7 +24,7 @@ def kept(figures: Digest) -> str:
 
 
 def unused(figures: Digest) -> str:
-    """How long keys could have been asked, and were not."""
+    """Render how long keys could have been requested and were not."""
     gaps = figures.gaps
     if not gaps.measured:
         return ""
