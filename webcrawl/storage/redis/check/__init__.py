@@ -1,9 +1,8 @@
-"""The check of a crawl's books in Redis: every URL known is in exactly one state, and every count agrees.
+"""The consistency check of a crawl in Redis: every known URL is in exactly one state, and every count agrees.
 
-A shard is looked at as a whole, from outside: ``reading`` fetches, ``queues``, ``seen`` and ``indexes`` compare,
-``look`` puts the three together. ``audit`` decides how often to look, and has what is wrong repaired by ``mending``.
-
-Memory is bounded by the hosts of one shard (some 100 bytes each) and by ``look.URLS_AT_ONCE``.
+A shard is looked at as a whole, from outside: ``reading`` reads it, ``records`` compares hosts, queues, indexes and
+the seen test, ``look`` combines the comparisons. ``check`` decides how often to look, and has disagreements repaired
+by ``repairs``. Memory is bounded by the hosts of one shard (about 100 bytes each) and by ``look.URLS_AT_ONCE``.
 """
 
 from webcrawl.storage.redis.check.check import Audit

@@ -1,4 +1,4 @@
-"""The check as a whole: how often each shard is looked at, and what is repaired when."""
+"""The check as a whole: how often each shard is looked at, and when it is repaired."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from webcrawl.storage.redis.check.repairs import Flaw, Mender
 from webcrawl.storage.redis.control import Control
 
 APART_SECONDS = 2.0
-"""Between two looks while somebody is at work: longer than a page's way through the storage."""
+"""Between two looks while workers are at work: longer than a page takes to pass through the storage."""
 
 LOOKS = 3
-"""How often a shard is looked at whose looks differ."""
+"""How often a shard is looked at if its looks differ."""
 
 ROUNDS = 1000
-"""Looks at a shard that is mended, at most: one for each stage, and more where there is very much to mend."""
+"""The most looks at a shard that is repaired: one for each stage, and more if there is very much to repair."""
 
 Progress = Callable[[int, int], None]
 
 
 class Audit:
-    """Checks the books of a crawl, and mends them.
+    """Checks the consistency of a crawl, and repairs it.
 
-    While nobody is at work one look is exact. Otherwise what is found is looked for again, and only what is the same
-    in two looks, one after the other, counts; totals that changed during a look are not compared.
+    While no worker is at work one look is exact. Otherwise findings are verified by further looks, and only those
+    that are the same in two consecutive looks count; totals that changed during a look are not compared.
     """
 
     def __init__(
@@ -39,8 +39,8 @@ class Audit:
         progress: Progress = lambda done, total: None,
         pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """``control``: an open one. ``delay_seconds``: of a host whose record is lost. ``progress`` hears of shards
-        looked at, and how many there are."""
+        """``control``: an open one. ``delay_seconds``: of a host whose record is lost. ``progress`` is called with
+        the number of shards looked at and the number of all."""
         self._control = control
         self._delay_seconds = delay_seconds
         self._progress = progress
@@ -72,7 +72,8 @@ class Audit:
     async def _look_again(
         self, doubtful: dict[int, set[Finding]], checked: Checked, *, is_last: bool
     ) -> dict[int, set[Finding]]:
-        """Count the shards in which this look says the same as the one before; the others are doubtful still."""
+        """Count the shards in which this look finds the same as the one before. Returns the others, which are still
+        doubtful."""
         still: dict[int, set[Finding]] = {}
         for number, before in doubtful.items():
             look = await look_at(self._readers[number], len(self._readers))
@@ -86,9 +87,9 @@ class Audit:
         return still
 
     async def mend(self) -> Checked:
-        """Look at everything and repair what can be.
+        """Look at everything and repair what can be repaired.
 
-        :raises StartRefused: somebody is at work, or came to work; what was repaired until then stays so
+        :raises StartRefused: a worker is at work, or began; repairs made until then stay
         """
         checked = Checked()
         await self._refuse_company()
@@ -99,7 +100,7 @@ class Audit:
         return checked
 
     def _count(self, look: Look, sure: set[Finding] | None, checked: Checked) -> None:
-        """Take what a look found, or only those of its findings that are ``sure``."""
+        """Count the findings of a look, or only those that are ``sure``."""
         checked.urls += look.urls
         checked.queued += look.sums.queued
         checked.hosts += look.sums.hosts
@@ -114,7 +115,7 @@ class Audit:
         flaws = await strays(self._control.server, self._control.spider, self._readers)
         checked.left.merge(flaws.findings)
 
-    # -- mending ---------------------------------------------------------------------------------------------
+    # -- repairs ---------------------------------------------------------------------------------------------
 
     async def _mended(self, reader: Reader, mended: Findings) -> Look:
         """Look and repair in turn until nothing is left that can be repaired."""
@@ -149,7 +150,7 @@ def _found_in(look: Look) -> set[Finding]:
 
 
 def _first_stage(flaws: Iterable[Flaw]) -> list[Flaw]:
-    """Those that are to be repaired first."""
+    """Return the flaws that are to be repaired first."""
     mendable = [flaw for flaw in flaws if flaw.repair is not None]
     stage = min((flaw.repair.stage for flaw in mendable if flaw.repair is not None), default=None)
     return [flaw for flaw in mendable if flaw.repair is not None and flaw.repair.stage == stage]

@@ -1,7 +1,5 @@
-"""One look at one shard: everything in it against everything else.
-
-What lies beside what a crawl knows of: found by a walk over all names in Redis.
-"""
+"""One look at one shard, which compares everything in it; and the search of all names in Redis for strays that no
+crawl uses."""
 
 from __future__ import annotations
 
@@ -17,15 +15,15 @@ from webcrawl.storage.redis.check.repairs import Flaws, Repair, Stage
 from webcrawl.storage.redis.server import Server
 
 URLS_AT_ONCE = 1_000_000
-"""Queued URLs of a host that are in memory together, in some 80 MB. With more of them its queue is read again."""
+"""Queued URLs of a host that are in memory together, in about 80 MB. If there are more, its queue is read again."""
 
 _PASSING = ("run", "quiet_until", "epoch", "fence", "stirs")
-"""What else lies beside the totals."""
+"""Other fields of the hash of totals."""
 
 
 @dataclass(slots=True)
 class Look:
-    """What was seen of a shard."""
+    """The result of one look at a shard."""
 
     flaws: Flaws
     sums: Sums = field(default_factory=Sums)
@@ -43,7 +41,7 @@ class Look:
 
 
 async def look_at(reader: Reader, shards: int) -> Look:
-    """Look at a shard of a crawl that has so many."""
+    """Look at a shard of a crawl with this number of shards."""
     look = Look(Flaws(f"shard {reader.number}"), number=reader.number)
     before = await reader.totals()
     members = set(await reader.ask("ZRANGE", reader.names.fixed[7], 0, -1))
@@ -89,7 +87,7 @@ def _lasting(totals: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def whole(value: bytes | None) -> int | None:
-    """A stored number; 0 where there is none, None where it is no number."""
+    """Return a stored number; 0 if it is missing, None if it is no number."""
     try:
         return int(value or 0)
     except ValueError:
@@ -97,7 +95,7 @@ def whole(value: bytes | None) -> int | None:
 
 
 async def strays(server: Server, spider: str, readers: Sequence[Reader]) -> Flaws:
-    """Shards that the crawl does not have, and names that nobody uses."""
+    """Find shards that the crawl does not have, and names that it does not use."""
     flaws = Flaws("")
     used = [{*reader.names.fixed, *reader.names.others} for reader in readers]
     begins = [(reader.names.clocks, reader.names.visits) for reader in readers]

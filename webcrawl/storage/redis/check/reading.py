@@ -1,4 +1,4 @@
-"""Reading a shard from outside, some of it at a time, without changing anything."""
+"""Reading of a shard from outside, some of it at a time, without changing anything."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ AT_ONCE = 200
 CHUNKS_AT_ONCE = 32
 """Chunks of a queue in one turn: 32 kB."""
 SEGMENTS_AT_ONCE = 1000
-"""Segments of the seen test in one turn: some 400 kB."""
+"""Segments of the seen test in one turn: about 400 kB."""
 FACTS = 7
-"""What ``lua/look.lua`` tells of each key."""
+"""Number of values that ``lua/look.lua`` returns for each key."""
 
 _HEAD = struct.Struct(">14sIcBq")
 _BODY_AT = 18
@@ -29,13 +29,13 @@ _BEHIND_ALL = b"\xff" * 15
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What of an entry is compared."""
+    """The part of an entry that is compared."""
 
     place: bytes
     repeat: bool
     fingerprint: int
     packed: bytes
-    """All of it, to be unpacked if it has to be named."""
+    """The whole entry, to be unpacked if it has to be named."""
 
     @property
     def level(self) -> int:
@@ -47,7 +47,7 @@ class Mark:
 
 
 def marks_in(chunk: bytes) -> Iterator[Mark]:
-    """The entries of a chunk as they lie. :raises ValueError: it is cut off or was never one"""
+    """Yield the entries of a chunk as they are stored. :raises ValueError: it is cut off or was never one"""
     at = 0
     while at < len(chunk):
         try:
@@ -63,7 +63,7 @@ def marks_in(chunk: bytes) -> Iterator[Mark]:
 
 @dataclass(frozen=True, slots=True)
 class KeyView:
-    """A politeness key as it stood in one moment; see ``lua/look.lua``."""
+    """A politeness key as it was at one moment; see ``lua/look.lua``."""
 
     key: bytes
     record: bytes
@@ -81,7 +81,7 @@ class KeyView:
 
 
 class Reader:
-    """One shard, as it is read."""
+    """A reader of one shard."""
 
     def __init__(self, server: Server, spider: str, number: int) -> None:
         self.number = number
@@ -89,7 +89,7 @@ class Reader:
         self._server = server
 
     async def totals(self) -> dict[str, bytes]:
-        """The running totals as they are stored."""
+        """Return the running totals as they are stored."""
         [answer] = await self._server.commands([("HGETALL", self.names.totals)])
         return {name.decode(): value for name, value in pairs(answer)}
 
@@ -98,7 +98,8 @@ class Reader:
         return answer
 
     async def scan(self, command: str, name: bytes) -> AsyncIterator[list[tuple[bytes, bytes]]]:
-        """Fields with values (HSCAN), or members with nothing (SSCAN), some at a time; one may come twice."""
+        """Yield fields with values (HSCAN), or members with empty values (SSCAN), some at a time; one may come
+        twice."""
         cursor: Any = 0
         while True:
             cursor, found = await self.ask(command, name, cursor, "COUNT", AT_ONCE)
@@ -107,7 +108,7 @@ class Reader:
                 return
 
     async def lexical(self, name: bytes, at_once: int) -> AsyncIterator[list[bytes]]:
-        """The members of a ZSET with equal scores, in their order."""
+        """Yield the members of a ZSET with equal scores, in their order."""
         start = b"-"
         while True:
             found = await self.ask("ZRANGEBYLEX", name, start, "+", "LIMIT", 0, at_once)
@@ -118,7 +119,7 @@ class Reader:
             start = b"(" + found[-1]
 
     async def views(self, keys: Sequence[bytes]) -> list[KeyView]:
-        """Keys as they stand, all of them in one moment."""
+        """Return keys as they are, all of them at one moment."""
         if not keys:
             return []
         text, fixed = script("look").text, self.names.fixed
@@ -130,7 +131,7 @@ class Reader:
         return views
 
     async def hosts(self) -> AsyncIterator[list[KeyView]]:
-        """All keys that have a record, each once."""
+        """Yield all keys that have a record, each once."""
         met: set[int] = set()
         async for found in self.scan("HSCAN", self.names.hosts):
             keys = []
@@ -142,16 +143,16 @@ class Reader:
                 yield await self.views(keys[first : first + AT_ONCE])
 
     async def records(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """Their records, None where there is none."""
+        """Return the records of keys, None for a missing one."""
         return list(await self.ask("HMGET", self.names.hosts, *keys)) if keys else []
 
     async def without_record(self, keys: Sequence[bytes]) -> list[bytes]:
-        """Those of ``keys`` that have none."""
+        """Return those of ``keys`` that have no record."""
         records = await self.records(keys)
         return [key for key, record in zip(keys, records, strict=True) if record is None]
 
     async def queue(self, view: KeyView) -> AsyncIterator[bytes]:
-        """The queue of a key in parts: its chunks, without the key before them, and its tail."""
+        """Yield the queue of a key in parts: its chunks, without the key before them, and its tail."""
         prefix = chunk_prefix(view.key)
         chunks: Sequence[bytes] = view.chunks
         while chunks:
@@ -165,7 +166,7 @@ class Reader:
             yield view.tail
 
     async def segments(self, key: bytes, numbers: range) -> AsyncIterator[tuple[int, bytes]]:
-        """What of a key is known, in those segments that are there."""
+        """Yield the marks of a key in those of the segments that exist."""
         for first in range(0, len(numbers), SEGMENTS_AT_ONCE):
             some = numbers[first : first + SEGMENTS_AT_ONCE]
             fields = [segment_field(key, number) for number in some]
@@ -176,7 +177,7 @@ class Reader:
 
 
 def pairs(answer: Any) -> list[tuple[bytes, bytes]]:
-    """A hash as some connections give it, as a mapping, and as others do, one after the other."""
+    """The fields of a hash: a mapping on some connections, one after the other on others."""
     if isinstance(answer, dict):
         return list(answer.items())
     return list(zip(answer[::2], answer[1::2], strict=True))

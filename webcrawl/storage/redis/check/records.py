@@ -1,9 +1,5 @@
-"""Hosts and their queues: what each record says against what is there.
-
-The other way round: what lies in the indexes of a shard and belongs to no record.
-
-What is known of a key, against what of it is queued.
-"""
+"""Comparisons of a shard: the record of each host with its queue, the seen test with the queues, and the indexes with
+the records."""
 
 from __future__ import annotations
 
@@ -30,14 +26,14 @@ from webcrawl.storage.redis.packing import StoredHost, chunk_key, unpack_entries
 
 @dataclass(slots=True)
 class Waiting:
-    """Queued URLs of one key, in every ``parts``-th segment, from which those are taken that are known as queued."""
+    """Queued URLs of one key, in every ``parts``-th segment; those that are known as queued are removed."""
 
     segments: int = 1
     part: int = 0
     parts: int = 1
     marks: set[int] = field(default_factory=set)
     settled: dict[int, State] = field(default_factory=dict)
-    """Those that the seen test has in another state."""
+    """URLs that the seen test has in another state."""
 
     def covers(self, fingerprint: int) -> bool:
         return self.parts == 1 or segment_of(fingerprint, self.segments) % self.parts == self.part
@@ -49,22 +45,22 @@ class Waiting:
 
 @dataclass(slots=True)
 class Marks:
-    """What was counted of the seen test."""
+    """Counts of the seen test."""
 
     states: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
-    """URLs known by state."""
+    """Known URLs by state."""
     segments: int = 0
 
 
 class SeenLook:
-    """Goes through the segments of a shard."""
+    """Compares the segments of the seen test of a shard."""
 
     def __init__(self, reader: Reader, flaws: Flaws) -> None:
         self._reader = reader
         self._flaws = flaws
 
     async def compare(self, view: KeyView, waiting: Waiting, marks: Marks) -> int:
-        """Take out of ``waiting`` what is known as queued, and count. Returns how many URLs are known."""
+        """Remove URLs known as queued from ``waiting``, and count. Returns the number of known URLs."""
         known = 0
         async for number, segment in self._reader.segments(view.key, waiting.numbers):
             marks.segments += 1
@@ -74,7 +70,7 @@ class SeenLook:
         return known
 
     def _sort(self, view: KeyView, number: int, segment: bytes, segments: int) -> dict[int, list[State]]:
-        """The marks that belong into a segment: states by fingerprints."""
+        """Return the marks that belong in a segment: fingerprint -> states."""
         found: dict[int, list[State]] = {}
         for unit in _units(segment):
             try:
@@ -94,7 +90,7 @@ class SeenLook:
         self._flaws.add(Kind.MISPLACED, _named(key, fingerprint), detail, _restate(key, *args))
 
     def _judge(self, view: KeyView, fingerprint: int, states: list[State], waiting: Waiting) -> State:
-        # A URL gets another state than queued when it is over with it: that one stands.
+        # A URL gets another state than queued when it is settled: that state stands.
         state = min(states, key=lambda one: one or len(State))
         if len(states) > 1:
             names = " and ".join(one.name.lower() for one in sorted(states))
@@ -109,10 +105,10 @@ class SeenLook:
             self._flaws.add(Kind.NOWHERE, _named(view.key, fingerprint), "", forget)
         return state
 
-    # -- the other way round ---------------------------------------------------------------------------------
+    # -- segments without a record ------------------------------------------------------------------------------
 
     async def find_strays(self) -> None:
-        """Segments of keys that have no record, or not so many."""
+        """Find segments of keys that have no record, or fewer segments."""
         async for found in self._reader.scan("HSCAN", self._reader.names.seen):
             fields = [(field, *segment_from(field), segment) for field, segment in found]
             for first in range(0, len(fields), AT_ONCE):
@@ -140,7 +136,7 @@ class SeenLook:
 
 
 def known_otherwise(flaws: Flaws, view: KeyView, told: int, counted: int) -> None:
-    """The record says another number of known URLs than there is."""
+    """Report that the record has a wrong number of known URLs."""
     flaws.add(Kind.KNOWN, view.name, f"says {told}, is {counted}", _restate(view.key))
 
 
@@ -153,7 +149,7 @@ def _restate(key: bytes, *args: bytes) -> Repair:
 
 
 def _named(key: bytes, fingerprint: int) -> str:
-    """A URL of which only its fingerprint is left."""
+    """The name of a URL of which only the fingerprint is known."""
     return f"fingerprint {fingerprint} of {_text(key)}"
 
 
@@ -167,7 +163,7 @@ _UNREADABLE = (ValueError, OverflowError, struct.error, IndexError)
 
 @dataclass(slots=True)
 class Sums:
-    """What was counted in one look at a shard."""
+    """Counts of one look at a shard."""
 
     hosts: int = 0
     queued: int = 0
@@ -183,13 +179,13 @@ class Sums:
 
 
 class QueueLook:
-    """Goes through the keys of a shard, each with its whole queue and all that is known of it."""
+    """Checks the keys of a shard, each with its whole queue and all its known URLs."""
 
     def __init__(
         self, reader: Reader, flaws: Flaws, shards: int, members: Collection[bytes], at_once: int
     ) -> None:
-        """``shards``: of the crawl. ``members``: who may hold keys in this shard. ``at_once``: URLs of a key that are
-        in memory together; with more of them its queue is read again."""
+        """``shards``: of the crawl. ``members``: those that may hold keys in this shard. ``at_once``: URLs of a key
+        that are in memory together; if there are more, its queue is read again."""
         self._reader = reader
         self._flaws = flaws
         self._shards = shards
@@ -239,7 +235,7 @@ class QueueLook:
         return walk
 
     async def _find_ownerless(self, sums: Sums) -> None:
-        """Queues whose keys have no record."""
+        """Find queues whose keys have no record."""
         names, keys = self._reader.names, set[bytes]()
         async for found in self._reader.scan("HSCAN", names.queues):
             keys.update(await self._reader.without_record([key for key, _ in found]))
@@ -263,7 +259,7 @@ class QueueLook:
         self._flaws.add(Kind.TWICE, _url(view, mark), f"again at {mark.where}", repair)
 
     async def _name_all(self, view: KeyView, waiting: Waiting) -> None:
-        """Name the queued URLs that are left in ``waiting``: the seen test does not have them as queued."""
+        """Report the queued URLs that are left in ``waiting``: the seen test does not have them as queued."""
         with suppress(ValueError):
             async for part in self._reader.queue(view):
                 for mark in marks_in(part):
@@ -342,7 +338,7 @@ class QueueLook:
 
 
 def place_of(view: KeyView, host: StoredHost) -> str:
-    """Where a key belongs, as its record says."""
+    """Return where a key belongs by its record."""
     if view.held:
         return "held"
     if host.record.given_up:
@@ -377,16 +373,15 @@ def _url(view: KeyView, mark: Mark) -> str:
 
 
 NUMBER_BYTES = 51
-"""What follows the place in a mark for the holder of a key."""
+"""Number of bytes after the place in a mark for the holder of a key."""
 
 _KEY_AT = 15
 """Where the key begins in a member of ``idle``."""
 
 
 class IndexLook:
-    """Goes through the indexes, for what no record leads to. One that holds as much as was met on the way from the
-    records has nothing of the kind.
-    """
+    """Checks the indexes for entries without a record. An index with as many entries as the records led to has
+    none."""
 
     def __init__(self, reader: Reader, flaws: Flaws) -> None:
         self._reader = reader

@@ -1,7 +1,5 @@
-"""What is wrong in a shard, each with what would put it right.
-
-Carrying out repairs: calls of the operations in ``lua/``, one shard at a time.
-"""
+"""Flaws of a shard with their repairs, and how these are carried out: calls of the operations in ``lua/``, one shard
+at a time."""
 
 from __future__ import annotations
 
@@ -19,20 +17,20 @@ REPAIRED_AT_ONCE = 50_000
 
 
 class Stage(IntEnum):
-    """In which order things are repaired: what comes later is looked at anew when the earlier is right."""
+    """The order of repairs: things of a later stage are looked at anew when those of the earlier one are right."""
 
     STRUCTURE = 0
     """Entries and members are where they can be found, and belong to something."""
     STATES = 1
     """Each URL is in one state."""
     HOSTS = 2
-    """Records and indexes say what the queues say."""
+    """Records and indexes agree with the queues."""
     TOTALS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """One call of an operation in ``lua/``, put together by ``mending``."""
+    """One call of an operation in ``lua/``, which ``Mender`` makes."""
 
     stage: Stage
     operation: str
@@ -44,7 +42,7 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """A finding, and what would put it right; None when only a person can."""
+    """A finding, and its repair; None if only a person can repair it."""
 
     finding: Finding
     repair: Repair | None = None
@@ -77,7 +75,7 @@ AT_ONCE = 300
 
 
 class Mender:
-    """Repairs a shard. Each call is atomic; one that is cut off between two leaves less to repair."""
+    """Repairs a shard. Each call is atomic; a repair that is cut off between two calls leaves less to repair."""
 
     def __init__(self, reader: Reader, now: float, delay_seconds: float) -> None:
         """``now``: by the clock of the crawl. ``delay_seconds``: of a host whose record is lost."""
@@ -126,12 +124,12 @@ class Mender:
         await self._call("adjust", [self._reader.names.totals], args)
 
     async def _call(self, operation: str, keys: Sequence[bytes], args: Sequence[Any]) -> None:
-        # Sent whole: a server that started knows no script, and whoever is at work must be the one to notice that.
+        # The whole text is sent: a server that started knows no script, and a worker must be the one to notice that.
         await self._reader.ask("EVAL", script(operation).text, len(keys), *keys, *args)
 
 
 def _by_key(repairs: Sequence[Repair]) -> dict[bytes, list[bytes | int]]:
-    """What is to be done about each key, every thing once."""
+    """Return the arguments of all repairs of each key, each argument once."""
     made: dict[bytes, dict[bytes | int, None]] = {}
     for repair in repairs:
         made.setdefault(repair.subject, {}).update(dict.fromkeys(repair.args))

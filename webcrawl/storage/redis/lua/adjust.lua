@@ -1,8 +1,8 @@
--- adjust: mend the running totals of a shard, by differences so that what others count meanwhile is not lost
+-- adjust: correct the running totals of a shard by differences, so that changes made meanwhile are not lost
 --
 -- KEYS[1]  totals HASH  name -> integer
 -- ARGV     pairs: name, by how much it is to grow
--- Returns  how many there were
+-- Returns  the number of pairs
 
 for arg = 1, #ARGV, 2 do
     if not tonumber(redis.call('HGET', KEYS[1], ARGV[arg]) or '0') then

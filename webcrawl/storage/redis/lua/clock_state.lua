@@ -1,7 +1,7 @@
--- A clock that politeness keys share. Put before each operation that says so, behind shard.lua.
+-- A clock that politeness keys share. Included in the operations that use it, after shard.lua.
 --
--- Its value: when it is free, or until when it may be claimed at most (epoch seconds), the pause that is owed then, and
--- its holder as member and ticket, empty for none. It is gone when nothing is owed any more, and a while after that.
+-- Its value: the time at which it is free, or at which its claim ends at the latest (epoch seconds), the pause owed
+-- then, and its holder as member and ticket, empty for none. It expires a while after nothing is owed any more.
 
 local KEPT_SECONDS = 60
 local POLL_SECONDS = 0.05
@@ -15,7 +15,7 @@ local function claim(key, now, ends, pause, holder)
     store(key, now, ends, pause, holder)
 end
 
--- When it is free, as far as that is known, and who has it. A holder that is no member any more has had it until now.
+-- When it is free, as far as that is known, and its holder. A holder that is no member any more had it until now.
 local function state_of(key, now, pause)
     local value = call('GET', key)
     if not value then

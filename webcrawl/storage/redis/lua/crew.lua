@@ -1,12 +1,12 @@
--- Leases: who holds a key, and what becomes of the keys of a member that is gone. Put before each operation that says so,
--- behind shard.lua.
+-- Leases: the holder of each key, and the keys of a member that is gone. Included in the operations that use them,
+-- after shard.lua.
 --
 -- A key in `held` belongs to the member named there until that member's time in `members` has come. One entry stands
--- for all keys a member holds in the shard, so that a renewal costs the same for one key as for thousands.
+-- for all keys that a member holds in the shard, so that a renewal costs the same for one key as for thousands.
 
 local TAKEN_OVER_AT_ONCE = 500
 
--- Fence, filled up with noughts, and member.
+-- Fence, padded with zeros, and member.
 local function token(fence, member)
     local text = fence .. ' ' .. member
     return string.rep('0', WIDE - #text) .. text
@@ -20,20 +20,20 @@ local function fence_of(held)
     return tonumber(string.sub(held, 1, string.find(held, ' ', 1, true) - 1))
 end
 
--- Whether the caller may write about a key: it holds it under this number, or asks for no check with '0'.
+-- True if the caller may change a key: it holds the key under this number, or asks for no check with '0'.
 local function may_write(held, fence, member)
     return fence == '0' or held == token(fence, member)
 end
 
--- Take over what the caller knows of a key: next_fetch_at, blocked_until, delay_seconds, parked and given up (0 or 1), as
--- '<dddBB', and the rest of its record.
+-- Apply the caller's record of a key: next_fetch_at, blocked_until, delay_seconds, parked and given up (0 or 1), as
+-- '<dddBB', and the rest of the record.
 local function take_record(host, record)
     local after
     host.next_at, host.blocked, host.delay, host.parked, host.given_up, after = struct.unpack('<dddBB', record)
     host.rest = string.sub(record, after)
 end
 
--- A key without a holder goes where it belongs: among the idle, the given up, or nowhere when it has no URLs.
+-- Put a key without a holder where it belongs: among the idle, the given up, or nowhere if it has no URLs.
 local function place(key, host)
     if host.given_up == 1 then
         redis.call('SADD', GIVEN_UP, key)
@@ -54,7 +54,7 @@ local function displace(key, host)
     end
 end
 
--- A key that was held is held no more.
+-- Release a key that was held.
 local function put_down(key, host)
     redis.call('HDEL', HELD, key)
     count('held_urls', -host.queued)
@@ -62,14 +62,16 @@ local function put_down(key, host)
     write(key, host)
 end
 
--- What somebody held who is gone rests its full delay from `since`, the last moment in which it may have been contacted.
+-- Release a key of a member that is gone: it rests its full delay from `since`, the last moment at which it may have
+-- been contacted.
 local function put_down_resting(key, since)
     local host = read(key)
     host.next_at = math.max(host.next_at, since + host.delay)
     put_down(key, host)
 end
 
--- Put down what a member holds, but for keys that are in `kept`. Whether there is more than is done at once.
+-- Release the keys that a member holds, but for those in `kept`. Returns true if there are more than are done at
+-- once.
 local function put_down_all_of(member, since, kept)
     local held, done = redis.call('HGETALL', HELD), 0
     for at = 1, #held, 2 do
@@ -84,7 +86,7 @@ local function put_down_all_of(member, since, kept)
     return false
 end
 
--- Take over what a member held. False when there is more than is done at once.
+-- Take over the keys of a member. Returns false if there are more than are done at once.
 local function take_over(member, since)
     if put_down_all_of(member, since, {}) then
         return false
@@ -93,7 +95,7 @@ local function take_over(member, since)
     return true
 end
 
--- Take over from every member whose time has come. `now` is told by this server's clock, `reference` is the same moment by
+-- Take over from every member whose time has come. `now` is by this server's clock, `reference` is the same moment by
 -- the clock that the hosts' times are kept in: in a cluster that is another server's.
 local function bury(now, reference)
     for _, member in ipairs(redis.call('ZRANGEBYSCORE', MEMBERS, '-inf', now, 'LIMIT', 0, 10)) do

@@ -4,12 +4,12 @@
 -- KEYS[1..10]  those of the shard in whose slot the clocks are, see shard.lua
 -- KEYS[11..]   clocks STRING  see clock_state.lua
 -- ARGV[1]     epoch seconds, '' for the server's clock
--- ARGV[2]     the caller's name as a member of the crew
+-- ARGV[2]     the caller's name as a member
 -- ARGV[3]     its ticket
--- ARGV[4]     how many seconds ago the fetch ended; '' when nothing was sent
--- ARGV[5]     1: it was said before, and the server may have forgotten it
+-- ARGV[4]     how many seconds ago the fetch ended; '' if nothing was sent
+-- ARGV[5]     1: this is a repetition, and the server may have forgotten the first
 -- ARGV[6..]   the pause in seconds that is owed on each clock
--- Returns     how many clocks were its own
+-- Returns     the number of clocks that were its own
 
 local now, me, again = clock(ARGV[1]), ARGV[2] .. ' ' .. ARGV[3], ARGV[5] == '1'
 local given = 0

@@ -1,9 +1,9 @@
--- done: entries that were taken are in the crawl, or set aside
+-- done: remove tickets whose entries are in the crawl, or set aside
 --
 -- KEYS[1]  taken    HASH  ticket -> entry
--- KEYS[2]  tickets  ZSET  ticket -> when it is given out again (epoch seconds)
+-- KEYS[2]  tickets  ZSET  ticket -> when its entry is given out again (epoch seconds)
 -- ARGV     tickets
--- Returns  how many there were
+-- Returns  the number of tickets that existed
 
 local there = 0
 for _, ticket in ipairs(ARGV) do

@@ -1,10 +1,10 @@
--- filter: whether a request was seen; from now on it is. For a dupefilter, that has a seen test of its own
+-- filter: add a request, and return if it was new. For a dupefilter, which has a seen test of its own
 --
 -- KEYS[1]  totals  HASH  `buckets`: their number; `seen`: how many requests are known
 -- KEYS[2]  <n>     SET of integers, the bucket of the request
 -- ARGV[1]  number of buckets that the caller knows of
--- ARGV[2]  digits of the fingerprint and a 0 behind them, as in buckets.py
--- Returns  {buckets, seen, 1 if it was new}; {-1, buckets} when the number of buckets is wrong and nothing was done
+-- ARGV[2]  digits of the fingerprint with a 0 appended, as in marks.py
+-- Returns  {buckets, seen, 1 if it was new}; {-1, buckets} if the number of buckets is wrong and nothing was done
 
 local buckets = redis.call('HGET', KEYS[1], 'buckets') or '1'
 if buckets ~= ARGV[1] then

@@ -1,6 +1,6 @@
 -- found: begin a crawl, unless it exists
 --
--- KEYS[1]  meta HASH  name -> text: what the crawl was begun with, and `command` (run, pause or stop)
+-- KEYS[1]  meta HASH  name -> text: the settings the crawl was begun with, and `command` (run, pause or stop)
 -- ARGV     pairs of name and value
 -- Returns  all of it, as pairs
 

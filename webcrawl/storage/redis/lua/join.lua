@@ -1,18 +1,18 @@
--- join: become or stay a member, and agree on which keys are held
+-- join: become or stay a member, and agree on the keys that are held
 -- uses: shard crew
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
 -- ARGV[1]     epoch seconds, '' for the server's clock
 -- ARGV[2]     the same moment by the clock in which the hosts' times are kept
--- ARGV[3]     the caller's name as a member of the crew
+-- ARGV[3]     the caller's name as a member
 -- ARGV[4]     how many seconds its leases last from now on
--- ARGV[5]     epoch that it knows
--- ARGV[6]     how many of the following it holds, as far as it knows. The others it has let go of a moment ago: they count
---             only in a new epoch, in which it has to say again what it said of them.
--- ARGV[7..]   pairs of key and fence. Keys that nobody holds are its own again, and so are those that somebody holds under
---             a lower number: the server may have forgotten its last second. What it holds beside them it knows nothing
---             of, since the answer was lost in which it was told.
--- Returns     {epoch, keys that are held by others, 1 when more is left of what it knows nothing of}
+-- ARGV[5]     the epoch that it knows
+-- ARGV[6]     how many of the following keys it holds, as far as it knows. It released the others a moment ago: they
+--             count only in a new epoch, in which it has to repeat their final records.
+-- ARGV[7..]   pairs of key and fence. Keys without a holder become its own again, and so do keys that are held under
+--             a lower number: the server may have forgotten its last second. Other keys that it holds are unknown to
+--             it, since an answer was lost.
+-- Returns     {epoch, keys that are held by others, 1 if more keys unknown to it are left}
 
 local now, me = clock(ARGV[1]), ARGV[3]
 bury(now, tonumber(ARGV[2]))
@@ -39,7 +39,7 @@ for arg = 7, last, 2 do
     end
 end
 
--- What it knows nothing of rests as if it had been contacted just now.
+-- Keys unknown to it rest as if they had been contacted just now.
 local more = put_down_all_of(me, tonumber(ARGV[2]), known)
 settle_totals()
 return { tonumber(epoch), lost, more and 1 or 0 }

@@ -2,12 +2,12 @@
 -- uses: shard crew
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
--- ARGV[1]     epoch seconds, '' for the server's clock: by it leases end
--- ARGV[2]     epoch seconds: by it keys are due
--- ARGV[3]     the caller's name as a member of the crew
+-- ARGV[1]     epoch seconds, '' for the server's clock: decides when leases end
+-- ARGV[2]     epoch seconds: decides which keys are due
+-- ARGV[3]     the caller's name as a member
 -- ARGV[4..]   pairs: level, number of keys
--- Returns     {fence, key, its value in `hosts`, ...}; {0} when the caller's own lease has ended or keys may not be leased
---             yet (see recover.lua)
+-- Returns     {fence, key, its value in `hosts`, ...}; {0} if the caller's own lease has ended or keys may not be
+--             leased yet (see recover.lua)
 
 local now, due, me = clock(ARGV[1]), due_bytes(ARGV[2]), ARGV[3]
 bury(now, tonumber(ARGV[2]))
@@ -18,7 +18,7 @@ if not ends or tonumber(ends) <= now or quiet > now then
     return { 0 }
 end
 
--- The first of a level, of both classes by the time they are due.
+-- The first keys of a level, of both classes, ordered by the time they are due.
 local function first_of(level, number)
     local found = {}
     for _, class in ipairs({ 'r', 'p' }) do

@@ -1,4 +1,4 @@
--- load: a stretch of queues
+-- load: read parts of queues
 -- uses: shard queue
 --
 -- KEYS[1..10]  the shard's own, see shard.lua

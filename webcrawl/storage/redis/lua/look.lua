@@ -1,12 +1,12 @@
--- look: keys as they stand, for the check of the books; nothing is changed
+-- look: read keys as they are, for the consistency check; nothing is changed
 -- uses: shard queue
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
 -- ARGV[1]      how many chunks of each key
 -- ARGV[2..]    politeness keys
--- Returns      for each key seven things: its value in `hosts` ('' for none), its value in `held` ('' for none), 1 if it is in
---              `given_up`, the member of `idle` that its record gives ('' if it gives none), 1 if that is there, its value in
---              `queues` ('' for none), the first of its chunks
+-- Returns      for each key seven values: its value in `hosts` ('' for none), its value in `held` ('' for none), 1 if
+--              it is in `given_up`, the member of `idle` that its record gives ('' if it gives none), 1 if that
+--              member exists, its value in `queues` ('' for none), the first of its chunks
 
 local answer = {}
 

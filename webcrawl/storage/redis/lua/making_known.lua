@@ -1,7 +1,7 @@
--- Put before every operation: called without keys it does nothing, but the server knows it from then on.
+-- Included before every operation: called without keys it does nothing, but the server knows it from then on.
 --
--- SCRIPT LOAD would do the same, but Redis before 7 writes what was loaded so into its append-only file and gives it to
--- replicas: it would know the operation again after a restart, and nobody would notice that it has started.
+-- SCRIPT LOAD would do the same, but Redis before 7 writes scripts loaded that way into its append-only file and
+-- sends them to replicas: it would know the operation again after a restart, and the restart would not be noticed.
 
 if #KEYS == 0 then
     return 0

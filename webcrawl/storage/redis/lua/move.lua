@@ -2,11 +2,11 @@
 -- uses: shard queue crew
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
--- ARGV[1]      the caller's name as a member of the crew
--- ARGV[2..]    for each key three: the key; the fence under which the caller holds it, '' if nobody is to hold it; for each
---              entry the place where it stands and the one where it is to stand (14 bytes each)
--- Returns      a digit for each entry: 1 it was moved; 0 it was not there, the other place is taken, or the key is held
---              otherwise
+-- ARGV[1]      the caller's name as a member
+-- ARGV[2..]    for each key three: the key; the fence under which the caller holds it, '' if it must have no holder;
+--              for each entry its place and its new place (14 bytes each)
+-- Returns      a digit for each entry: 1 it was moved; 0 it was not there, the other place is taken, or the key is
+--              not held as given
 
 local me, keys, fates = ARGV[1], {}, {}
 for arg = 2, #ARGV, 3 do
@@ -14,7 +14,7 @@ for arg = 2, #ARGV, 3 do
 end
 local hosts, held = values(HOSTS, keys), values(HELD, keys)
 
--- Move the entry of which `text` tells from `at` on.
+-- Move the entry that `text` describes from `at` on.
 local function move(rows, text, at)
     local entry = queue.remove(rows, sub(text, at, at + 13))
     if not entry then

@@ -1,14 +1,14 @@
--- pulse: renew the leases of a member, and tell it what is new
+-- pulse: renew the leases of a member, and return what changed (the heartbeat)
 -- uses: shard crew
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
 -- ARGV[1]     epoch seconds, '' for the server's clock
 -- ARGV[2]     the same moment by the clock in which the hosts' times are kept
--- ARGV[3]     the caller's name as a member of the crew
+-- ARGV[3]     the caller's name as a member
 -- ARGV[4]     how many seconds its leases last from now on
--- ARGV[5..]   pairs of key and mark: what it heard the last time
--- Returns     {epoch, number of idle keys, key, mark, ...}: keys it holds for which others queued URLs, with the mark in
---             `stirred`, which begins with the place; {epoch, -1} when its leases have ended
+-- ARGV[5..]   pairs of key and mark: those that it got the last time
+-- Returns     {epoch, number of idle keys, key, mark, ...}: keys it holds for which others queued URLs, with the mark
+--             in `stirred`, which begins with the place; {epoch, -1} if its leases have ended
 
 local now, me = clock(ARGV[1]), ARGV[3]
 local epoch = tonumber(redis.call('HGET', TOTALS, 'epoch') or '0')

@@ -1,22 +1,22 @@
--- push: queue URLs that were discovered, those of them that are new or were pruned from a queue that has room again
+-- push: queue discovered URLs that are new or were pruned from a queue that has room again
 -- uses: shard queue seen
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
 -- KEYS[11]     reasons HASH  see settle.lua
--- ARGV[1]      the caller's name as a member of the crew
--- ARGV[2]      delay_seconds of a key that is met for the first time
--- ARGV[3]      how long a queue has to be for its length to be told
+-- ARGV[1]      the caller's name as a member
+-- ARGV[2]      delay_seconds of a new key
+-- ARGV[3]      the length from which the length of a queue is returned
 -- ARGV[4]      epoch seconds: a key whose queue was empty waits for its turn from then on
--- ARGV[5]      the same for a key of which no record was ever stored: its first visit comes before more of others
+-- ARGV[5]      the same for a key without a stored record: its first visit comes before further visits to others
 -- ARGV[6]      how many URLs a queue may have, '0' for no limit
--- ARGV[7]      the word of those reasons that says that a URL was pruned from a full queue
--- ARGV[8..]    for each key three: the key; what is asked of the seen test: 'p' if all of its entries are plain and no mark
---              comes twice, else 'm', where the last entry begins (4 bytes, big-endian, from 1), and for each entry its mark
---              and a byte: 0 for a plain one, 1 for one that may be repeated, 2 for one that is never seen; its entries as in
---              queue.lua, in the order of their places, no two at the same
--- Returns      {queued in all, hosts in all, fates, places that were moved, keys and lengths of long queues}
---              fates: a digit for each entry, 0 known already, 1 queued, 2 queued beside another of the same fingerprint,
---              3 known as pruned from a queue that is still full;
+-- ARGV[7]      the reason of URLs that were pruned from a full queue
+-- ARGV[8..]    for each key three: the key; the request to the seen test: 'p' if all of its entries are plain and no
+--              mark comes twice, else 'm', where the last entry begins (4 bytes, big-endian, from 1), and for each
+--              entry its mark and a byte: 0 for a plain one, 1 for one that may be repeated, 2 for one that is never
+--              seen; its entries as in queue.lua, in the order of their places, no two at the same
+-- Returns      {queued in all, hosts in all, fates, places of moved entries, keys and lengths of long queues}
+--              fates: a digit for each entry, 0 known already, 1 queued, 2 queued beside another of the same
+--              fingerprint, 3 known as pruned from a queue that is still full;
 --              places: pairs of number of an entry and its place
 
 local ending, delay, long = ' ' .. ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -28,7 +28,8 @@ for arg = 8, #ARGV, 3 do
 end
 local hosts, held = values(HOSTS, keys), values(HELD, keys)
 
--- In which segments the marks are: of each key the only one; or of each mark, those of all keys in one list, from `firsts` on.
+-- The segments of the marks: of each key the only one; or of each mark, those of all keys in one list, from `firsts`
+-- on.
 local only, segments, firsts = {}, {}, {}
 for number = 1, #keys do
     local known = hosts[number] and unpacked('<I4', hosts[number], 5) or 0
@@ -40,15 +41,15 @@ for number = 1, #keys do
 end
 seen.fetch()
 
--- Which entries are new. `fates`: of each key a digit for each entry; `news`: how many of a key are queued as the first of
+-- The new entries. `fates`: of each key a digit for each entry; `news`: how many of a key are queued as the first of
 -- their marks; `returned`: how many of these marks were not added, since they were known as pruned.
 local fates, news, returned, open = {}, {}, {}, {}
 
--- The byte of a mark that was pruned from a full queue: refused, and why; nil when there is none.
+-- The byte of a mark that was pruned from a full queue: refused, with the reason; nil if there is none.
 local reason = call('HGET', KEYS[11], ARGV[7])
 local PRUNED = reason and 3 + 4 * tonumber(reason) or nil
 
--- Let entries of a key that were pruned (for each three: its number, segment and place of its mark) return while there is room
+-- Let pruned entries of a key (for each three: its number, segment and place of its mark) return while there is room
 -- beside `new` ones. `digits`: the fates of all.
 local function let_return(number, pruned, digits, new)
     local most, value = tonumber(ARGV[6]), hosts[number]
@@ -56,7 +57,7 @@ local function let_return(number, pruned, digits, new)
     local back = 0
     for at = 1, #pruned, 3 do
         local entry, segment, begin = pruned[at], pruned[at + 1], pruned[at + 2]
-        -- It may stand here twice.
+        -- The entry may be listed twice.
         if byte(seen.texts[segment], begin + 8) == PRUNED then
             if back < room then
                 seen.turn(segment, begin, '\0')
@@ -70,8 +71,8 @@ local function let_return(number, pruned, digits, new)
     return back
 end
 
--- Which of the marks of a key are known, by their numbers; nil when none is. The others are added. And which of those that are
--- known were pruned, as in `let_return`; nil when none was.
+-- Look up the marks of a key and add those that are not known. Returns the known ones by their numbers, nil if there
+-- are none, and those of them that were pruned, as in `let_return`, nil if there are none.
 local function known_of(number, marks)
     local segment, first, found, pruned = only[number], firsts[number], nil, nil
     local texts, added = seen.texts, seen.added
@@ -104,7 +105,7 @@ local function known_of(number, marks)
     return found, pruned
 end
 
--- Fates of entries that are all plain.
+-- Return the fates of entries that are all plain.
 local function judge(number, marks)
     local all, found, pruned = (#marks - 5) / 9, known_of(number, marks)
     if not found then
@@ -120,7 +121,7 @@ local function judge(number, marks)
     return table.concat(digits)
 end
 
--- Fates of entries of which some may be repeated, are never seen or come twice.
+-- Return the fates of entries of which some may be repeated, are never seen or come twice.
 local function judge_each(number, marks)
     local digits, new, pruned = {}, 0, nil
     for entry = 1, (#marks - 5) / 9 do
@@ -152,7 +153,7 @@ for number = 1, #keys do
     end
 end
 
--- Those entries that are new, of entries that are all plain: their text, how many, and the place of the last.
+-- Return the new ones of entries that are all plain: their text and the place of the last.
 local function text_of(number, marks)
     local entries, digits = ARGV[3 * number + 7], fates[number]
     if news[number] == #digits then
@@ -173,7 +174,7 @@ end
 
 local moves = {}
 
--- The next place behind one that is taken: two members may have given the same.
+-- Return the next place after one that is taken: two members may have given the same.
 local function moved(entry)
     local bytes, at = { byte(entry, 1, 14) }, 14
     while bytes[at] == 255 do
@@ -183,7 +184,7 @@ local function moved(entry)
     return string.char(unpack(bytes)) .. sub(entry, 15)
 end
 
--- Queue an entry by itself. Returns its place, nil when it is queued already.
+-- Queue one entry. Returns its place, nil if it is queued already.
 local function enqueue(rows, text, is_new, entry)
     if is_new and byte(text, 19) ~= 48 then
         text = sub(text, 1, 18) .. '0' .. sub(text, 20)
@@ -201,7 +202,7 @@ local function enqueue(rows, text, is_new, entry)
     return inserted and place
 end
 
--- Queue the new entries of a key one by one. Returns how many that were, and the first place of them.
+-- Queue the new entries of a key one by one. Returns how many were queued, and the first place of them.
 local function enqueue_each(rows, number, earlier)
     local entries, digits = ARGV[3 * number + 7], fates[number]
     local queued, first, at = 0, nil, 1
@@ -217,7 +218,7 @@ local function enqueue_each(rows, number, earlier)
     return queued, first
 end
 
--- Make a key that nobody holds be found by the rank of its first URL. Returns the record part of its value.
+-- Update the index of a key without a holder to the rank of its first URL. Returns the record part of its value.
 local function reindex(key, value, rank)
     local host = opened(value)
     if host.queued > 0 then
@@ -242,7 +243,7 @@ for at = 1, #open do
 end
 local tails = values(QUEUES, names)
 
--- Queue what is new of a key, not all of it behind what is there. Returns as `enqueue_all`.
+-- Queue the new entries of a key, of which some come before the end of its queue. Returns the same as `enqueue_all`.
 local function enqueue_apart(number, key, chunks, last, tail)
     local rows = queue.open(key, chunks, last, tail)
     local more, first = enqueue_each(rows, number, earlier[number])
@@ -252,7 +253,7 @@ local function enqueue_apart(number, key, chunks, last, tail)
     return more, first, rows.chunks, rows.last
 end
 
--- Queue what is new of a key. Returns how many more there are, the first place of them, chunks and the last place.
+-- Queue the new entries of a key. Returns how many were queued, the first place of them, chunks and the last place.
 local function enqueue_all(number, key, chunks, last, tail)
     local marks = ARGV[3 * number + 6]
     if byte(marks) ~= 112 then

@@ -1,13 +1,13 @@
 -- Queues: entries in the order of their places, many together, so that a URL costs little more than its bytes.
--- Put before each operation that says so, behind shard.lua.
+-- Included in the operations that use them, after shard.lua.
 --
--- An entry is its place (14 bytes), the length of what follows (4 bytes, big-endian) and its body; see packing.py.
--- The end of a queue, its tail, is the value of its key in `queues`: to put something behind the last entry changes nothing
--- else. A tail that has grown too long becomes chunks: members of `chunks`, each the length of the key (2 bytes,
--- big-endian), the key and entries. So the chunks of a key lie together, in the order of the places they begin with.
+-- An entry is its place (14 bytes), the length of the rest (4 bytes, big-endian) and its body; see packing.py. The
+-- end of a queue, its tail, is the value of its key in `queues`: an entry after the last one changes nothing else. A
+-- tail that has grown too long becomes chunks: members of `chunks`, each the length of the key (2 bytes, big-endian),
+-- the key and entries. So the chunks of a key lie together, ordered by their first places.
 
--- A full chunk takes just less than 1024 bytes in the server, with what the server puts before it: memory is given out in
--- sizes of which this is one.
+-- A full chunk takes just less than 1024 bytes in the server, including the server's own header: memory is allocated
+-- in certain sizes of which this is one.
 local CHUNK = 1020
 local BEHIND_ALL = string.rep('\255', 15)
 
@@ -20,7 +20,7 @@ local function entry_end(text, at)
     return at + 18 + ((a * 256 + b) * 256 + c) * 256 + d
 end
 
--- Where the first entry at or behind `place` begins, from `at` on, and whether it is that one.
+-- Return where the first entry at or after `place` begins, from `at` on, and true if it has that place.
 local function seek(text, place, at)
     while at <= #text do
         local here = sub(text, at, at + 13)
@@ -40,8 +40,8 @@ local function last_place(text, at)
     return sub(text, before, before + 13)
 end
 
--- A queue that is looked at or about to change. `tail`: of its key in `queues`, false for none; nil if it is to be read
--- when it is needed. What became of `chunks` and `last` the caller writes, after `close`.
+-- A queue that is read or changed. `tail`: of its key in `queues`, false for none; nil if it is to be read when it is
+-- needed. The caller writes the changed `chunks` and `last`, after `close`.
 local queue = {}
 
 function queue.open(key, chunks, last, tail)
@@ -59,18 +59,18 @@ function queue.tail(rows)
     return rows.tail
 end
 
--- Members of `chunks` of this queue: at most `number`, from a member on or behind it.
+-- Return members of `chunks` of this queue: at most `number`, from a member on or after it.
 function queue.chunks(rows, number, from)
     return call('ZRANGEBYLEX', CHUNKS, from or ('[' .. rows.prefix), '(' .. rows.prefix .. BEHIND_ALL, 'LIMIT', 0, number)
 end
 
--- The chunk in which `place` is or would be, unless it lies before all.
+-- Return the chunk that has `place` or would have it, nil if the place lies before all chunks.
 function queue.chunk_of(rows, place)
     return call('ZREVRANGEBYLEX', CHUNKS, '(' .. rows.prefix .. place .. '\255', '[' .. rows.prefix, 'LIMIT', 0, 1)[1]
 end
 
--- Put chunks of entries where they belong: `before`, which has ended with one, and then `text` from `at` on. An entry may be
--- too long for a chunk. Returns how many chunks that were, and what is left, which does not fill one.
+-- Store chunks of entries: `before`, which ends with a whole entry, and then `text` from `at` on. An entry may be too
+-- long for a chunk. Returns the number of chunks, and the rest, which does not fill one.
 local function fill_chunks(prefix, before, text, at)
     local args, next, from, room = {}, 0, at, CHUNK - #prefix - #before
     while at <= #text do
@@ -86,7 +86,7 @@ local function fill_chunks(prefix, before, text, at)
     return next / 2, before .. sub(text, from)
 end
 
--- Write what became of the chunk in hand.
+-- Write the changes of the current chunk.
 local function put_back(rows)
     local part = rows.part
     rows.part = false
@@ -109,7 +109,7 @@ local function take_in_hand(rows, member, is_first)
     rows.part = { member = member, text = member, is_first = is_first, changed = false }
 end
 
--- Take in hand the chunk in which `place` is or would be; nil when that is the tail.
+-- Make the chunk that has `place` or would have it the current one; nil if that is the tail.
 local function part_at(rows, place)
     local part = rows.part
     if part and place >= sub(part.text, rows.begin, rows.begin + 13) and place <= last_place(part.text, rows.begin) then
@@ -132,7 +132,7 @@ local function part_at(rows, place)
     return rows.part
 end
 
--- Put `new` in place of what is from `at` to `after` in a chunk, or in the tail when there is none.
+-- Replace the text from `at` to `after` by `new` in a chunk, or in the tail if there is no chunk.
 local function replace(rows, part, at, after, new)
     local text = part and part.text or rows.tail
     text = sub(text, 1, at - 1) .. new .. sub(text, after)
@@ -143,13 +143,13 @@ local function replace(rows, part, at, after, new)
     end
 end
 
--- Put entries behind all others: they are in order, begin behind `rows.last` and end with `last`.
+-- Append entries: they are in order, begin after `rows.last` and end with `last`.
 function queue.append(rows, entries, last)
     rows.last = last
     rows.tail, rows.changed = queue.tail(rows) .. entries, true
 end
 
--- Put an entry where it belongs; false when its place is taken.
+-- Insert an entry; returns false if its place is taken.
 function queue.insert(rows, entry)
     local place = sub(entry, 1, 14)
     if place > rows.last then
@@ -166,14 +166,14 @@ function queue.insert(rows, entry)
     return true
 end
 
--- Whether there is an entry at a place.
+-- Return true if there is an entry at a place.
 function queue.has(rows, place)
     local part = part_at(rows, place)
     local _, found = seek(part and part.text or queue.tail(rows), place, part and rows.begin or 1)
     return found
 end
 
--- Take an entry out: what it was, false when it is not there.
+-- Remove an entry and return it, false if it is not there.
 function queue.remove(rows, place)
     local part = part_at(rows, place)
     local text, begin = part and part.text or queue.tail(rows), part and rows.begin or 1
@@ -186,7 +186,7 @@ function queue.remove(rows, place)
     return sub(text, at, after - 1)
 end
 
--- The rank of the first entry; that of level 0 when there is none.
+-- Return the rank of the first entry; that of level 0 if there is none.
 function queue.rank(rows)
     local part = rows.part
     if part and part.is_first and #part.text >= rows.begin then
@@ -199,7 +199,7 @@ function queue.rank(rows)
     return queue.tail(rows) ~= '' and sub(rows.tail, 1, 6) or NO_RANK
 end
 
--- Write what became of a queue, but for `chunks` and `last`.
+-- Write the changes of a queue, but for `chunks` and `last`.
 function queue.close(rows)
     put_back(rows)
     if rows.changed and #rows.tail + #rows.prefix > CHUNK then
@@ -214,10 +214,10 @@ function queue.close(rows)
     end
 end
 
--- The next `wanted` entries behind `after` ('' for the start), and whether there are more behind them.
+-- Return the next `wanted` entries after `after` ('' for the start), and whether there are more after them.
 function queue.entries(rows, after, wanted)
     local found, number = {}, 0
-    -- Whether there are more in `text`, of which entries begin at `at`, than are wanted.
+    -- True if `text`, whose entries begin at `at`, has more entries than wanted.
     local function gather(text, at)
         if after ~= '' and after >= sub(text, at, at + 13) then
             local same

@@ -1,13 +1,13 @@
--- reading: who reads a list of seeds that several processes were given, and how far it was read
+-- reading: coordinate the reading of a list of seeds that several processes were given
 --
--- KEYS[1]  seed_lists HASH  digest of a list -> "seeds until member": how many of its seeds are queued, until when
---          (epoch seconds) the member reads on alone; until is 0 when all of them are queued
+-- KEYS[1]  seed_lists HASH  digest of a list -> "seeds until member": the number of its seeds that are queued, and
+--          until when (epoch seconds) the member reads it alone; until is 0 when all of them are queued
 -- ARGV[1]  epoch seconds, '' for the server's clock
 -- ARGV[2]  digest
--- ARGV[3]  the caller's name as a member of the crew
+-- ARGV[3]  the caller's name as a member
 -- ARGV[4]  how many seeds it has queued
--- ARGV[5]  for how many seconds it goes on reading; 0 when it gives up, '' when it has queued them all
--- Returns  {0 somebody else reads, 1 the caller reads, 2 all are queued; how many are queued}
+-- ARGV[5]  for how many seconds it goes on reading; 0 if it gives up, '' if it has queued them all
+-- Returns  {0 another process reads, 1 the caller reads, 2 all are queued; how many are queued}
 
 local now = tonumber(ARGV[1])
 if not now then

@@ -1,12 +1,12 @@
--- ready: what idle keys there are
+-- ready: return the idle keys that are due first
 -- uses: shard
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
 -- ARGV[1]     epoch seconds, '' for the server's clock
--- Returns     {URLs queued on keys that are held, seconds until keys may be leased ('0' for now), the member of `idle`
---             that is due first, for each class and level, epoch}
+-- Returns     {URLs queued on keys that are held, seconds until keys may be leased ('0' for now), the member of
+--             `idle` that is due first, for each class and level, epoch}
 
--- What idle keys there are: for each level of a class the member that is due first.
+-- The idle keys: for each level of a class the member that is due first.
 local function tops(class)
     local found, from = {}, '[' .. class
     while true do

@@ -1,14 +1,14 @@
--- reckon: mend a key: its queue is put in order, and its record and the indexes are made to say what the queue says
+-- reckon: repair a key: put its queue in order, and make its record and the indexes agree with the queue
 -- uses: shard queue crew
 --
--- The totals are left alone: they are counted anew when everything else is right.
+-- The totals are not changed: they are counted anew when everything else is right.
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
 -- ARGV[1]      politeness key
 -- ARGV[2]      epoch seconds by the clock in which the hosts' times are kept
 -- ARGV[3]      delay_seconds of a key that has no record
--- ARGV[4..]    places of entries that are to go
--- Returns      how many URLs are queued
+-- ARGV[4..]    places of entries to remove
+-- Returns      the number of queued URLs
 
 local key, now, delay = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local drop = {}
@@ -50,7 +50,7 @@ end
 gather(queue.tail(rows), 1)
 sound = sound and #chunks == host.chunks and host.last >= last
 
--- The first place behind one.
+-- The first place after one.
 local function behind(place)
     local bytes, at = { string.byte(place, 1, 14) }, 14
     while bytes[at] == 255 do

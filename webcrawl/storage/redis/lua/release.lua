@@ -1,11 +1,11 @@
--- release: keys are let go of, with the last words on them
+-- release: release keys, with their final records
 -- uses: shard crew
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
--- ARGV[1]      the caller's name as a member of the crew
--- ARGV[2]      'release', or 'again': release as was done before, if the server has forgotten it and nothing newer is known
+-- ARGV[1]      the caller's name as a member
+-- ARGV[2]      'release', or 'again': repeat a release, if the server has forgotten it and nothing newer is known
 -- ARGV[3..]    for each key: key, fence ('0': not checked), its record as in crew.lua
--- Returns      the keys for which nothing was done, since the caller does not hold them
+-- Returns      the keys that were skipped, since the caller does not hold them
 
 local me, again, lost = ARGV[1], ARGV[2] == 'again', {}
 
@@ -22,7 +22,7 @@ for arg = 3, #ARGV, 3 do
         end
         if held then
             if redis.call('HDEL', STIRRED, key) == 1 then
-                -- What came from others meanwhile may be the robots.txt it waits for.
+                -- A change by others meanwhile may be the robots.txt that it waits for.
                 host.blocked = 0
             end
             put_down(key, host)

@@ -1,13 +1,13 @@
--- restate: mend what is known of a key: its marks are put where they are looked for, each in one state, and counted
+-- restate: repair the known URLs of a key: put each mark into its segment, with one state, and count them
 -- uses: shard seen
 --
--- The totals are left alone: they are counted anew when everything else is right.
+-- The totals are not changed: they are counted anew when everything else is right.
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
 -- ARGV[1]      politeness key; it has a record
--- ARGV[2..]    corrections: '+', a mark and a state: that is to be its state; '-' and a mark: it is to go; '#' and a field of
---              `seen` that nobody looks for: its marks belong to the rest
--- Returns      how many URLs are known
+-- ARGV[2..]    corrections: '+', a mark and a state: set the state; '-' and a mark: remove it; '#' and a field of
+--              `seen` that is no segment of the key: add its marks to the others
+-- Returns      the number of known URLs
 
 local key = ARGV[1]
 local host = read(key)
@@ -34,7 +34,7 @@ for at = 1, #fields do
     for begin = 1, #text - 8, 9 do
         local mark, state = sub(text, begin, begin + 7), byte(text, begin + 8)
         local before = states[mark]
-        -- A URL gets another state than queued when it is over with it: that one stands.
+        -- A URL gets another state than queued when it is settled: that state stands.
         local sound = state < 4 or state % 4 > 1
         if sound and (not before or before == 0 or state > 0 and state % 4 < before % 4) then
             set(mark, state)

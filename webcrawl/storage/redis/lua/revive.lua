@@ -1,8 +1,8 @@
--- revive: keys that are given up get another chance, at most 1000 at once
+-- revive: give given-up keys another chance, at most 1000 at once
 -- uses: shard crew
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
--- Returns     how many there were
+-- Returns     the number of keys
 
 local keys = redis.call('SRANDMEMBER', GIVEN_UP, 1000)
 for _, key in ipairs(keys) do

@@ -1,16 +1,16 @@
--- robots: store answers of robots.txt, and let the oldest go when there are too many
+-- robots: store answers of robots.txt, and remove the oldest if there are too many
 -- uses: shard
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
 -- KEYS[11]    robots      HASH  origin -> RobotsRecord as in packing.py
 -- KEYS[12]    robots_ends ZSET  origin -> expires_at (epoch seconds)
 -- ARGV[1]     how many may be kept; 0 for no more than there are
--- ARGV[2]     the caller's name as a member of the crew
+-- ARGV[2]     the caller's name as a member
 -- ARGV[3..]   for each: origin, politeness key, expires_at, record
--- Returns     how many are kept
+-- Returns     the number that is kept
 
 local most, me = tonumber(ARGV[1]), ARGV[2]
--- A tenth more than must go, so that not every answer has to push one out.
+-- A tenth more than necessary goes, so that not every answer has to remove one.
 local spare = math.floor(most / 10)
 if most == 0 then
     most = math.max(redis.call('ZCARD', KEYS[12]), 1)

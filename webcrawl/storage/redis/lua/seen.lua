@@ -1,19 +1,19 @@
--- The seen test: which URLs of a key are known, and the state of each. Put before each operation that says so.
+-- The seen test: the known URLs of a key, with the state of each. Included in the operations that use it.
 --
--- A URL is known by its mark: the 8 bytes of its fingerprint, big-endian. A key's marks lie in segments, the fields of
--- `seen`: strings of marks in no order, each with one more byte: its state (0 queued, 1 done, 2 failed, 3 refused) and four
--- times the number of the reason why it failed or was refused (0 for none; see settle.lua). So a URL costs 9 bytes and its
--- part of a field. Segment 0 is the field <key>, segment n the field <key> and n in 4 bytes,
--- big-endian. How many segments there are follows from how many URLs of the key are known, see `segments_of`; which of them
--- a mark is in from its last three bytes, by linear hashing (Litwin, 1980). segments.py has the same.
+-- A URL is known by its mark: the 8 bytes of its fingerprint, big-endian. A key's marks are in segments, the fields
+-- of `seen`: strings of marks in no order, each with one more byte: its state (0 queued, 1 done, 2 failed, 3 refused)
+-- plus four times the number of the reason why it failed or was refused (0 for none; see settle.lua). So a URL costs
+-- 9 bytes and its part of a field. Segment 0 is the field <key>, segment n the field <key> and n in 4 bytes,
+-- big-endian. The number of known URLs of the key decides the number of segments, see `segments_of`; the last three
+-- bytes of a mark decide its segment, by linear hashing (Litwin, 1980). marks.py has the same.
 
 local FULL, MANY = 64, 16384
 
--- `fields`: the segments that were asked for, and `numbers` the other way round; `texts`: what is in them; `added`: what
--- will be put behind that.
+-- `fields`: the segments that were asked for, and `numbers` the other way round; `texts`: their contents; `added`:
+-- the units to append to them.
 local seen = { fields = {}, numbers = {}, texts = {}, added = {}, changed = {} }
 
--- Twice as many when they are full; where that would be much at once, one after the other.
+-- Doubled when they are full; added one by one if doubling would be too much at once.
 local function segments_of(known)
     if known > MANY then
         return math.ceil(known / FULL)
@@ -25,7 +25,7 @@ local function segments_of(known)
     return segments
 end
 
--- In which of `segments` the mark is that begins at `at`.
+-- Return which of `segments` has the mark that begins at `at`.
 local function segment_of(text, at, segments)
     if segments <= 256 then
         -- A power of two.
@@ -42,7 +42,7 @@ local function field_of(key, segment)
     return segment == 0 and key or key .. pack('>I4', segment)
 end
 
--- The number of a segment in the lists.
+-- Return the number of a segment in the lists.
 local function ask(key, segment)
     local field = field_of(key, segment)
     local number = seen.numbers[field]
@@ -53,17 +53,17 @@ local function ask(key, segment)
     return number
 end
 
--- Ask for the only segment of a key: its number; nil when there are more.
+-- Ask for the only segment of a key. Returns its number; nil if there are more.
 function seen.ask_only(key, known)
     return known <= FULL and ask(key, 0) or nil
 end
 
--- Ask for the segment of a mark that begins at `at`: its number.
+-- Ask for the segment of a mark that begins at `at`. Returns its number.
 function seen.ask(key, known, text, at)
     return ask(key, known <= FULL and 0 or segment_of(text, at, segments_of(known)))
 end
 
--- Ask for the segments of units of a mark and a byte, from `at` on: numbers, put behind those in `found`.
+-- Ask for the segments of units of a mark and a byte, from `at` on; append their numbers to `found`.
 function seen.ask_all(key, known, text, at, found)
     local segments, numbers, next = segments_of(known), {}, #found
     for begin = at, #text, 9 do
@@ -83,7 +83,7 @@ function seen.fetch()
     seen.texts = values(SEEN, seen.fields)
 end
 
--- Where a mark begins in units of a mark and a byte; nil when it does not.
+-- Return where a mark begins in units of a mark and a byte; nil if it is not there.
 local function find_mark(text, mark)
     local at = find(text, mark, 1, true)
     while at and at % 9 ~= 1 do
@@ -92,13 +92,13 @@ local function find_mark(text, mark)
     return at
 end
 
--- Where a mark begins in a segment; nil when it is not known.
+-- Return where a mark begins in a segment; nil if it is not known.
 function seen.find(number, mark)
     local text = seen.texts[number]
     return text and find_mark(text, mark) or nil
 end
 
--- Whether a mark was added since segments were read.
+-- Return true if a mark was added since segments were read.
 function seen.is_new(number, mark)
     local added = seen.added[number]
     return added and find_mark(added, mark) ~= nil
@@ -114,7 +114,7 @@ function seen.state(number, at)
     return byte(seen.texts[number], at + 8) % 4
 end
 
--- Give the mark at `at` another state and reason.
+-- Set the state and reason of the mark at `at`.
 function seen.turn(number, at, state)
     local text = seen.texts[number]
     seen.texts[number] = sub(text, 1, at + 7) .. state .. sub(text, at + 9)
@@ -129,7 +129,7 @@ local function mix()
     seen.added = {}
 end
 
--- Those marks of a segment whose hash has the bit `whole` go to another, `whole` behind it.
+-- Move the marks of a segment whose hash has the bit `whole` to the segment `whole` after it.
 local function split(key, segment, whole)
     local number, other = ask(key, segment), ask(key, segment + whole)
     local text = seen.texts[number]
@@ -156,7 +156,7 @@ local function split(key, segment, whole)
     seen.changed[number], seen.changed[other] = true, true
 end
 
--- Add segments to a key of which so many URLs were known `before` and are `now`.
+-- Add segments to a key with `before` known URLs before and `now` now.
 function seen.grow(key, before, now)
     local have, want = segments_of(before), segments_of(now)
     if have == want then

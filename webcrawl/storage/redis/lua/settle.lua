@@ -1,21 +1,22 @@
--- settle: what is known of keys by now, and what became of URLs that were leased, or that are pruned
+-- settle: store records of keys, and the results of URLs that were leased, or that are pruned
 -- uses: shard queue seen crew
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
 -- KEYS[11]     reasons HASH  word -> number: why URLs failed or were refused, the first 63 words of the shard
--- ARGV[1]      the caller's name as a member of the crew
--- ARGV[2]      epoch in which the links of these URLs were queued, '' for no check: a server that has started since may
---              have forgotten them
--- ARGV[3]      how long a queue has to be for its length to be told
+-- ARGV[1]      the caller's name as a member
+-- ARGV[2]      epoch in which the links of these URLs were queued, '' for no check: a server that has started since
+--              may have forgotten them
+-- ARGV[3]      the length from which the length of a queue is returned
 -- ARGV[4]      how many words follow, at most 255: why URLs failed or were refused
--- ARGV[5..]    these words; then for each key: key, fence of its record ('0': not checked; '' for no record), its record as in crew.lua, number
---              of URLs, and for each URL two: fence ('0': not checked), and in one string its place (14 bytes), its mark (8
---              bytes), its new state (a digit; '-' for a repeat, which has none), the number of its word (a byte; 0 for
---              none) and, where it goes back into the queue, its entry at the new place
--- Returns      {queued in all, fates, keys and lengths of long queues, keys whose records were dropped}; a fate is 1 when it
---              was carried out, 0 when it was dropped because the caller does not hold the key, 2 when it is not queued again:
---              it was pruned while it was fetched, and was found again or settled since; or {-1} when the epoch is
---              over, and nothing was done. Carried out a second time it changes nothing.
+-- ARGV[5..]    these words; then for each key: key, fence of its record ('0': not checked; '' for no record), its
+--              record as in crew.lua, number of URLs, and for each URL two: fence ('0': not checked), and in one
+--              string its place (14 bytes), its mark (8 bytes), its new state (a digit; '-' for a repeat, which has
+--              none), the number of its word (a byte; 0 for none) and, if it goes back into the queue, its entry at
+--              the new place
+-- Returns      {queued in all, fates, keys and lengths of long queues, keys whose records were dropped}; a fate is 1
+--              if the result was stored, 0 if it was dropped because the caller does not hold the key, 2 if the URL
+--              is not queued again: it was pruned while it was fetched, and was found again or settled since; or {-1}
+--              if the epoch is over, and nothing was done. A second call with the same arguments changes nothing.
 
 if ARGV[2] ~= '' and ARGV[2] ~= (call('HGET', TOTALS, 'epoch') or '0') then
     return { -1 }
@@ -25,7 +26,7 @@ local NAMES = { [0] = 'queued', 'done', 'failed', 'refused' }
 local PRUNED, REPEAT = 3, 45
 local REASONS, REASONS_MAX = KEYS[11], 63
 
--- `args`: where what is said of each key begins in ARGV.
+-- `args`: where the part of each key begins in ARGV.
 local me, long, keys, args = ARGV[1], tonumber(ARGV[3]), {}, {}
 local words = tonumber(ARGV[4])
 local at = 5 + words
@@ -45,8 +46,8 @@ for number = 1, #keys do
 end
 seen.fetch()
 
--- The numbers of the words; none for those that came when there were enough. They are written at the end: a server without
--- room takes a script that begins with making some.
+-- The numbers of the words; none for new words when there are enough already. They are written at the end: a server
+-- without room carries out a script whose first steps create some.
 local reasons, met = {}, {}
 if words > 0 then
     local names = { unpack(ARGV, 5, 4 + words) }
@@ -62,15 +63,15 @@ if words > 0 then
     end
 end
 
--- The new state of a URL. Returns whether it was new in the seen test, nil when the URL was settled before.
+-- Set the new state of a URL. Returns true if it was new in the seen test, nil if the URL was settled before.
 local function turn(segment, text, removed)
     local mark, state = sub(text, 15, 22), byte(text, 23) - 48
     local told = string.char(state + 4 * (reasons[byte(text, 24)] or 0))
     local found = seen.find(segment, mark)
     local before = found and seen.state(segment, found)
     if not removed and before and before ~= PRUNED or seen.is_new(segment, mark) then
-        -- This was carried out before; or it was pruned while it was fetched, and found again: its new place in the queue is
-        -- what counts.
+        -- This was carried out before; or it was pruned while it was fetched, and found again: its new place in the
+        -- queue counts.
         return nil
     end
     if not before then
@@ -90,8 +91,8 @@ local function turn(segment, text, removed)
     return not before
 end
 
--- Settle a URL. Returns how many more the queue has, how many more are known, and whether the URL is not in the queue where it
--- was to go back to.
+-- Settle a URL. Returns how many more the queue has, how many more are known, and true if the URL is not in the queue
+-- to which it was to go back.
 local function settle(rows, arg)
     local text = ARGV[arg]
     local removed, new = queue.remove(rows, sub(text, 1, 14)), false
@@ -107,8 +108,8 @@ end
 
 local fates, lost, lengths, written = {}, {}, {}, {}
 
--- Settle those URLs of a key that are the caller's to settle; the first of them has the fate of that number. Returns the beginning
--- of its record.
+-- Settle the URLs of a key that the caller may settle; the first of them has the fate of that number. Returns the
+-- beginning of its record.
 local function settle_all(number, value, holder, fate)
     local queued, known, chunks, last = unpacked(COUNTS, value)
     local rows = queue.open(keys[number], chunks, last, nil)
@@ -133,7 +134,7 @@ local function settle_all(number, value, holder, fate)
     return pack(COUNTS, queued + more, known + new, rows.chunks, rows.last, rank)
 end
 
--- Whether some of the URLs that begin at `arg` may be settled; what is their fate.
+-- Store the fates of the URLs that begin at `arg`. Returns true if some of them may be settled.
 local function judge(arg, urls, holder)
     local any = false
     for url = arg, arg + 2 * (urls - 1), 2 do

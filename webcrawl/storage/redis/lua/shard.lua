@@ -1,22 +1,23 @@
--- What the operations have in common: a shard's own keys, the records of its hosts, who is idle and who is held.
--- Put before each operation that says so; every operation gets these keys first.
+-- The common part of the operations: a shard's own keys, the records of its hosts, the idle and the held keys.
+-- Included in the operations that use it; every operation gets these keys first.
 --
 -- KEYS[1]  hosts    HASH  politeness key -> header (see HEADER) and the rest of its record, opaque here
 -- KEYS[2]  idle     ZSET  lexical, scores 0: class ('r' rests, 'p' parked), rank (6 bytes), due (8 bytes, microseconds), key
 -- KEYS[3]  held     HASH  active key -> fence and member, see crew.lua
--- KEYS[4]  stirred  HASH  active key -> first place where another member queued something, and the number of this news
+-- KEYS[4]  stirred  HASH  active key -> first place where another member queued an entry, and the number of this
+--          change
 -- KEYS[5]  queues   HASH  politeness key -> the end of its queue; see queue.lua
 -- KEYS[6]  totals   HASH  name -> integer; see TOTALS in packing.py
 -- KEYS[7]  given_up SET   keys that are given up
--- KEYS[8]  members  ZSET  member of the crew -> when its leases in this shard end (epoch seconds)
+-- KEYS[8]  members  ZSET  member -> when its leases in this shard end (epoch seconds)
 -- KEYS[9]  seen     HASH  politeness key and number -> marks of known URLs, with the state of each; see seen.lua
 -- KEYS[10] chunks   ZSET  lexical, scores 0: politeness key and entries of its queue; see queue.lua
 --
 -- rank: 2^47 less the level, big-endian. place: rank and position (8 bytes, big-endian, 2^63 more than it is).
 --
--- What is done for every page counts here. Any step costs as much as some ten of compiled code, a call of a function some
--- hundred, the making of a string as many as it has bytes, a call of the server a thousand. So what can be asked together is,
--- and long strings are not taken apart without need.
+-- Steps that are done for every page matter here. Any step costs as much as about ten of compiled code, a call of a
+-- function about a hundred, making a string as many as it has bytes, a call of the server a thousand. So questions
+-- are asked together where possible, and long strings are not taken apart without need.
 
 local HOSTS, IDLE, HELD, STIRRED = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local QUEUES, TOTALS, GIVEN_UP, MEMBERS = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
@@ -24,14 +25,15 @@ local SEEN, CHUNKS = KEYS[9], KEYS[10]
 local byte, sub, find, call = string.byte, string.sub, string.find, redis.call
 local pack, unpacked = struct.pack, struct.unpack
 
--- URLs that are queued and that are known; chunks of its queue, the last place ever in it, rank of the first; then of its
--- record next_fetch_at, blocked_until, delay_seconds, parked, given up.
+-- Queued URLs, known URLs; chunks of its queue, the highest place it ever had, rank of the first; then of its record
+-- next_fetch_at, blocked_until, delay_seconds, parked, given_up.
 local HEADER = '<I4I4I4c14c6dddBB'
 local COUNTS, RECORD_AT, GIVEN_UP_AT = '<I4I4I4c14c6', 33, 58
 local LEVELS = 140737488355328
 local FIRST_PLACE, NO_RANK = string.rep('\0', 14), pack('>I6', LEVELS)
 local UNPACKED = 4000
--- Short values Redis keeps in a list, up to 512 of them, that it searches from the beginning. One so wide makes it a table.
+-- Redis keeps up to 512 short values in a list that it searches from the beginning. One value this wide makes it a
+-- table.
 local WIDE = 65
 
 local gains = {}
@@ -49,7 +51,7 @@ local function settle_totals()
     end
 end
 
--- Epoch seconds by the server's clock, or the time that a test gives.
+-- Epoch seconds by the server's clock, or the time that a test sets.
 local function clock(given)
     if given ~= '' then
         return tonumber(given)
@@ -58,7 +60,7 @@ local function clock(given)
     return tonumber(time[1]) + tonumber(time[2]) / 1000000
 end
 
--- The values of fields, in their order; false where there is none.
+-- Return the values of fields, in their order; false for a missing one.
 local function values(hash, fields)
     if #fields <= UNPACKED then
         return #fields > 0 and call('HMGET', hash, unpack(fields)) or {}
@@ -73,14 +75,14 @@ local function values(hash, fields)
     return found
 end
 
--- Carry out a command with any number of arguments behind its key: fields and values, scores and members.
+-- Carry out a command with any number of arguments after its key: fields and values, scores and members.
 local function carry_out_on(command, key, args)
     for from = 1, #args, UNPACKED do
         call(command, key, unpack(args, from, math.min(from + UNPACKED - 1, #args)))
     end
 end
 
--- A value of `hosts` that is met for the first time.
+-- The value of a new key in `hosts`.
 local function fresh(delay)
     return pack(HEADER, 0, 0, 0, FIRST_PLACE, NO_RANK, 0, 0, delay, 0, 0)
 end
@@ -109,14 +111,14 @@ local function write(key, host)
     call('HSET', HOSTS, key, closed(host))
 end
 
--- The record of a key that is met for the first time.
+-- The record of a new key.
 local function first_met(delay)
     count('hosts', 1)
     return opened(fresh(delay))
 end
 
--- Tell the holders of keys that others changed their queues, each at its place or behind it. It is said until it is known
--- to have been heard; the number tells what was said from what has come since.
+-- Mark keys as changed for their holders, each at its place or after it. The mark stays until its holder has
+-- confirmed it; the number distinguishes it from later changes.
 local function stir(keys, places)
     if #keys == 0 then
         return

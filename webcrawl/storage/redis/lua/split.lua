@@ -1,13 +1,13 @@
--- Linear hashing: a bucket is split into two. Put before each operation that says so.
+-- Linear hashing: split a bucket into two. Included in the operations that use it.
 --
--- Members are the decimal digits of a fingerprint and a 0 behind them, as in buckets.py: integers of 64 bits, of which Redis
--- keeps up to 512 in 8 bytes each.
+-- Members are the decimal digits of a fingerprint with a 0 appended, as in marks.py: integers of 64 bits, of which
+-- Redis keeps up to 512 in 8 bytes each.
 
--- Move to `new` what belongs into the bucket with this number, of `size` when all of them are split.
+-- Move to `new` the members that belong in the bucket with this number, of `size` when all of them are split.
 local function split(old, new, number, size)
     local stay, go = {}, {}
     for _, member in ipairs(redis.call('SMEMBERS', old)) do
-        -- The last nine digits before the state, as in buckets.py.
+        -- The last nine digits before the appended 0, as in marks.py.
         local digits = string.sub(string.gsub(member, '^-', ''), -10, -2)
         local side = tonumber(digits) % size == number and go or stay
         side[#side + 1] = member

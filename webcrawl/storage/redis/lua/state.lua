@@ -1,9 +1,9 @@
--- state: in which state a URL is
+-- state: return the state of a URL
 -- uses: shard seen
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
 -- ARGV         politeness key, mark of the URL
--- Returns      its state as a number, nothing when it is not known
+-- Returns      its state as a number, nothing if it is not known
 
 local value = call('HGET', HOSTS, ARGV[1])
 if not value then

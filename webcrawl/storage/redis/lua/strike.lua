@@ -1,8 +1,8 @@
--- strike: take out of the indexes of a shard what belongs to nothing
+-- strike: remove entries that belong to nothing from the indexes of a shard
 --
 -- KEYS     any HASHes, SETs and ZSETs of one shard
 -- ARGV     for each: which of KEYS, its field or member
--- Returns  how many were there
+-- Returns  the number of entries that existed
 
 local COMMANDS = { hash = 'HDEL', set = 'SREM', zset = 'ZREM' }
 local struck = 0

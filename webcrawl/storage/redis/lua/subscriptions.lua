@@ -1,11 +1,11 @@
--- change: put one state of a subscription in the place of another, if it still is as it was
+-- change: replace one state of a subscription by another, if it is still as it was
 --
 -- KEYS[1]  subscriptions HASH  token -> JSON
--- KEYS[2]  due ZSET            token by the time when something is to be done, epoch seconds
+-- KEYS[2]  due ZSET            token by the time of its next action, epoch seconds
 -- KEYS[3]  topic SET           tokens of one topic
 -- KEYS[4]  counts HASH          politeness key -> how many subscriptions
 -- ARGV     token, JSON as it was ('' for none), JSON as it is to be ('' for none), the time as text, politeness key
--- Returns  1 when that was done, 0 when it was another
+-- Returns  1 if that was done, 0 if it was another
 
 local token, before, after = ARGV[1], ARGV[2], ARGV[3]
 if (redis.call('HGET', KEYS[1], token) or '') ~= before then

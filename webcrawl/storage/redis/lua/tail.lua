@@ -1,9 +1,9 @@
--- tail: what is over the limit of a queue: its last entries
+-- tail: return the last entries of a queue that are over its limit
 -- uses: shard queue
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
 -- ARGV         key, how many URLs may stay
--- Returns      the entries that are over it, as in queue.lua, at most the 2000 last ones
+-- Returns      the entries that are over it, as in queue.lua, at most the last 2000
 
 -- Chunks read at a time.
 local STEP = 8
@@ -16,7 +16,8 @@ end
 local rows = queue.open(ARGV[1], host.chunks, host.last, nil)
 local found = {}
 
--- The last of the entries that begin at `at`, as many as are over the limit; false when that was all of them.
+-- Add the last of the entries that begin at `at` to `found`, as many as are over the limit. Returns false if no more
+-- are over it.
 local function take_from(entries, at)
     local starts = {}
     while at <= #entries do

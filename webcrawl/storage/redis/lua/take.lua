@@ -1,15 +1,16 @@
--- take: entries that were pushed for the crawl, given out under tickets until they are done
+-- take: give out entries that were pushed for the crawl, under tickets until they are done
 --
--- What is taken is never only in the memory of a process: an entry whose ticket is not done in time is given out again.
+-- A taken entry is never only in the memory of a process: if its ticket is not done in time, it is given out again.
 --
--- KEYS[1]  start_urls  LIST, SET or ZSET of entries, pushed by anybody; taken from the left, at random, highest score first
+-- KEYS[1]  start_urls  LIST, SET or ZSET of entries, pushed by any client; taken from the left, at random, or highest
+--          score first
 -- KEYS[2]  taken       HASH  ticket -> entry
 -- KEYS[3]  tickets     ZSET  ticket -> when it is given out again (epoch seconds)
 -- ARGV[1]  epoch seconds, '' for the server's clock
 -- ARGV[2]  how many entries at most
 -- ARGV[3]  for how many seconds they are the caller's
--- ARGV[4]  a name that no other call has, of which the names of new tickets are made
--- Returns  {what KEYS[1] is, tickets that others hold, ticket, entry, ...}
+-- ARGV[4]  a name that no other call has, from which the names of new tickets are made
+-- Returns  {type of KEYS[1], number of tickets that others hold, ticket, entry, ...}
 
 local now = tonumber(ARGV[1])
 if not now then

@@ -1,10 +1,10 @@
--- visits_hint: a page is due earlier, unless it is out
+-- visits_hint: let a page be due earlier, unless it is out
 -- uses: visits
 --
 -- KEYS, ARGV[1]  see visits.lua
 -- ARGV[2]  its fingerprint
 -- ARGV[3]  epoch seconds when it is due
--- Returns  1; 0 when it is not remembered
+-- Returns  1; 0 if it is not remembered
 
 local at = redis.call('ZSCORE', OF, ARGV[2])
 if not at then

@@ -1,10 +1,10 @@
--- visits_keep: remember pages of one politeness key as they are now, and forget some
+-- visits_keep: store pages of one politeness key as they are now, and remove some
 -- uses: visits
 --
 -- KEYS, ARGV[1]  see visits.lua
 -- ARGV[2]   how many pages are kept
--- ARGV[3..] of each kept page: fingerprint, when it is due, row; then the fingerprints of those to be forgotten
--- Returns   how many there were
+-- ARGV[3..] of each kept page: fingerprint, when it is due, row; then the fingerprints of those to remove
+-- Returns   the number of arguments after ARGV[2]
 
 local dropped = 3 + 3 * tonumber(ARGV[2])
 local out = 0

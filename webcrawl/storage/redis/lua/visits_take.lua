@@ -1,12 +1,12 @@
--- visits_take: pages of one politeness key that are due go to one worker, which adds them to their queue
+-- visits_take: give the due pages of one politeness key to one worker, which adds them to their queue
 -- uses: visits
 --
 -- KEYS, ARGV[1]  see visits.lua
 -- ARGV[2]  epoch seconds: now
--- ARGV[3]  after how many seconds they are due again; twice as many for each time that nothing was heard
+-- ARGV[3]  after how many seconds they are due again; doubled for each time that no result was stored
 -- ARGV[4]  how often that doubles at most
 -- ARGV[5]  how many pages of the key may be out
--- Returns  fingerprint and row of each, in turn; those that are due longest come first
+-- Returns  fingerprint and row of each, in turn; those that have been due longest come first
 
 redis.call('ZREMRANGEBYSCORE', OUT, '-inf', ARGV[2])
 local room = math.max(tonumber(ARGV[5]) - redis.call('ZCARD', OUT), 0)

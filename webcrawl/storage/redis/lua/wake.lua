@@ -1,4 +1,4 @@
--- wake: keys wait for no robots.txt any longer
+-- wake: end the wait of keys for a robots.txt
 -- uses: shard crew
 --
 -- KEYS[1..10]  the shard's own, see shard.lua
@@ -14,7 +14,7 @@ end
 for _, key in ipairs(keys) do
     local host = read(key)
     if host and redis.call('HEXISTS', HELD, key) == 1 then
-        -- Its holder may be about to let go of it, for the very reason that is gone now.
+        -- Its holder may be about to release it, for the same reason that is gone now.
         stir({ key }, { FIRST_PLACE })
     elseif host and host.blocked > 0 then
         displace(key, host)

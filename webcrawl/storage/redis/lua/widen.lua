@@ -1,8 +1,8 @@
--- widen: one more bucket for a dupefilter
+-- widen: add one more bucket for a dupefilter
 -- uses: split
 --
 -- KEYS[1]  totals  HASH  `buckets`: their number; `seen`: how many requests are known
--- KEYS[2]  <n>     SET of integers, the bucket to be split
+-- KEYS[2]  <n>     SET of integers, the bucket to split
 -- KEYS[3]  <n>     SET of integers, the new one
 -- ARGV[1]  number of buckets that the caller knows of; the new one has this number
 -- ARGV[2]  how many buckets there will be when all of them are split: a power of two
