@@ -1,15 +1,15 @@
-"""WebSub (W3C Recommendation of 23 January 2018): being told by a hub that a page or feed has changed.
+"""WebSub (W3C Recommendation of 23 January 2018): hubs notify the crawl when a page or feed has changed.
 
 ::
 
-    a page or feed that is fetched anyway -> discovery: which hub tells of which topic
+    a page or feed that is fetched anyway -> discovery: its topic and hubs
                                                  |
                                                  v
-    subscriber: one subscription a topic  --asks-->  the hub, by the frontier like any request
+    subscriber: one subscription a topic --requests--> the hub, by the frontier like any request
         |   kept in a store                              |
         v                                                v
-    callback: answers the hub's questions, takes its pushes at a URL that nobody can guess
+    callback: answers the hub's verifications, receives its pushes at an unguessable URL
         |
         v
-    the topic is fetched again, politely: what was pushed is a hint and no page
+    the topic is fetched again, politely: the content of a push is not used as a page
 """

@@ -1,6 +1,7 @@
-"""What is answered to hubs at the callback URLs: intents (sections 5.2 and 5.3) and pushes (section 7).
+"""Answers to hubs at the callback URLs: verification of intent (sections 5.2 and 5.3), and pushes with their
+signature.
 
-The signature of what a hub pushes (section 7.1): an HMAC of the body by a secret that only the hub was given.
+The signature of a push (sections 7 and 7.1) is an HMAC of its body with a secret that only the hub was given.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ METHODS = frozenset({"sha1", "sha256", "sha384", "sha512"})
 
 
 class Signature:
-    """One that was claimed, checked while the body comes, so that nothing is held of it."""
+    """A claimed signature, verified while the body arrives, so that the body is not kept."""
 
     def __init__(self, header: str | None, secret: str) -> None:
         """``header``: the value of X-Hub-Signature, if there is one."""
@@ -28,16 +29,16 @@ class Signature:
 
     @property
     def can_hold(self) -> bool:
-        """Whether it is worth reading the body: there is one, made in a way that is known."""
+        """True if there is a signature by a known method, so that the body has to be read."""
         return self._mac is not None
 
     def feed(self, part: bytes) -> None:
-        """The next part of the body."""
+        """Add the next part of the body."""
         if self._mac is not None:
             self._mac.update(part)
 
     def holds(self) -> bool:
-        """Whether the body as it came was signed with the secret. Takes as long whatever the answer is."""
+        """Return whether the body was signed with the secret. Takes constant time."""
         if self._mac is None:
             return False
         claimed = self._claimed.strip().lower().encode("utf-8", "replace")
@@ -45,18 +46,19 @@ class Signature:
 
 
 CHALLENGE_MAX = 1_024
-"""Characters of a challenge. A longer one is not echoed, nor one that is no plain text (section 8.2)."""
+"""Maximum length of a challenge in characters. A longer one is not echoed, nor one that is not plain text (section
+8.2)."""
 LEASE_MAX = 366 * 86_400
-"""Seconds of a lease that are believed; a perpetual one is not allowed (section 5.3)."""
+"""Maximum lease in seconds that is accepted; a perpetual one is not allowed (section 5.3)."""
 FIELDS_MAX = 50
-"""Parameters of a question."""
+"""Maximum number of query parameters of a verification."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A status and, to a question that was confirmed, the challenge."""
+    """A status and, for a confirmed verification, the challenge."""
 
     status: int
     body: bytes = b""
@@ -66,12 +68,12 @@ OK = Answer(200)
 NOT_FOUND = Answer(404)
 GONE = Answer(410)
 ACCEPTED = Answer(202)
-"""To every push that reached a subscription of ours, whether it counts or not: nobody learns more by trying."""
+"""Answer to every push for an active subscription, accepted or ignored, so that trying signatures reveals nothing."""
 
 
 @dataclass(slots=True)
 class Push:
-    """A push whose body is on its way. ``signature`` is None where it needs none."""
+    """A push whose body is being received. ``signature`` is None if it needs none."""
 
     token: str
     signature: Signature | None
@@ -83,9 +85,9 @@ class Push:
 
 
 class Callback:
-    """Confirms what we asked for and nothing else; takes pushes.
+    """Confirms only intents of this crawl, and receives pushes.
 
-    Its methods may raise the errors of the store, a CrawlError: then the hub is to try again.
+    Its methods may raise the CrawlError of the store: then the hub should try again.
     """
 
     def __init__(self, subscriber: Subscriber) -> None:
@@ -95,7 +97,7 @@ class Callback:
     # -- intents ---------------------------------------------------------------------------------------------
 
     async def intent(self, token: str, query: str, now: float) -> Answer:
-        """The answer to a GET with this query string."""
+        """Return the answer to a GET with this query string."""
         said = _said(query)
         one = await self._subscriber.store.get(token)
         if one is None or said is None or said.get("hub.topic") != one.topic:
@@ -129,7 +131,7 @@ class Callback:
         return OK
 
     async def _subscribed(self, token: str, lease: str | None, now: float) -> bool:
-        """Whether we asked for it. A hub may ask again later whether we still mean it."""
+        """Return whether the crawl requested the subscription. A hub may verify it again later."""
         seconds = self._subscriber.terms.lease_seconds if lease is None else _lease(lease)
         if seconds is None:
             return False
@@ -150,9 +152,9 @@ class Callback:
     # -- pushes ----------------------------------------------------------------------------------------------
 
     async def begin(self, token: str, signature: str | None) -> Push | Answer:
-        """A POST has come, with this value of X-Hub-Signature: what is to be done with it, or the answer.
+        """Begin a POST with this value of X-Hub-Signature: return the push to be received, or the answer.
 
-        What it says of hub and topic in its own headers does not count (section 7).
+        Hub and topic in the headers of the push are ignored (section 7).
         """
         one = await self._subscriber.store.get(token)
         if one is None:
@@ -164,7 +166,8 @@ class Callback:
         return Push(token, Signature(signature, self._subscriber.secret(one)))
 
     async def end(self, push: Push, now: float) -> Answer:
-        """All of its body has come, or was not wanted. When this returns the push outlives the process."""
+        """End a push whose body has been received, or was not needed. When this returns, the push is
+        stored durably."""
         counts = not push.too_long and (push.signature is None or push.signature.holds())
         pause = self._subscriber.terms.pause_seconds
         before = await self._subscriber.change(
@@ -187,7 +190,7 @@ def _replaced(one: Subscription) -> Subscription:
 
 
 def _said(query: str) -> dict[str, str] | None:
-    """The parameters; None where one is there twice, so that it is not clear what is asked."""
+    """Return the parameters; None if one occurs twice, since the request is ambiguous then."""
     try:
         pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=FIELDS_MAX)
     except ValueError:
@@ -197,7 +200,7 @@ def _said(query: str) -> dict[str, str] | None:
 
 
 def _lease(text: str) -> int | None:
-    """Seconds; None where it is no positive number."""
+    """Return the lease in seconds; None if it is no positive number."""
     if not text.isascii() or not text.isdecimal() or len(text) > 15:
         return None
     return min(int(text), LEASE_MAX) or None

@@ -1,4 +1,5 @@
-"""Which hub tells of a page or feed: Link headers first, then elements of the document (section 4, RFC 8288)."""
+"""Discovery of the hubs of a page or feed: in Link headers first, then in elements of the document (section 4, RFC
+8288)."""
 
 from __future__ import annotations
 
@@ -15,40 +16,40 @@ from webcrawl.parsing.tree import is_harmless
 from webcrawl.urls.resolve import resolve
 
 URL_MAX = 2_048
-"""Characters of a hub's URL or a topic's."""
+"""Maximum length of the URL of a hub or a topic, in characters."""
 HEAD_MAX = 1 << 16
-"""Bytes of an HTML page in which its head is looked for."""
+"""Number of bytes of an HTML page that are searched for its head."""
 HUBS_MAX = 4
-"""Hubs that are taken of one document."""
+"""Maximum number of hubs used per document."""
 _PIECE = 1 << 14
 
-# A quoted string that does not end has the rest in it: looked for again behind each quotation mark, an end would cost
-# the square of the header's length.
+# A quoted string without an end includes the rest of the header: searching for its end again after each quotation
+# mark would take quadratic time.
 _QUOTED = r'"((?:[^"\\]|\\.?)*+)(?:"|\Z)'
 _LINK = re.compile(rf'<([^<>]*+)>((?:[^,"<]|{_QUOTED})*+)', re.DOTALL)
 _PARAMETER = re.compile(rf';\s*+([\w!#$%&*+.^`|~-]++)\s*+=\s*+(?:{_QUOTED}|([^\s;,"]*+))', re.DOTALL)
 _HUB = re.compile(rb"\bhub\b")
 _IN_REL = re.compile(rb"""rel\s*=\s*["']?[^"'<>]*\Z""")
 REL_MAX = 100
-"""Bytes before the word ``hub`` in which its ``rel`` stands."""
+"""Number of bytes before the word ``hub`` that are searched for its ``rel``."""
 LOOKED_AT_MAX = 1_000
-"""Words ``hub`` of a document that are looked at."""
+"""Maximum number of occurrences of ``hub`` in a document that are examined."""
 _XML = re.compile(rb"\s*<(?:\?xml|(?:[\w.-]+:)?(?:rss|feed|rdf)\b)", re.IGNORECASE)
 _ENTITIES = tuple("<!ENTITY".encode(encoding) for encoding in ("utf-8", "utf-16-le", "utf-16-be"))
 _CHANNELS = frozenset({"feed", "channel"})
 
 
 class Advertised(NamedTuple):
-    """What a document says of itself: URLs, resolved."""
+    """Topic and hubs of a document, as resolved URLs."""
 
     topic: str
-    """Under which name it is subscribed to (``rel=self``)."""
+    """URL under which the document is subscribed to (``rel=self``)."""
     hubs: tuple[str, ...]
-    """Those that tell of it; at least one."""
+    """Its hubs; at least one."""
 
 
 class Related(NamedTuple):
-    """The links of a document that matter here, as they stand there."""
+    """The hub and self links of a document, as they are written there."""
 
     hubs: list[str]
     selves: list[str]
@@ -67,10 +68,10 @@ class Related(NamedTuple):
 
 
 def advertised(headers: Iterable[str], body: bytes, content_type: str | None, url: str) -> Advertised | None:
-    """What the document at ``url`` says; None when it names no hub, or no name of its own. Never raises.
+    """Return topic and hubs of the document at ``url``; None if it names no hub or no topic. Never raises.
 
-    ``headers``: the values of its Link headers; ``content_type``: that of the header's whole. ``body`` is looked at
-    for what the Link headers do not say.
+    ``headers``: the values of its Link headers; ``content_type``: the whole value of that header. ``body`` is
+    searched for what the Link headers lack.
     """
     hubs, selves = Related.of(_in_headers(headers))
     if not hubs or not selves:
@@ -92,20 +93,20 @@ def _in_headers(values: Iterable[str]) -> Iterator[tuple[str, str]]:
         for link in _LINK.finditer(value):
             said: dict[str, str] = {}
             for name, quoted, plain in _PARAMETER.findall(link[2]):
-                # The first of a name counts (RFC 8288, section 3).
+                # The first parameter of a name counts (RFC 8288, section 3).
                 said.setdefault(name.lower(), quoted or plain)
-            if "anchor" not in said:  # else it is a link of another document
+            if "anchor" not in said:  # otherwise it is a link of another document
                 yield said.get("rel", ""), link[1]
 
 
 def _inside(body: bytes, content_type: str | None) -> Related:
     if _is_xml(body):
         return Related.of(_in_feed(body) if is_feed_with_hub(body) else ())
-    # In another spelling the head is longer than it need be, and the parser sees where it ends.
+    # If the tag is spelled differently, the head is cut later than needed, and the parser finds its end.
     ends = body.find(b"<body", 0, HEAD_MAX)
     ends = HEAD_MAX if ends < 0 else ends
     lowered = body[:ends].lower()
-    # Nearly all pages end here, and it costs microseconds.
+    # Nearly all pages return here, after microseconds.
     if b"hub" not in lowered or not _names_hub(lowered):
         return Related.of(())
     return Related.of(_in_head(body[:ends].decode(encoding_of(body[:ends], content_type), "replace")))
@@ -116,30 +117,31 @@ def _is_xml(body: bytes) -> bool:
 
 
 def is_feed_with_hub(body: bytes) -> bool:
-    """Whether a document has to be read as a whole, which takes some 7 ms for 100 KB."""
+    """Return whether a document has to be parsed as a whole, which takes some 7 ms for 100 KB."""
     return may_be_feed_with_hub(body) and _names_hub(body.lower())
 
 
 def may_be_feed_with_hub(body: bytes) -> bool:
-    """The same, told in a millisecond for megabytes, and not so sure."""
+    """Return a less exact answer to the same question, in a millisecond for megabytes."""
     return b"hub" in body and _is_xml(body)
 
 
 def _names_hub(lowered: bytes) -> bool:
-    """Whether a document in lower case names a hub. From the word backwards: most pages have none, or few."""
+    """Return whether a document in lower case names a hub. Searches backwards from the word: most pages have none, or
+    few."""
     found = islice(_HUB.finditer(lowered), LOOKED_AT_MAX)
     return any(_IN_REL.search(lowered[max(0, hub.start() - REL_MAX) : hub.start()]) for hub in found)
 
 
 def _in_head(text: str) -> Iterator[tuple[str, str]]:
-    """Of the head alone: in its body a page may show what others wrote (section 8.1)."""
+    """Yield links of the head only: the body of a page may contain text of other people (section 8.1)."""
     if is_harmless(text):
         for node in LexborHTMLParser(text).css("head > link[rel][href]"):
             yield node.attributes.get("rel") or "", node.attributes.get("href") or ""
 
 
 class _Links:
-    """What lxml calls: keeps the links of a feed itself, not those of its entries."""
+    """Parser target for lxml: collects the links of the feed itself, not those of its entries."""
 
     def __init__(self) -> None:
         self.found: list[tuple[str, str]] = []
@@ -174,5 +176,5 @@ def _in_feed(body: bytes) -> Iterator[tuple[str, str]]:
             parser.feed(body[start : start + _PIECE])
         parser.close()
     except (etree.LxmlError, LookupError, ValueError):
-        pass  # what was read until then counts
+        pass  # the links parsed until then are used
     yield from target.found

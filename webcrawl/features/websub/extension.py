@@ -1,4 +1,5 @@
-"""Keeps subscriptions going while the crawl runs: asks hubs, renews, queues what was pushed, leaves at the end."""
+"""Extension that maintains subscriptions while the crawl runs: requests, renewals, pushes, and unsubscribing at the
+end."""
 
 from __future__ import annotations
 
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
     from webcrawl.features.websub.feature import Subscribing
 
 SECONDS = 1.0
-"""Between two steps; a push makes the next one come at once."""
+"""Interval between two steps; a push starts the next one at once."""
 LEAVE_SECONDS = 60.0
-"""How long a crawl that is over waits for hubs to forget it."""
+"""Maximum time that a finished crawl waits for hubs to end its subscriptions."""
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +50,7 @@ class Websub:
     def from_crawler(cls, crawler: Crawler) -> Self:
         subscribing = context_of(crawler).subscribing
         if subscribing is None:
-            raise NotConfigured  # without a word: it was switched off
+            raise NotConfigured  # no log message: the feature is switched off
         extension = cls(crawler, subscribing)
         crawler.signals.connect(extension._opened, signal=signals.spider_opened)
         crawler.signals.connect(extension._idle, signal=signals.spider_idle)
@@ -67,7 +68,7 @@ class Websub:
     @staticmethod
     def _stopped(scheduler: Scheduler, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            # Pushes would be taken, and their pages never visited.
+            # Without this task, pushes would be accepted and their pages never visited.
             scheduler.broken(error)
 
     async def _keep_on(self, scheduler: Scheduler, asking: Asking) -> None:
@@ -83,7 +84,7 @@ class Websub:
                 await asyncio.wait_for(self._soon.wait(), SECONDS)
 
     async def _step(self, asking: Asking) -> bool:
-        """Whether there is more to do at once."""
+        """Run one step; return whether there is more to do at once."""
         try:
             more = await self._subscribing.subscriber.step(asking, self._context.clock())
             if self._left_at is not None and not await self._subscribing.subscriber.is_leaving():
@@ -97,9 +98,8 @@ class Websub:
         return more
 
     def _idle(self) -> None:
-        """A crawl with nothing to do is not over before what was pushed is queued, and hubs that are to be left
-        have answered.
-        """
+        """Keep an idle crawl open until pushed topics are queued, and until hubs have answered requests to
+        unsubscribe."""
         if self._task is None or self._task.done():
             return
         if not self._stepped:

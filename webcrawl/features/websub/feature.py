@@ -1,4 +1,4 @@
-"""WebSub, wired: from what responses say to subscriptions, from these to requests, from pushes to visits."""
+"""Wiring of WebSub: responses lead to subscriptions, these to requests, and pushes to visits."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from webcrawl.storage.contract import Backend
 
 LEVEL = 1 << 32
-"""Of requests to hubs and of pages that were pushed: before all other pages."""
+"""Level of requests to hubs and of pushed pages: before all other pages."""
 _FORM = "application/x-www-form-urlencoded"
 
 logger = logging.getLogger(__name__)
 
 
 class Subscribing:
-    """The subscriptions of a crawl that runs, and the server at which hubs reach it."""
+    """Subscriptions of a running crawl, and the server at which hubs reach it."""
 
     def __init__(
         self,
@@ -63,10 +63,10 @@ class Subscribing:
         )
 
     async def open(self) -> None:
-        """Take up what is known and listen. Where several processes share the crawl, one of a machine that listens
-        is enough.
+        """Open the store and listen. If several processes share the crawl, it is enough that one of a machine
+        listens.
 
-        :raises webcrawl.errors.CrawlError: the store cannot be used, or another has the place where to listen
+        :raises webcrawl.errors.CrawlError: the store cannot be used, or the address is in use
         """
         await self.subscriber.open()
         try:
@@ -80,17 +80,17 @@ class Subscribing:
             logger.info("Listening for hubs at %s:%d", self._place[0], self._server.port)
 
     def on_push(self, heard: Callable[[], None]) -> None:
-        """Have ``heard`` called when a push may have come."""
+        """Have ``heard`` called when a push may have arrived."""
         self._heard = heard
 
     async def close(self) -> None:
-        """Nobody is heard any more."""
+        """Stop listening and close the store."""
         await self._server.stop()
         await self.subscriber.close()
 
     def noted(self, entry: UrlEntry, said: Advertised | None) -> None:
-        """What a page or feed says of its hubs. Of pages of another site it says nothing that is believed: nobody
-        is to have us visit others."""
+        """Record topic and hubs of a page or feed. They are ignored if the topic is on another site, so that no site
+        can make us visit others."""
         if said is not None:
             topic = self._intake.one(said.topic, entry.depth, entry.via)
             if isinstance(topic, str) or topic.key != entry.key:
@@ -99,13 +99,13 @@ class Subscribing:
             self.subscriber.noted(entry, said)
 
     async def answered(self, form: bytes, status: int | None, location: str | None, now: float) -> None:
-        """What a hub answered to a request with this body; ``location``: where it redirects us to."""
+        """Record the hub's response to a request with this body; ``location``: target of a redirect."""
         [callback] = parse_qs(form.decode("ascii"))["hub.callback"]
         await self.subscriber.answered(callback.rpartition("/")[2], status, location, now)
 
 
 class Asking:
-    """What the subscriber wants of the crawl, on its frontier: the ``Crawl`` of ``websub.subscriber``."""
+    """The ``Crawl`` of ``websub.subscriber``: queues requests to hubs and pushed topics in the frontier."""
 
     def __init__(self, scheduler: Scheduler, context: CrawlContext, spider: Spider) -> None:
         self._scheduler = scheduler
@@ -116,7 +116,7 @@ class Asking:
         self._spider = spider
 
     async def ask(self, hub: str, form: bytes, topic: str) -> str | None:
-        # It is asked again by the subscriber, which knows when.
+        # The subscriber repeats the request when needed.
         request = Request(
             hub, method="POST", body=form, headers={"Content-Type": _FORM}, meta={"dont_retry": True}
         )
@@ -145,9 +145,9 @@ class Asking:
             raise StorageAway("the crawl ends")
 
     def _queue(self, entry: UrlEntry) -> None:
-        """Beside what may be queued of the URL, and without a change of its state."""
+        """Queue an entry in addition to any entry of the same URL, and without changing its state."""
         entry.level, entry.repeat = LEVEL, True
-        # Placed here: an order of its own would think otherwise of its level.
+        # Placed here, since a custom order would set another level.
         self._scheduler.frontier.add([self._order.place_again(entry)])
 
 
@@ -158,7 +158,7 @@ def subscribing_of(
     folder: Path | None,
     intake: Intake,
 ) -> Subscribing | None:
-    """None where hubs cannot reach the crawl. ``folder``: the JOBDIR."""
+    """Return the subscriptions of a crawl; None if hubs cannot reach it. ``folder``: the JOBDIR."""
     if configuration.websub_callback_url is None:
         return None
     terms = Terms(
@@ -175,7 +175,7 @@ def subscribing_of(
 
 def _store(configuration: Configuration, backend: Backend, folder: Path | None) -> SubscriptionStore:
     if configuration.frontier_backend == "redis":
-        # Who crawls alone does not wait for what he does not need.
+        # A crawl on one machine does not import the Redis backend.
         from webcrawl.storage.redis import RedisBackend
         from webcrawl.storage.redis.subscriptions import RedisSubscriptions
 

@@ -1,4 +1,5 @@
-"""WebSub in responses: what pages and feeds say of their hubs, and what hubs answer to us."""
+"""Downloader middleware of WebSub: finds the hubs of pages and feeds, and passes the responses of hubs to the
+subscriber."""
 
 from __future__ import annotations
 
@@ -28,17 +29,16 @@ if TYPE_CHECKING:
 
 DOCUMENTS = frozenset({Kind.PAGE.value, Kind.SITEMAP.value})
 MOVED = frozenset({307, 308})
-"""By which a hub may send us to another (section 5.1.2)."""
+"""Statuses by which a hub may redirect to another URL (section 5.1.2)."""
 GONE = frozenset({301, 302, 303, 307, 308, 404, 410})
-"""By which a page says that it is not there, or not any more."""
+"""Statuses of a page that has moved or no longer exists."""
 LARGE_BYTES = 16_384
-"""A larger feed is read on a thread."""
+"""A larger feed is parsed in a thread."""
 
 
 class WebsubMiddleware:
-    """Stands where redirects are still to be seen. Answers of hubs end here, and are in the log and not in the
-    archive: their requests hold what only the hub may know.
-    """
+    """Placed where redirects are still visible. Responses of hubs end here; they are in the fetch log but not in the
+    archive, since their requests contain secrets."""
 
     def __init__(self, crawler: Crawler, subscribing: Subscribing) -> None:
         self._crawler = crawler
@@ -49,7 +49,7 @@ class WebsubMiddleware:
     def from_crawler(cls, crawler: Crawler) -> WebsubMiddleware:
         subscribing = context_of(crawler).subscribing
         if subscribing is None:
-            raise NotConfigured  # without a word: it was switched off
+            raise NotConfigured  # no log message: the feature is switched off
         return cls(crawler, subscribing)
 
     def process_response(
@@ -99,7 +99,7 @@ class WebsubMiddleware:
         try:
             await self._subscribing.answered(request.body, status, target, self._clock())
         except CrawlError:
-            return  # the hub is asked again, since it does not ask back
+            return  # the subscriber repeats the request, since the hub does not verify it
 
 
 def _keep_out_of_archive(flight: InFlightRequest) -> None:

@@ -1,4 +1,4 @@
-"""The server at which hubs reach us, on the event loop of the crawl."""
+"""HTTP server that hubs send their requests to, on the event loop of the crawl."""
 
 from __future__ import annotations
 
@@ -13,29 +13,30 @@ from webcrawl.features.websub.callback import NOT_FOUND, Answer, Callback, Push
 from webcrawl.features.websub.subscription import is_token
 
 AT_ONCE = 32
-"""Requests that are read at a time; others are told to come again."""
+"""Maximum number of requests processed at a time; others get status 503."""
 READ_SECONDS = 30.0
-"""For the whole body of a push."""
+"""Time limit for the whole body of a push."""
 _KEEP_ALIVE_SECONDS = 15.0
 _BUSY = Answer(503)
 _PIECE = 1 << 16
 
 logger = logging.getLogger(__name__)
 _UNHEARD = logging.getLogger(f"{__name__}.peers")
-"""To which aiohttp tells, with tracebacks, what is wrong with requests. Anybody can send such: it is for no log."""
+"""Logger to which aiohttp writes errors of requests, with tracebacks. Anyone can send faulty requests, so it is
+silenced."""
 _UNHEARD.setLevel(logging.CRITICAL + 1)
 
 
 class Server:
-    """Answers GET and POST for any path that ends in the token of a subscription, and 404 to all else.
+    """Answers GET and POST for any path that ends in the token of a subscription, and 404 for all others.
 
-    It is meant to stand behind a proxy that ends TLS; what comes in is bounded all the same.
+    It is intended to run behind a proxy that terminates TLS; requests are limited in any case.
     """
 
     def __init__(
         self, callback: Callback, clock: Callable[[], float], body_max: int, pushed: Callable[[], None]
     ) -> None:
-        """``body_max``: bytes of a push that are read; ``pushed`` is called when one may have come."""
+        """``body_max``: maximum number of bytes of a push; ``pushed`` is called when one may have arrived."""
         self._callback = callback
         self._clock = clock
         self._body_max = body_max
@@ -44,10 +45,10 @@ class Server:
         self._failed = False
         self._runner: web.AppRunner | None = None
         self.port = 0
-        """Where it listens, once it does."""
+        """The port on which it listens, after ``start``."""
 
     async def start(self, host: str, port: int) -> None:
-        """Listen; port 0 for any that is free. :raises StartRefused: that cannot be"""
+        """Listen; port 0 uses any free port. :raises StartRefused: the address cannot be used"""
         application = web.Application()
         application.router.add_route("GET", "/{path:.*}", self._get)
         application.router.add_route("POST", "/{path:.*}", self._post)
@@ -56,7 +57,7 @@ class Server:
             access_log=None,
             logger=_UNHEARD,
             keepalive_timeout=_KEEP_ALIVE_SECONDS,
-            # What is signed is the body as it comes, and a bomb stays packed.
+            # The signature is of the body as received, and a decompression bomb stays compressed.
             auto_decompress=False,
         )
         await runner.setup()
@@ -69,7 +70,7 @@ class Server:
         self.port = runner.addresses[0][1]
 
     async def stop(self) -> None:
-        """What is being answered is answered."""
+        """Stop listening, after open requests were answered."""
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
@@ -91,7 +92,7 @@ class Server:
         return answer
 
     async def _read(self, request: web.Request, push: Push) -> None:
-        """Nothing of the body is kept, and nothing read that needs no signature."""
+        """Read the body for its signature, without keeping it; a body that needs no signature is not read."""
         if push.signature is None or not push.wants_body:
             return
         length = 0
@@ -105,7 +106,7 @@ class Server:
     async def _answered(self, request: web.Request, step: Callable[[str], Awaitable[Answer]]) -> web.Response:
         token = request.path.rpartition("/")[2]
         if not is_token(token):
-            # Whoever tries names costs no look into the store.
+            # Guessed names cause no look-up in the store.
             return _response(NOT_FOUND)
         if self._open >= AT_ONCE:
             return _response(_BUSY)
@@ -121,10 +122,10 @@ class Server:
             self._failed = True
             answer = _BUSY
         except (ConnectionError, ClientError, web.RequestPayloadError):
-            # The body came to no end, or not as HTTP has it.
+            # The body is incomplete or is not valid HTTP.
             answer = Answer(400)
         except Exception:
-            # A fault of ours must cost this answer, not the server.
+            # A bug must cost only this answer, not the server.
             logger.exception("A hub could not be answered")
             answer = Answer(500)
         else:
@@ -135,7 +136,7 @@ class Server:
 
 
 def _response(answer: Answer) -> web.Response:
-    """A body is a challenge, which must not be taken for a document (section 8.2)."""
+    """Build the response. Its body is a challenge, which must not be interpreted as a document (section 8.2)."""
     headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
     if answer is _BUSY:
         headers["Retry-After"] = "60"

@@ -1,7 +1,5 @@
-"""From what documents say to subscriptions, and from the time to what hubs are asked.
-
-On which terms a crawl subscribes, and what came of it.
-"""
+"""Subscriber: makes subscriptions of the hubs that documents name, and sends, repeats and renews the requests to
+hubs."""
 
 from __future__ import annotations
 
@@ -22,48 +20,48 @@ SecretChoice = Literal["https", "always", "never"]
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the operator chose."""
+    """Settings of the operator."""
 
     callback_url: str
-    """Where hubs reach us; a token is appended behind a slash."""
+    """URL at which hubs reach the crawl; a token is appended after a slash."""
     lease_seconds: int = 864_000
-    """That are asked for; the hub decides."""
+    """Lease that is requested; the hub decides."""
     secret: SecretChoice = "https"
-    """Which hubs are given a secret: those asked by HTTPS, all, none."""
+    """Hubs that are given a secret: those requested by HTTPS, all, or none."""
     subscriptions_max: int = 10_000
     per_key_max: int = 100
-    """Of the topics of one politeness key."""
+    """Maximum number of subscriptions to topics of one politeness key."""
     pause_seconds: float = 60.0
-    """Between two fetches of a topic for pushes."""
+    """Minimum time between two fetches of a topic because of pushes."""
 
     def callback(self, token: str) -> str:
         return f"{self.callback_url.rstrip('/')}/{token}"
 
     def signs(self, asked_at: str) -> bool:
-        """Whether a hub that is asked at this URL is given a secret: over HTTP anybody could read it."""
+        """Return whether a hub that is requested at this URL is given a secret: over HTTP anyone could read it."""
         return self.secret == "always" or (self.secret == "https" and asked_at.startswith("https:"))
 
 
 @dataclass(slots=True)
 class Counts:
-    """What came of it in this process."""
+    """Counts of this process."""
 
     asked: int = 0
-    """Requests to hubs, to renew and to leave too."""
+    """Requests to hubs, including renewals and unsubscribing."""
     verified: int = 0
     denied: int = 0
     refused: int = 0
-    """Questions of hubs that we did not confirm."""
+    """Verifications by hubs that were not confirmed."""
     pushes: int = 0
-    """That counted."""
+    """Accepted pushes."""
     ignored: int = 0
-    """Without the right signature, or too long."""
+    """Pushes without the right signature, or too long."""
     hints: int = 0
-    """Topics queued for pushes."""
+    """Topics queued because of pushes."""
 
 
 def favoured(hub: str) -> str:
-    """Where a hub is asked first: by HTTPS, also where its URL says HTTP (section 8.2)."""
+    """Return the URL at which a hub is requested first: by HTTPS, even if its URL says HTTP (section 8.2)."""
     parts = urlsplit(hub)
     if parts.scheme == "http" and parts.port is None:
         return parts._replace(scheme="https").geturl()
@@ -71,38 +69,39 @@ def favoured(hub: str) -> str:
 
 
 AT_ONCE = 200
-"""Subscriptions looked at, and documents taken in, in one step."""
+"""Maximum number of subscriptions and of documents processed in one step."""
 NEWS_MAX = 10_000
-"""Documents that wait to be taken in; what is over it is found again when it is fetched again."""
+"""Maximum number of documents that wait for processing; others are found again when they are fetched again."""
 RACES = 20
-"""How often a change is tried that others make at the same time."""
+"""Number of attempts to change a subscription that others change at the same time."""
 LEFT_TRIES = 3
-"""How often a hub is asked to forget us."""
+"""Number of requests to unsubscribe."""
 DAY_SECONDS = 86_400.0
 BACK_OFF_SECONDS = 600.0
-"""Before a hub is asked again that could not be had; twice as long each time."""
+"""Time before the request to an unreachable hub is repeated; twice as long each time."""
 
 logger = logging.getLogger(__name__)
 
 
 class Crawl(Protocol):
-    """What is wanted of the crawl. Each may raise a CrawlError: then it is to be wanted again."""
+    """The parts of the crawl that are used here. Each method may raise a CrawlError: then the call is
+    repeated later."""
 
     async def ask(self, hub: str, form: bytes, topic: str) -> str | None:
-        """Queue the POST of a form to a hub. Returns why that may not be, None if it may."""
+        """Queue the POST of a form to a hub. Return the reason if that is not allowed, otherwise None."""
         ...
 
     async def hint(self, one: Subscription) -> None:
-        """Its topic may have changed: queue it, or have it be due."""
+        """Queue the topic, or make it due, since it may have changed."""
         ...
 
     async def keep(self) -> None:
-        """Wait until all that was queued outlives the process."""
+        """Wait until all that was queued is durable."""
         ...
 
 
 class Document(Protocol):
-    """A page or feed as it was fetched; an entry of the frontier is one."""
+    """A fetched page or feed; an entry of the frontier is one."""
 
     url: str
     key: str
@@ -110,13 +109,13 @@ class Document(Protocol):
     kind: str
     depth: int
     repeat: bool
-    """It was fetched before."""
+    """Whether it was fetched before."""
 
 
 class Subscriber:
-    """Subscribes to what documents advertise, renews, and tells the crawl of pushes.
+    """Subscribes to the topics that documents advertise, renews subscriptions, and passes pushes to the crawl.
 
-    Several processes may do so with one store: what each does is first taken in the store, which lets one have it.
+    Several processes may use one store: each action is first claimed in the store, by exactly one process.
     """
 
     def __init__(self, store: SubscriptionStore, terms: Terms) -> None:
@@ -125,12 +124,12 @@ class Subscriber:
         self.store = store
         self._key = b""
         self._found: dict[str, tuple[Document, tuple[str, ...]]] = {}
-        """Topic to a document that says so, and its hubs."""
+        """For each topic, a document that names it, and its hubs."""
         self._vanished: set[str] = set()
         self._is_full = self._ends = False
 
     async def open(self) -> None:
-        """:raises webcrawl.errors.CrawlError: the store cannot be used"""
+        """Open the store. :raises webcrawl.errors.CrawlError: it cannot be used"""
         await self.store.open()
         self._key = await self.store.key()
 
@@ -138,13 +137,13 @@ class Subscriber:
         await self.store.close()
 
     def secret(self, one: Subscription) -> str:
-        """What its pushes are signed with."""
+        """Return the secret with which its pushes are signed."""
         return secret_of(self._key, one.token)
 
-    # -- what documents say ----------------------------------------------------------------------------------
+    # -- documents -------------------------------------------------------------------------------------------
 
     def noted(self, document: Document, said: Advertised | None) -> None:
-        """A document was fetched, and says this of itself. What follows from it is done by ``step``."""
+        """Record topic and hubs of a fetched document; ``step`` processes them."""
         vanished = document.repeat and (said is None or said.topic != document.url)
         if vanished and len(self._vanished) < NEWS_MAX:
             self._vanished.add(document.url)
@@ -152,9 +151,9 @@ class Subscriber:
             self._found[said.topic] = document, said.hubs
 
     async def step(self, crawl: Crawl, now: float) -> bool:
-        """Do what is to be done now, at most so much at once. Whether there is more.
+        """Process what is due now, up to a limit. Return whether there is more.
 
-        :raises webcrawl.errors.CrawlError: what is left is done by a later call
+        :raises webcrawl.errors.CrawlError: a later call does the rest
         """
         if self._ends:
             self._found.clear()
@@ -168,18 +167,18 @@ class Subscriber:
         if due:
             await crawl.keep()
         for one in told:
-            # A push that came meanwhile has changed it, and is told of when the claim has ended.
+            # A push that arrived meanwhile has changed the subscription, and is passed on when the claim has ended.
             await self.store.change(one, become.hinted(one, now))
         return len(due) == AT_ONCE or bool(self._found or self._vanished)
 
     async def _take_in(self, now: float) -> None:
-        """What documents said since the last step."""
+        """Process the documents recorded since the last step."""
         found = dict(islice(self._found.items(), AT_ONCE))
         known = await self.store.of_topics(list(found)) if found else ()
         for topic, (document, hubs) in found.items():
             own = [one for one in known if one.topic == topic]
             await self._advertised(topic, document, hubs, own, now)
-            # Unless it was said again meanwhile.
+            # Keep it if it was recorded again meanwhile.
             if self._found.get(topic) == (document, hubs):
                 del self._found[topic]
         vanished = list(islice(self._vanished, AT_ONCE))
@@ -196,10 +195,11 @@ class Subscriber:
         if any(one.hub in hubs and one.state not in (State.DENIED, State.LEAVING) for one in known):
             return
         denied = {one.hub for one in known if one.state is State.DENIED}
-        # HTTPS first, and then as the document has them; False sorts before True.
+        # HTTPS first, then the order of the document; False sorts before True.
         for hub in sorted(hubs, key=lambda hub: not hub.startswith("https:")):
             if hub not in denied and await self._has_room(document.key):
-                # The first of a day that has no other: a callback is not used again when it is long forgotten.
+                # Start at the number of the day: the callback URL of a subscription deleted long ago is not used
+                # again.
                 last = max((one.generation for one in known if one.hub == hub), default=0)
                 generation = max(last + 1, int(now // DAY_SECONDS))
                 await self._begin(topic, document, hub, generation, now)
@@ -225,11 +225,11 @@ class Subscriber:
         await self.store.change(None, wanted)
 
     def end(self) -> None:
-        """Have all hubs forget us, and make no subscriptions any more."""
+        """Unsubscribe from all hubs, and make no more subscriptions."""
         self._ends = True
 
     async def is_leaving(self) -> bool:
-        """Whether hubs have still to be asked to forget us, or to ask back."""
+        """Return whether hubs have still to be requested to unsubscribe, or to verify it."""
         async for one in self._all():
             if one.state is not State.DENIED and one.state is not State.REPLACED:
                 return True
@@ -248,7 +248,7 @@ class Subscriber:
         elif one.state not in (State.DENIED, State.REPLACED):
             await self.change(one.token, lambda as_now: become.leave(as_now, now))
 
-    # -- what the time says ----------------------------------------------------------------------------------
+    # -- due subscriptions -----------------------------------------------------------------------------------
 
     async def _turn(self, one: Subscription, crawl: Crawl, told: list[Subscription], now: float) -> None:
         if one.hint_at is not None and one.hint_at <= now:
@@ -272,7 +272,7 @@ class Subscriber:
 
     async def _ask(self, one: Subscription, mode: Mode, crawl: Crawl, now: float) -> None:
         if one.state is State.ASKED and one.asked_at != one.hub:
-            # Where it was asked last it did not answer as a hub does.
+            # At the URL requested last, the hub did not answer as a hub does.
             signed = self.terms.signs(one.hub)
             moved = replace(one, asked_at=one.hub, signed=signed)
             if not await self.store.change(one, moved):
@@ -286,7 +286,7 @@ class Subscriber:
                 await self._deny(asked, f"may not be asked: {why}", now)
 
     def form(self, one: Subscription, mode: Mode) -> bytes:
-        """The body of a request to its hub (section 5.1)."""
+        """Return the body of a request to its hub (section 5.1)."""
         said = {"hub.mode": str(mode), "hub.topic": one.topic, "hub.callback": self.terms.callback(one.token)}
         if mode is Mode.SUBSCRIBE:
             said["hub.lease_seconds"] = str(self.terms.lease_seconds)
@@ -295,8 +295,8 @@ class Subscriber:
         return urlencode(said, errors="surrogatepass").encode("ascii")
 
     async def _renew(self, one: Subscription, crawl: Crawl, now: float) -> None:
-        """By a new subscription with a URL of its own. The topic is fetched again too: it may have moved, or have
-        another hub by now (section 6.1)."""
+        """Renew by a new subscription with its own callback URL. The topic is fetched again too: it may have moved,
+        or have another hub by now (section 6.1)."""
         await self._begin(one.topic, one, one.hub, one.generation + 1, now)
         if await self.store.change(one, become.run_out(one)):
             await crawl.hint(one)
@@ -306,12 +306,13 @@ class Subscriber:
             self.counts.denied += 1
             logger.info("No subscription to %s at %s: %s", one.topic, one.hub, why)
 
-    # -- what hubs answer ------------------------------------------------------------------------------------
+    # -- responses of hubs -----------------------------------------------------------------------------------
 
     async def answered(self, token: str, status: int | None, location: str | None, now: float) -> None:
-        """What a hub answered to a request of ours: a status and, of 307 and 308, where to ask; None for none."""
+        """Record the response of a hub to a request: its status, None without a response, and the target of a 307 or
+        308."""
         if status is not None and 200 <= status < 300:
-            return  # it asks back, or is asked again
+            return  # it verifies the request, or the request is repeated
         await self.change(token, lambda one: self._after(one, status, location, now))
 
     def _after(self, one: Subscription, status: int | None, location: str | None, now: float) -> Subscription:
@@ -331,7 +332,7 @@ class Subscriber:
     async def change(
         self, token: str, step: Callable[[Subscription], Subscription | None]
     ) -> Subscription | None:
-        """Make of a subscription what ``step`` makes of it, as it is then; as it was, None where there is none."""
+        """Apply ``step`` to the current state of a subscription; return the state before, None if there is none."""
         for _ in range(RACES):
             before = await self.store.get(token)
             if before is None:
