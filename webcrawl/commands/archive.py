@@ -1,6 +1,6 @@
-"""``scrapy archive check|index [JOBDIR...]``: whether what a crawl has kept is whole, and its index.
+"""``scrapy archive check|index [JOBDIR...]``: check the archive of a crawl, and build its index.
 
-0: done, and nothing is wrong. 1: ``check`` found what is. 2: an argument is wrong, or a file cannot be read or
+Exit status 0: done, no faults. 1: ``check`` found faults. 2: an argument is wrong, or a file cannot be read or
 written; a line on standard error says why.
 """
 
@@ -92,7 +92,7 @@ class Command(ProjectCommand):
 
 
 def carry_out(judge: Check, *, as_json: bool) -> int:
-    """Print everything that is wrong when it is found, and what was looked at. Returns the exit status."""
+    """Print every fault when it is found, and the totals. Return the exit status."""
     for fault in judge.faults():
         tell(
             json.dumps(fault._asdict()) if as_json else f"{_printable(fault.where)}: {_printable(fault.what)}"
@@ -106,7 +106,7 @@ def carry_out(judge: Check, *, as_json: bool) -> int:
 
 
 def make_indexes(folders: Sequence[Path], again: bool, target: Path | None) -> int:
-    """Make what is missing, and merge all. Returns the exit status."""
+    """Build missing indexes, and merge all. Return the exit status."""
     failed: list[str] = []
     for folder in folders:
         indexes = folder / INDEX_FOLDER
@@ -143,7 +143,7 @@ def _summary(totals: Totals) -> Iterator[str]:
 
 
 def _printable(text: str) -> str:
-    """What others have written does not steer the terminal."""
+    """Return the text without characters that control the terminal; it comes from other sites."""
     return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in text)
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with the arguments of a crawl, found before anything starts and without changing anything."""
+"""Checks of the arguments of a crawl, made before anything starts and without changing anything."""
 
 from __future__ import annotations
 
@@ -35,11 +35,10 @@ STANDARD_INPUT = "-"
 def check_arguments(
     spider: type[Spider], given: Mapping[str, str], configuration: Configuration, *, resuming: bool
 ) -> Iterator[Problem]:
-    """Everything that is wrong with the spider's arguments, and with what they say together with the
-    settings.
+    """Yield all problems of the spider's arguments, and of their combination with the settings.
 
-    ``resuming``: there is a crawl to go on with, so there need not be seeds. The broad spider's arguments are
-    known; those of another spider are its own affair, only that it must not go out without a contact.
+    ``resuming``: a crawl is resumed, so seeds are not required. The broad spider's arguments are checked; those of
+    another spider are not, except that it must not crawl without a contact.
     """
     if configuration.exclusion_file is not None:
         try:
@@ -73,7 +72,7 @@ def check_arguments(
 
 
 def unknown_arguments(given: Mapping[str, str]) -> Iterator[Problem]:
-    """Names that are no argument of the broad spider."""
+    """Yield names that are no argument of the broad spider."""
     for name in given:
         if name not in BROAD_ARGUMENTS:
             meant = nearest(name.lower(), BROAD_ARGUMENTS)
@@ -89,14 +88,14 @@ def _pattern(text: str) -> Iterator[Problem]:
 
 
 def _places(given: Mapping[str, str], configuration: Configuration) -> Iterator[Problem]:
-    """Problems of the seeds and the whitelist, and of the contact that crawling them takes."""
+    """Yield problems of the seeds and the whitelist, and of the contact that their crawling requires."""
     problems: dict[str, Problem] = {}
     for name, hosts_of in (("domains", _hosts_of_whitelist), ("seeds", _hosts_of_seeds)):
         if not given.get(name):
             continue
         try:
             hosts = hosts_of(given[name])
-            # The first is always read, so that an empty file is noticed; the others only when they matter.
+            # The first is always read, so that an empty file is detected; the others only when they matter.
             first = [host for host in (next(hosts, None),) if host is not None]
             for problem in _contact(chain(first, hosts), configuration):
                 problems.setdefault(problem.name, problem)
@@ -106,9 +105,9 @@ def _places(given: Mapping[str, str], configuration: Configuration) -> Iterator[
 
 
 def _segment(given: Mapping[str, str], configuration: Configuration) -> Iterator[Problem]:
-    """Problems of a crawl of a segment: one that is given, or that its JOBDIR holds.
+    """Yield problems of a crawl of a segment: one that is given, or that its JOBDIR holds.
 
-    Whether its lines can be read and a contact is needed shows when it is read.
+    Its lines, and whether they require a contact, are checked when it is read.
     """
     for name in ("seeds", "domains"):
         if given.get(name):
@@ -144,9 +143,7 @@ def _hosts_of_whitelist(source: str) -> Iterator[str]:
 
 
 def _hosts_of_seeds(source: str) -> Iterator[str]:
-    """The hosts of all seeds. Standard input is left for the crawl to read, and the contact for it to
-    check.
-    """
+    """Yield the hosts of all seeds. Standard input is not read here: the crawl reads it and checks the contact."""
     if source.strip() == STANDARD_INPUT:
         return
     bad: BadSeed | None = None
@@ -162,7 +159,7 @@ def _hosts_of_seeds(source: str) -> Iterator[str]:
 
 
 def _hosts_of_spider(spider: type[Spider]) -> Iterator[str]:
-    """The hosts that a spider names in its class; what it finds out later is not known yet."""
+    """Yield the hosts that a spider names in its class; hosts that it determines later are not known yet."""
     for url in getattr(spider, "start_urls", None) or ():
         yield urlsplit(str(url)).hostname or "localhost"
     yield from (str(domain) for domain in getattr(spider, "allowed_domains", None) or ())

@@ -1,6 +1,6 @@
-"""``scrapy audit [JOBDIR...]``: whether a crawl was polite, by nothing but its fetch logs.
+"""``scrapy audit [JOBDIR...]``: check the politeness of a crawl by its fetch logs alone.
 
-0: no violation. 1: there is one. 2: an argument or a setting is wrong, or a log cannot be read.
+Exit status 0: no violation. 1: a violation. 2: an argument or a setting is wrong, or a log cannot be read.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Command(ProjectCommand):
 
 
 def rules_of(configuration: Configuration, tolerance_seconds: float, least_seconds: float) -> Rules:
-    """What the settings say on politeness."""
+    """Return the rules of politeness in the settings."""
     return Rules(
         politeness_of(configuration),
         configuration.robots_ttl_seconds,
@@ -89,7 +89,7 @@ def rules_of(configuration: Configuration, tolerance_seconds: float, least_secon
 
 
 def carry_out(logs: FetchLogs, rules: Rules, *, as_json: bool) -> int:
-    """Print every violation when it is found, and the totals at the end. Returns the exit status."""
+    """Print every violation when it is found, and the totals at the end. Return the exit status."""
     audit, merged = Audit(rules), logs.requests()
     found = audit.violations(merged)
     if as_json:
@@ -105,7 +105,7 @@ def carry_out(logs: FetchLogs, rules: Rules, *, as_json: bool) -> int:
 
 
 def seconds(text: str) -> float:
-    """``0.5``: seconds."""
+    """Parse seconds such as ``0.5``."""
     try:
         number = float(text)
     except ValueError:

@@ -1,6 +1,6 @@
-"""``scrapy botpage``: the page that the User-Agent's link may lead to, made from the settings of the crawl.
+"""``scrapy botpage``: write the page that the User-Agent's link may lead to, from the settings of the crawl.
 
-0: the page was written. 2: a setting or an argument is wrong, or the file cannot be written.
+Exit status 0: the page was written. 2: a setting or an argument is wrong, or the file cannot be written.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Command(ProjectCommand):
 
 
 def bot_of(configuration: Configuration) -> Bot:
-    """The crawler that a crawl with these settings is."""
+    """Return the description of the crawler with these settings."""
     return Bot(
         token=configuration.product_token,
         user_agent=configuration.user_agent,

@@ -1,4 +1,4 @@
-"""``scrapy checkpoint JOBDIR DEST``: a copy of a crawl, running or not, from which it can be gone on with."""
+"""``scrapy checkpoint JOBDIR DEST``: copy a crawl, running or not; the copy can be resumed."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""``scrapy complaint DOMAIN [JOBDIR...]``: what was fetched there, as a letter to who runs the domain.
+"""``scrapy complaint DOMAIN [JOBDIR...]``: report the requests to a domain, as a letter to its operator or as JSON.
 
-0: told, be it that there was nothing. 2: an argument or a setting is wrong, or a log cannot be read.
-
-What was fetched at a domain, as a letter for people and an object for programs. All times are UTC.
+All times are UTC. Exit status 0: done, even if there were no requests. 2: an argument or a setting is wrong, or a log
+cannot be read.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ if TYPE_CHECKING:
 
 
 HOSTS = 50
-"""So many hosts have a line of their own, those with most requests."""
+"""The number of hosts with a line of their own, those with most requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What the requests themselves do not tell. Times are epoch seconds, None for no bound."""
+    """Facts that are not in the requests themselves. Times are epoch seconds, None for no bound."""
 
     user_agent: str
     begins_at: float | None
@@ -48,7 +47,7 @@ class About:
 
 
 def as_lines(complaint: Complaint, about: About) -> Iterator[str]:
-    """The letter."""
+    """Yield the lines of the letter."""
     yield f"Requests to {complaint.domain} and its subdomains, {_period(about)}. All times are UTC."
     yield f"User-Agent: {about.user_agent}"
     yield ""
@@ -67,7 +66,7 @@ def as_lines(complaint: Complaint, about: About) -> Iterator[str]:
 
 
 def as_object(complaint: Complaint, about: About) -> dict[str, Any]:
-    """The same for programs. Times are epoch seconds."""
+    """Return the same as an object for JSON. Times are epoch seconds."""
     return {
         "domain": complaint.domain,
         "user_agent": about.user_agent,
@@ -178,7 +177,7 @@ def _pause(pace: Pace) -> str:
 
 
 def _exact(seconds: float, places: int) -> str:
-    """With so many places as long as they matter."""
+    """Format seconds with as many places as matter, at most ``places``."""
     return f"{seconds:.{places}f} s" if seconds < 600 else text.duration(seconds)
 
 
@@ -205,7 +204,7 @@ def _version(version: Version) -> dict[str, Any]:
 
 
 LISTED = 1000
-"""Requests that are listed unless said otherwise."""
+"""The number of requests that are listed by default."""
 _HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\]")
 
 
@@ -264,7 +263,7 @@ class Command(ProjectCommand):
 
 
 def domain_of(text: str) -> str | None:
-    """The host that is named, as URLs in the log name it; of a URL its host. None when it is none."""
+    """Return the named host as URLs in the log name it; of a URL its host. None if it is not valid."""
     url = resolve(text if "://" in text else f"http://{text}/", "about:blank")
     if url is None or not url.startswith(("http://", "https://")):
         return None

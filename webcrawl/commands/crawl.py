@@ -1,18 +1,13 @@
-"""``scrapy crawl``: Scrapy's command, which here looks before it leaps and tells by its exit status how it
-went.
+"""``scrapy crawl``: Scrapy's command with a check of all input before the start, and with an exit status.
 
-0: the crawl ended as asked, by running dry, by a limit or by a signal. 1: it ended through errors. 2: it
-did not start, because an argument, a setting, a file or the JOBDIR is wrong; each of them has its line on
-standard error.
+Exit status 0: the crawl ended as requested: the frontier was empty, a limit was reached, or a signal came. 1: it
+ended because of errors. 2: it did not start, because an argument, a setting, a file or the JOBDIR is wrong; each
+problem has a line on standard error.
 
-A crawler that can be turned away at the door: a start that is refused is an answer, not a traceback.
-
-Scrapy's engine closes a spider that could not be opened as if it had been open, and logs what fails on the
-way. Here the engine forgets the spider that the scheduler refused, so that there is nothing to close and
-nothing to log.
-
-What the crawl command does before a crawler exists: find every problem, choose a JOBDIR, say how to
-resume.
+Before a crawler exists the command finds every problem, chooses a JOBDIR and determines the command that resumes the
+crawl. If the scheduler refuses to start, the refusal is a message, not a traceback: Scrapy's engine would close the
+spider as if it had been open and log the failures of that, so the engine here forgets the refused spider, and there
+is nothing to close and nothing to log.
 """
 
 from __future__ import annotations
@@ -60,7 +55,7 @@ if TYPE_CHECKING:
 
 
 class RefusableCrawler(Crawler):
-    """A crawler with such an engine, whose refusal the command tells that made it."""
+    """A crawler with a ``RefusableEngine``; the refusal is passed to the command that created the crawler."""
 
     def _create_engine(self) -> RefusableEngine:
         answered(self)
@@ -68,7 +63,7 @@ class RefusableCrawler(Crawler):
 
 
 class RefusableEngine(DirectEngine):
-    """An engine that lets go of a spider whose start was refused. Uses ``_start`` of Scrapy's."""
+    """An engine that drops a spider whose start was refused. Uses ``_start`` of Scrapy's engine."""
 
     async def open_spider_async(self, *, close_if_idle: bool = True) -> None:
         try:
@@ -80,7 +75,7 @@ class RefusableEngine(DirectEngine):
             self._start = self._watched(self._start)
 
     async def _watched(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """The spider's start; what it refuses ends the crawl without a traceback."""
+        """Iterate over the spider's start; a refusal ends the crawl without a traceback."""
         try:
             async for output in start:
                 yield output
@@ -89,12 +84,12 @@ class RefusableEngine(DirectEngine):
 
 
 CRAWLS = Path("crawls")
-"""Where crawls without a JOBDIR go, in the folder in which the command is given."""
+"""The folder for crawls without a JOBDIR, relative to the working directory."""
 FETCH_LOG = "fetch.jsonl"
 
 
 def unreadable_settings(opts: argparse.Namespace) -> list[Problem]:
-    """Take those values of ``-s`` out of ``opts`` that Scrapy could not even store, and name them."""
+    """Remove those values of ``-s`` from ``opts`` that Scrapy could not store, and return them as problems."""
     find_problems = []
     for given in list(opts.set):
         name, equals, value = given.partition("=")
@@ -108,9 +103,9 @@ def unreadable_settings(opts: argparse.Namespace) -> list[Problem]:
 
 
 def spider_named(args: list[str], settings: Settings) -> type[Spider] | Problem:
-    """The spider that the command names, or why it names none.
+    """Return the spider that the command names, or the problem with it.
 
-    :raises UsageError: nothing is named at all.
+    :raises UsageError: no spider is named
     """
     if not args:
         raise UsageError
@@ -119,7 +114,7 @@ def spider_named(args: list[str], settings: Settings) -> type[Spider] | Problem:
     if len(args) > 1:
         return Problem(args[1], f"is one argument too many; {args[0]} was taken for the spider")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the loader runs again when the crawl starts, and warns then
+        warnings.simplefilter("ignore")  # the loader runs again at the start of the crawl, and warns then
         loader = get_spider_loader(settings)
     try:
         return loader.load(args[0])
@@ -133,9 +128,9 @@ def spider_named(args: list[str], settings: Settings) -> type[Spider] | Problem:
 def find_problems(
     settings: Settings, spider: type[Spider], opts: argparse.Namespace, known: Collection[str]
 ) -> list[Problem]:
-    """Everything that is wrong with the settings, the spider's included, and with its arguments.
+    """Return all problems of the settings, the spider's included, and of its arguments.
 
-    ``known`` are the names that the settings had before the command line was read.
+    ``known`` are the names of the settings before the command line was read.
     """
     merged = settings.copy()
     spider.update_settings(merged)
@@ -146,7 +141,7 @@ def find_problems(
     if _has_begun(merged):
         found += lost_feeds(merged)
     wrong = {problem.name for problem in found}
-    # With a wrong setting the arguments are still checked, against the default of what is wrong.
+    # If a setting is wrong the arguments are still checked, against the default of that setting.
     for name in wrong:
         merged.attributes.pop(name, None)
     if not check(merged):
@@ -157,9 +152,7 @@ def find_problems(
 
 
 def complete(settings: Settings, spider: type[Spider]) -> None:
-    """Compose the User-Agent, choose a fresh JOBDIR where none was given, and note how to resume the
-    crawl.
-    """
+    """Set the User-Agent, choose a new JOBDIR if none was given, and record how to resume the crawl."""
     merged = settings.copy()
     spider.update_settings(merged)
     configuration = Configuration.from_settings(merged)
@@ -187,7 +180,7 @@ def _fresh(spider: str) -> Path:
 
 
 def _without_standard_input(arguments: list[str]) -> list[str]:
-    """The command's arguments less ``-a seeds=-``: a crawl that has begun needs no seeds."""
+    """Return the command's arguments without ``-a seeds=-``: a crawl that has begun needs no seeds."""
     source = f"seeds={STANDARD_INPUT}"
     kept: list[str] = []
     for argument in arguments:
@@ -200,19 +193,19 @@ def _without_standard_input(arguments: list[str]) -> list[str]:
 
 def _holds_crawl(settings: Settings) -> bool:
     if Configuration.from_settings(settings).frontier_backend == "redis":
-        # It may have been begun by another process, or be fed by whoever pushes URLs.
+        # Another process may have begun it, or its URLs may be pushed.
         return True
     return bool(settings.get("JOBDIR")) and (Path(settings["JOBDIR"]) / FRONTIER).exists()
 
 
 def _has_begun(settings: Settings) -> bool:
-    """Whether the JOBDIR is that of a crawl, or of one of its workers, that has begun."""
+    """Return True if the JOBDIR is that of a crawl, or of one of its workers, that has begun."""
     folder = Path(settings["JOBDIR"]) if settings.get("JOBDIR") else None
     return folder is not None and any((folder / name).exists() for name in (FRONTIER, FETCH_LOG))
 
 
 def _parts(settings: Settings) -> list[Problem]:
-    """Essential parts that are not in force; what cannot be imported is named, too."""
+    """Return the essential components that are not enabled, and those that cannot be imported."""
     try:
         return essentials.missing(settings)
     except (ImportError, NameError, TypeError, ValueError) as error:
@@ -220,7 +213,7 @@ def _parts(settings: Settings) -> list[Problem]:
 
 
 def _log_file(settings: Settings) -> list[Problem]:
-    """A log file that cannot be opened would end in a traceback when the crawl starts."""
+    """Check the log file: one that cannot be opened would end in a traceback when the crawl starts."""
     if not settings.get("LOG_FILE"):
         return []
     path = Path(settings["LOG_FILE"])
@@ -230,7 +223,7 @@ def _log_file(settings: Settings) -> list[Problem]:
 
 
 WRONG = frozenset({UNANTICIPATED, BROKEN, "storage_lost", "start_error", "memusage_exceeded"})
-"""Close reasons of crawls that ended through errors."""
+"""Close reasons of crawls that ended because of errors."""
 
 logger = logging.getLogger(__name__)
 
@@ -260,7 +253,7 @@ class Command(BaseRunSpiderCommand):
         )
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Check everything; nothing has been started or written when something is wrong."""
+        """Check all input; nothing has been started or written when something is wrong."""
         assert self.settings is not None
         known = frozenset(self.settings)
         pid_file, opts.pidfile = opts.pidfile, None
@@ -294,7 +287,7 @@ class Command(BaseRunSpiderCommand):
         else:
             started.addErrback(self._failed)
         self.crawler_process.start()
-        # The crawl is over, and a further signal changes nothing of how.
+        # The crawl is over, and a further signal must not change its outcome.
         install_shutdown_handlers(signal.SIG_IGN)
         if self._is_open and (summary := crawler.get_extension(Summary)) is not None:
             summary.forced()
@@ -314,7 +307,7 @@ class Command(BaseRunSpiderCommand):
         self._error = failure.value
 
     def _status(self, crawler: RefusableCrawler) -> int:
-        """The exit status; says on standard error why when it is not 0."""
+        """Return the exit status; if it is not 0 write the reason to standard error."""
         refusal = refusal_of(crawler) or self._error
         if isinstance(refusal, REFUSALS):
             sys.stderr.write("".join(f"scrapy crawl: {line}\n" for line in reasons(refusal)))
@@ -323,7 +316,7 @@ class Command(BaseRunSpiderCommand):
             logger.critical("The crawl could not start", exc_info=self._error)
             return 1
         if not self._is_open:
-            # As while a Redis is waited for that still reads its data.
+            # For example while waiting for a Redis that is still loading its data.
             sys.stderr.write("scrapy crawl: stopped before it began\n")
             return 0
         if self._reason is None:

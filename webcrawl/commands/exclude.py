@@ -1,9 +1,8 @@
-"""``scrapy exclude DOMAIN-OR-PREFIX``: a line for the exclusion file, what it hits, and that all obey it from now on.
+"""``scrapy exclude DOMAIN-OR-PREFIX``: add a line to the exclusion file, show its effect, and have all workers apply
+it.
 
-0: done, or nothing to do. 1: the line is written, and not everybody who is at work has said that he goes by it.
-2: the command, a setting or the file is wrong, or the crawl cannot be looked at; nothing was written.
-
-What an exclusion hits of a crawl, and who goes by it: looked up and said, for ``scrapy exclude``.
+Exit status 0: done, or nothing to do. 1: the line is written, but not every running worker has confirmed that it
+applies it. 2: the command, a setting or the file is wrong, or the crawl cannot be read; nothing was written.
 """
 
 from __future__ import annotations
@@ -43,13 +42,13 @@ if TYPE_CHECKING:
 
 
 LOOK_SECONDS = 0.25
-"""Between two looks at who goes by the new list."""
+"""Seconds between two checks of which workers apply the new list."""
 LOOKS = 60
-"""How often is looked: a worker hears of it within two seconds and says so in a third one."""
+"""The number of checks: a worker reads the list within two seconds and confirms it within a third one."""
 
 
 class Crawl(Protocol):
-    """A crawl as this command sees it."""
+    """The methods of a crawl that this command uses."""
 
     @property
     def name(self) -> str: ...
@@ -62,7 +61,7 @@ class Crawl(Protocol):
 
 
 def of(entry: Entry, crawl: Crawl | None, folders: Iterable[Path]) -> Iterator[str]:
-    """What excluding ``entry`` hits: of a crawl's queues, and in the fetch logs of ``folders``."""
+    """Yield the effect of excluding ``entry``: on a crawl's queues, and on the fetch logs of ``folders``."""
     if crawl is None:
         yield "Which crawl it hits is not known: give -s REDIS_URL=... or -s JOBDIR=DIR"
         return
@@ -81,7 +80,7 @@ def of(entry: Entry, crawl: Crawl | None, folders: Iterable[Path]) -> Iterator[s
 
 
 def _stored(entry: Entry, folder: Path) -> str:
-    """How much of what was fetched into a folder is hit: lines with a status, so also answers to robots.txt."""
+    """Describe how many fetched URLs of a folder are covered: lines with a status, so robots.txt answers as well."""
     damaged: list[str] = []
     lines, urls = 0, set[int]()
     for line in fetchlog.read(folder, damaged.append):
@@ -94,7 +93,7 @@ def _stored(entry: Entry, folder: Path) -> str:
 
 
 def bring_into_force(crawl: Crawl, exclusions: ExclusionList, pause: Callable[[float], object]) -> int:
-    """Have all who work on a crawl look at once, and wait until they go by the list. Returns the exit status."""
+    """Make all workers of a crawl read the list now, and wait until they apply it. Return the exit status."""
     workers = crawl.look()
     if not workers:
         tell(f"{crawl.name}: nobody is at work, so nobody has to be told")
@@ -127,7 +126,7 @@ def _why_late(worker: Worker) -> str:
 
 
 def tell(text: str) -> None:
-    """Print a line, with everything replaced that could steer a terminal."""
+    """Print a line, with all characters replaced that could control a terminal."""
     output.tell(printable(text, None))
 
 
@@ -178,7 +177,7 @@ class Command(ProjectCommand):
             refuse("exclude", problems)
 
     def _take_places(self, opts: argparse.Namespace) -> Iterator[Problem]:
-        """Where the file and the crawl are. The settings are checked without the file, which need not be there."""
+        """Determine the file and the crawl. The settings are checked without the file, which may not exist yet."""
         assert self.settings is not None
         file = opts.file or self.settings.get("EXCLUSION_FILE")
         self.settings.set("EXCLUSION_FILE", None, priority="cmdline")
@@ -220,7 +219,7 @@ class Command(ProjectCommand):
         return bring_into_force(crawl, exclusions, time.sleep)
 
     def _add(self, entry: Entry, exclusions: ExclusionList, opts: argparse.Namespace) -> ExclusionList:
-        """Add the line; the list that is to be in force."""
+        """Add the line; return the list that is to be applied."""
         if covered := entry.covered_by(exclusions):
             tell(f"{self._file.path} covers it already: {covered}")
             return exclusions
@@ -240,7 +239,7 @@ class Command(ProjectCommand):
 
 
 def _folders(configuration: Configuration, opts: argparse.Namespace) -> list[Path]:
-    """Where fetch logs are."""
+    """Return the folders of the fetch logs."""
     if opts.jobdir:
         return [Path(folder) for folder in dict.fromkeys(opts.jobdir)]
     return [] if configuration.jobdir is None else [configuration.jobdir]

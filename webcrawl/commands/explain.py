@@ -1,9 +1,9 @@
-"""``scrapy explain URL``: why a crawl treats a URL as it does, and when it may be fetched. Nothing is changed.
+"""``scrapy explain URL``: explain how a crawl treats a URL, and when it may be fetched. Nothing is changed.
 
-0: explained. 2: it is no URL, an argument, a setting or a file is wrong, or the crawl cannot be reached; a line on
-standard error says why.
+The explanation uses the rules in the settings, the crawl if one is named, and its fetch log.
 
-What ``scrapy explain`` asks: the rules by the settings, the crawl where one is named, its fetch log.
+Exit status 0: explained. 2: the URL, an argument, a setting or a file is wrong, or the crawl cannot be reached; a
+line on standard error says why.
 """
 
 from __future__ import annotations
@@ -85,11 +85,11 @@ if TYPE_CHECKING:
 
 _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:").match
 LINKS_SECONDS = 10.0
-"""How long link logs are looked through."""
+"""How long link logs are searched, in seconds."""
 _CUT = b'"cut":'
-"""What lines of pages have that were not read to their ends."""
+"""The text in lines of pages that were not read to their ends."""
 _SCOPE = "scope:"
-"""What the settings of a shared crawl's scope begin with; see ``sharing.identity``."""
+"""The prefix of the settings of a shared crawl's scope; see ``crawl.redis.identity``."""
 
 
 WRONG = (
@@ -102,12 +102,12 @@ WRONG = (
     WhitelistError,
     ArchiveError,
 )
-"""What is wrong with rules and seeds; the message names it."""
+"""Errors of rules and seeds; their messages name the cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What was asked for on the command line."""
+    """The question on the command line."""
 
     url: str
     via: str | None = None
@@ -115,15 +115,15 @@ class Question:
     spider: str = "broad"
     arguments: Mapping[str, str] = field(default_factory=dict)
     allowed_domains: object = None
-    """Of the spider's class."""
+    """``allowed_domains`` of the spider's class."""
     logs: Sequence[Path] = ()
-    """Folders with fetch logs of other workers, beside that of the setting JOBDIR."""
+    """Folders with fetch logs of other workers, in addition to that of the setting JOBDIR."""
 
 
 class Inquiry:
-    """One question to one crawl, or to the rules alone.
+    """Answers one question about one crawl, or about the rules alone.
 
-    Everything may raise CrawlError, or an error of ``WRONG`` when an argument, a setting or a file is wrong.
+    Every method may raise CrawlError, or an error of ``WRONG`` when an argument, a setting or a file is wrong.
     """
 
     def __init__(self, settings: BaseSettings, configuration: Configuration, question: Question) -> None:
@@ -142,7 +142,7 @@ class Inquiry:
         return as_json(*self.answer())
 
     def answer(self) -> tuple[Explanation, Crawl]:
-        """Ask everybody."""
+        """Collect the explanation from all sources."""
         address = self._address()
         crawl = self._crawl()
         keys: list[str] = []
@@ -230,7 +230,7 @@ class Inquiry:
         )
 
     def _learn_named(self, address: Address, private: PrivateAddressRule, ports: BadPortRule) -> bool:
-        """Allow the hosts of the seeds, as the crawl does; whether the URL is one of them."""
+        """Allow the hosts of the seeds, as the crawl does; return True if the URL is one of them."""
         named, allowing = False, names_that_allow(address.host)
         for url in self._seeds():
             if (host := host_of(url)).rstrip(".") in allowing:
@@ -243,7 +243,7 @@ class Inquiry:
     def _learn_stored(
         address: Address, crawl: SharedCrawl | LocalCrawl, private: PrivateAddressRule, ports: BadPortRule
     ) -> None:
-        """Allow what the crawl was told of the host that is asked about."""
+        """Allow the URL's host and port if the crawl has stored them as seeds."""
         if crawl.named(address.host):
             private.allow_seed(address.host)
         if ports.is_bad(address.url) and crawl.named(f"{address.host}:{port_of(address.url)}"):
@@ -265,7 +265,7 @@ class Inquiry:
         return crawl_asked(self._settings, configuration, self._question.spider)
 
     def _refuse_other_comparison(self, begun_with: Mapping[str, str]) -> None:
-        """By other rules the URL would have another fingerprint, and nothing would be found of it."""
+        """Refuse other comparison rules: by them the URL would have another fingerprint and would not be found."""
         for name, here in self._choices.comparison().items():
             there = begun_with.get(name, here)
             if there != here:
@@ -282,7 +282,7 @@ class Inquiry:
         return Crawl(note="-s JOBDIR=DIR or -s REDIS_URL=... names one; only the rules were asked")
 
     def _differences(self, sighting: UrlSnapshot) -> tuple[Difference, ...]:
-        """Where the rules of a shared crawl are others than those that were given here."""
+        """Return the differences between the rules of a shared crawl and those given here."""
         if not any(name.startswith(_SCOPE) for name in sighting.settings):
             return ()
         from webcrawl.crawl.redis import identity
@@ -335,7 +335,7 @@ class Inquiry:
         folders = self._folders()
         if not folders:
             return None
-        # Other spellings of the URL have the same origin, unless hosts are compared as well.
+        # Other spellings of the URL have the same origin, unless the comparison rules change hosts.
         compares_hosts = self._choices.compared.hosts is not None or self._choices.compared.drop_host_dot
         begin = b"" if compares_hosts else json.dumps(f"{address.origin}/")[:-1].encode()
         lines = (fetchlog.read(folder, _pass_over, holding=begin) for folder in folders)
@@ -344,7 +344,7 @@ class Inquiry:
     def _discovery(
         self, address: Address, sighting: UrlSnapshot | None, visits: Visits | None, fate: Fate
     ) -> Discovery | None:
-        """How it was found; of what nobody knows, which links to it the logs have."""
+        """Return how the URL was found; if that is unknown, return the links to it in the logs."""
         folders = self._folders()
         way = way_of(
             address.canonical,
@@ -368,7 +368,7 @@ class Inquiry:
                     yield line
 
     def _links(self, address: Address, folders: Sequence[Path]) -> Links | None:
-        """None where no link log is kept."""
+        """Return the links to the URL; None if no link log is kept."""
         logged = [folder for folder in folders if segments.times(folder)]
         if not logged:
             return None
@@ -387,7 +387,7 @@ class Inquiry:
         return replace(found, whole=found.whole and in_time)
 
     def _withheld(self, page: Linking, link: Link) -> str | None:
-        """Why a link is not followed, if it is not; a redirect is, whatever else its answer says."""
+        """Return why a link is not followed, or None if it is; a redirect always is."""
         if link.type == "redirect":
             return None
         if link.type == LISTED:
@@ -400,7 +400,7 @@ class Inquiry:
 
 
 def _pass_over(damage: str) -> None:
-    """A line that is none is a matter for the crawl's repair; it says nothing of a URL."""
+    """Ignore a damaged line: the crawl's repair handles it, and it says nothing about the URL."""
 
 
 class Command(ProjectCommand):
@@ -444,7 +444,7 @@ class Command(ProjectCommand):
             refuse("explain", problems)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        # Who asks for help does not wait for all the parts of a crawl.
+        # Printing the help must not import all parts of a crawl.
 
         assert self.settings is not None
         question = Question(
@@ -457,7 +457,7 @@ class Command(ProjectCommand):
             self.exitcode = complain("explain", [error])
             return
         except WRONG as error:
-            # Each wrong line of a file has one of its own here.
+            # Each wrong line of a file is printed on a line of its own here.
             self.exitcode = complain("explain", str(error).splitlines())
             return
         except KeyboardInterrupt:

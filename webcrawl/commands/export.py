@@ -1,8 +1,6 @@
-"""``scrapy export tree|urls|seeds|parquet [JOBDIR...]``: what a crawl leaves, in forms that others read.
+"""``scrapy export tree|urls|seeds|parquet [JOBDIR...]``: export the results of a crawl in other formats.
 
-0: written. 2: an argument or a setting is wrong, a log cannot be read, or the file cannot be written.
-
-What ``scrapy export`` does: the logs and the books on one side, the forms on the other.
+Exit status 0: written. 2: an argument or a setting is wrong, a log cannot be read, or the file cannot be written.
 """
 
 from __future__ import annotations
@@ -57,7 +55,7 @@ WRONG = (
     HostRulesError,
     GroupsError,
 )
-"""What may be wrong; the message names it."""
+"""Expected errors; their messages name the cause."""
 
 _HTTP = ("http://", "https://")
 _TREES = {"text": tree_forms.as_text, "json": tree_forms.as_json, "html": tree_forms.as_html}
@@ -65,7 +63,7 @@ _LISTS = {"text": urls.as_text, "json": urls.as_json}
 
 
 class Export:
-    """One thing to be written."""
+    """One export."""
 
     def __init__(
         self,
@@ -82,7 +80,7 @@ class Export:
         self._logs = FetchLogs(found, configuration)
 
     def carry_out(self, what: str) -> None:
-        """Write it. Raises what ``WRONG`` names."""
+        """Write the export. Raises the errors in ``WRONG``."""
         opts = self._opts
         match what:
             case "tree":
@@ -127,7 +125,9 @@ class Export:
         return fetched.states(books)
 
     def _add_refused(self, fetched: urls.FetchedUrls, books: UrlStateReader) -> None:
-        """Nothing was asked of most of them, so that their texts are where they were found."""
+        """Add the texts of refused URLs from the link logs: most of them were never requested, so no fetch log has
+        them.
+        """
         sought = urls.Marks()
         for some in books.refused():
             sought.add(some)
@@ -140,7 +140,7 @@ class Export:
         return nullcontext() if self._crawl is None else self._crawl.books()
 
     def _tell_missing(self, state: str, listed: int) -> None:
-        """The books have URLs of which only a fingerprint is left."""
+        """Report the URLs of which the crawl's state has only a fingerprint."""
         if self._crawl is None:
             return
         missing = getattr(self._crawl.standing().counts, state) - listed
@@ -152,7 +152,7 @@ class Export:
 
 
 class _Counted:
-    """Those in one state, and how many there were."""
+    """The URLs in one state, counted while they are iterated over."""
 
     def __init__(self, states: Iterable[urls.UrlState], state: str) -> None:
         self._states = states
@@ -169,7 +169,7 @@ class _Counted:
 def _crawl(
     settings: BaseSettings, configuration: Configuration, folders: Sequence[str], spider: str
 ) -> SharedCrawl | LocalCrawl | None:
-    """Whose books are meant: those on Redis, or of the only JOBDIR that was given."""
+    """Return the crawl whose URL states are read: on Redis, or of the only JOBDIR that was given."""
     if configuration.frontier_backend != "sqlite" or not folders:
         return crawl_asked(settings, configuration, spider)
     [folder, *others] = [Path(folder) for folder in folders]
@@ -227,7 +227,7 @@ class Command(ProjectCommand):
             refuse("export", problems)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        # Who asks for help does not wait for all that can be exported.
+        # Printing the help must not import all exports.
 
         assert self.settings is not None
         try:

@@ -1,4 +1,4 @@
-"""``scrapy fetch``: Scrapy's command with the crawl's headers and verdicts, and no crawl touched."""
+"""``scrapy fetch``: Scrapy's command with the crawl's headers and verdicts; it changes no crawl."""
 
 from __future__ import annotations
 

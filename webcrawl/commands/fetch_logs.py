@@ -1,4 +1,4 @@
-"""The fetch logs that a command is given: as JOBDIRs on its line, or by the setting."""
+"""The fetch logs of a command: of the JOBDIRs on its command line, or of the setting."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ if TYPE_CHECKING:
     from webcrawl.command import ProjectCommand
 
 ORDER_SECONDS = 60.0
-"""How much later than its response ended a request may be in the log, beside the time that it took."""
+"""How much later than the end of its response a request may be in the log, in seconds, besides its duration."""
 _NAMED = 20
-"""Lines that cannot be read of which each is told."""
+"""The number of unreadable lines that are reported one by one."""
 
 
 class FetchLogs:
-    """The logs below some folders, as far as they can be read."""
+    """The readable fetch logs below some folders."""
 
     def __init__(self, folders: Sequence[Path], configuration: Configuration) -> None:
         self.folders = folders
         self.configuration = configuration
         self.damaged = 0
-        """Lines that are no JSON."""
+        """The number of lines that are not JSON."""
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """All lines, one log after the other."""
+        """Yield all lines, one log after the other."""
         for log in self.each():
             yield from log
 
     def each(self) -> list[Iterator[dict[str, Any]]]:
-        """The logs, to be read once."""
+        """Return the logs, each to be read once."""
         return [fetchlog.read(folder, self._on_damage) for folder in self.folders]
 
     def requests(self) -> Merged:
-        """All requests, in the order of their starts."""
+        """Return all requests, in the order of their starts."""
         return Merged(self.each(), self.window_seconds)
 
     @property
     def window_seconds(self) -> float:
-        """How far out of order the lines of a log may be."""
+        """Return how far out of order the lines of a log may be, in seconds."""
         return 2 * self.configuration.download_timeout + ORDER_SECONDS
 
     def _on_damage(self, sentence: str) -> None:
@@ -57,7 +57,7 @@ class FetchLogs:
 
 
 def asked(command: ProjectCommand, folders: Sequence[str]) -> tuple[FetchLogs, list[Problem]]:
-    """The logs that a command is given, and what is wrong with its settings and with the folders."""
+    """Return the logs of a command, and the problems of its settings and folders."""
     assert command.settings is not None
     problems = command.wrong_settings()
     configuration = Configuration() if problems else Configuration.from_settings(command.settings)
@@ -66,7 +66,7 @@ def asked(command: ProjectCommand, folders: Sequence[str]) -> tuple[FetchLogs, l
 
 
 def folders_of(arguments: Sequence[str], configuration: Configuration) -> tuple[list[Path], list[Problem]]:
-    """The folders that are meant, each once, and what is wrong with them."""
+    """Return the folders, each once, and their problems."""
     given = [Path(argument) for argument in arguments]
     if not given and configuration.jobdir is not None:
         given = [configuration.jobdir]
@@ -77,7 +77,7 @@ def folders_of(arguments: Sequence[str], configuration: Configuration) -> tuple[
 
 
 def plain(value: Any) -> Any:
-    """A number as JSON and people want it: to the microsecond."""
+    """Return a number as it is shown in JSON and text: rounded to the microsecond."""
     return round(value, 6) if isinstance(value, float) else value
 
 

@@ -1,11 +1,8 @@
-"""``scrapy frontier status|pause|resume|stop|check``: a crawl from outside, while it runs or stands still.
+"""``scrapy frontier status|pause|resume|stop|check``: inspect and control a crawl, running or not.
 
-0: done, or all agrees. 1: ``check`` found what does not agree. 2: the command or a setting is wrong, or the crawl
-cannot be reached; a line on standard error says why.
-
-How a crawl stands, as a table for people or an object for programs.
-
-What a check of the books found, as lines for people or an object for programs.
+The status and the results of ``check`` are printed as text or as JSON. Exit status 0: done, or no faults. 1:
+``check`` found faults. 2: the command or a setting is wrong, or the crawl cannot be reached; a line on standard error
+says why.
 """
 
 from __future__ import annotations
@@ -37,15 +34,17 @@ if TYPE_CHECKING:
 
 
 SILENT_SECONDS = 10.0
-"""A worker gives a sign of life each second: who is silent for longer hangs, is cut off, or dead."""
+"""A worker sends a heartbeat each second: one that is silent for more seconds than this hangs, is disconnected, or
+dead.
+"""
 
 _HEAD = ("worker", "state", "since", "heard of", "pages", "pages/s", "received", "errors", "hosts", "open")
 _LEFT = 4
-"""Columns that begin at the left; figures end at the right."""
+"""The number of left-aligned columns; the others are right-aligned figures."""
 
 
 class Named(Protocol):
-    """A crawl, as it is called."""
+    """A crawl that has a name."""
 
     storage: str
 
@@ -76,7 +75,7 @@ def status_as_text(crawl: Named, standing: CrawlStatus) -> str:
 
 
 def _memory(standing: CrawlStatus) -> list[str]:
-    """How much of its budget the storage uses, as the worker told who was heard of last."""
+    """Return a line on the memory budget of the storage, from the most recent report of a worker."""
     told = [worker for worker in standing.workers if worker.figures.get("budget_bytes")]
     if not told:
         return []
@@ -132,7 +131,7 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def state_of(worker: Worker, standing: CrawlStatus) -> str:
-    """What a worker of a shared crawl is doing, in one word."""
+    """Return the state of a worker of a shared crawl, in one word."""
     figures = worker.figures
     if _is_silent(worker, standing):
         return "silent"
@@ -152,7 +151,7 @@ def _ago(worker: Worker, standing: CrawlStatus) -> str:
 
 
 def _pages_per_second(worker: Worker) -> float:
-    """On average since its start; 0 where that is not known."""
+    """Return the mean since its start; 0 if that is not known."""
     seconds = worker.heard_at - (worker.started_at or worker.heard_at)
     return worker.figures.get("pages", 0) / seconds if seconds > 0 else 0.0
 
@@ -191,7 +190,7 @@ def _status_object(worker: Worker, standing: CrawlStatus) -> dict[str, Any]:
 
 
 SHOWN = 5
-"""Examples of a kind."""
+"""The number of examples of each kind."""
 
 
 def check_as_text(crawl: Named, checked: Checked) -> str:

@@ -1,11 +1,7 @@
-"""``scrapy links out|in|graph|export``: what the link logs of a crawl tell.
+"""``scrapy links out|in|graph|export``: query the link logs of a crawl.
 
-0: answered, also when there is nothing to tell. 2: an argument or a setting is wrong, a log cannot be read, a library
-is missing, or the file cannot be written.
-
-What ``scrapy links`` does: which logs are meant, and each of its questions answered.
-
-The graph of ``scrapy links graph``: who stands first in it, and the file that it is written to.
+``graph`` ranks the pages and can write the graph to a file. Exit status 0: done, even if there are no links. 2: an
+argument or a setting is wrong, a log cannot be read, a library is missing, or the file cannot be written.
 """
 
 from __future__ import annotations
@@ -51,7 +47,7 @@ if TYPE_CHECKING:
 
 
 def write_graph(graph: Graph, ranks: Sequence[float] | None, path: Path) -> None:
-    """Write it in the form that the name's ending says.
+    """Write the graph in the format of the name's suffix.
 
     :raises ParquetMissingError: :raises OSError: it cannot be written
     """
@@ -69,7 +65,7 @@ def write_graph(graph: Graph, ranks: Sequence[float] | None, path: Path) -> None
 def standings(
     graph: Graph, ranks: Sequence[float] | None, top: int, what: str, *, as_json: bool
 ) -> Iterator[str]:
-    """The first ``top`` vertices by rank, or by in-degree where there are no ranks; all with 0."""
+    """Yield the first ``top`` vertices by rank, or by in-degree if there are no ranks; all of them with 0."""
     degrees, links = graph.in_degrees(), graph.in_links()
     order: Sequence[float] = degrees if ranks is None else ranks
     first = heapq.nsmallest(top or len(graph), range(len(graph)), key=lambda vertex: (-order[vertex], vertex))
@@ -108,15 +104,15 @@ WRONG = (
 )
 TOP = 20
 LIMIT = 1000
-"""Links told unless more are asked for."""
+"""The number of links that are printed by default."""
 _PLAINLY_OTHERS = ("mailto:", "tel:", "sms:", "fax:", "javascript:", "data:")
-"""What is no host with a port, though a number may stand behind it."""
+"""Prefixes that are not a host with a port, even if a number follows."""
 _KINDS = {"robots": "robots.txt"}
-"""How a kind is told that is not its own word."""
+"""The names of kinds that differ from their words in the log."""
 
 
 class Question:
-    """One question, with the settings that say what it is about."""
+    """One query with the settings that it uses."""
 
     def __init__(self, configuration: Configuration, opts: argparse.Namespace) -> None:
         self._configuration = configuration
@@ -203,7 +199,7 @@ class Question:
         return LinkLogs(folders)
 
     def _compared(self, text: str) -> str:
-        """A URL that a person gave, as the crawl compares it; one of another scheme is compared as it is."""
+        """Return the canonical form of a given URL; one of another scheme is used as it is."""
         other = resolve_other_scheme(text, "about:blank")
         if other is not None and other.startswith(_PLAINLY_OTHERS):
             return other
@@ -268,7 +264,7 @@ _ONLY = {
     "no_rank": ("graph",),
     "output": ("graph", "export"),
 }
-"""Options that are not for all of them; unset they are None."""
+"""Options of some subcommands only; unset they are None."""
 
 
 class Command(ProjectCommand):
@@ -326,7 +322,7 @@ class Command(ProjectCommand):
             refuse("links", problems)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        # Who asks for help does not wait for all that can be asked.
+        # Printing the help must not import all that queries need.
 
         assert self.settings is not None
         try:

@@ -1,7 +1,4 @@
-"""Where a command writes what may be long: to a file that appears whole or not at all, or to standard output.
-
-How commands answer: text on any terminal, and a line for everything that is wrong.
-"""
+"""Output of commands: long results to a file, written atomically, or to standard output; and messages on errors."""
 
 from __future__ import annotations
 
@@ -36,42 +33,42 @@ def _print(parts: Iterable[str]) -> None:
             sys.stdout.write(part.encode(encoding, "backslashreplace").decode(encoding))
         sys.stdout.flush()
     except BrokenPipeError:
-        # Who reads has seen enough. What Python would still flush at its end goes nowhere.
+        # The reader has closed the pipe. Data that Python would still flush at its end is discarded.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 WRONG = 2
-"""The exit status of a command that was given something wrong."""
+"""The exit status of a command with wrong input."""
 
 
 def tell(text: str) -> None:
-    """Print what may hold any URL, on whatever terminal."""
+    """Print text that may contain any URL, on any terminal."""
     encoding = sys.stdout.encoding or "utf-8"
     print(text.encode(encoding, "backslashreplace").decode(encoding), flush=True)
 
 
 def complain(command: str, what: Iterable[object]) -> int:
-    """A line on standard error for each thing that is wrong; the exit status that says so."""
+    """Write a line on standard error for each problem; return the exit status."""
     sys.stderr.write("".join(f"scrapy {command}: {_line(one)}\n" for one in what))
     return WRONG
 
 
 def unusable(error: OSError, path: object = None) -> str:
-    """An error of a file as a sentence, about ``path`` where the error itself names another one."""
+    """Return a file error as a sentence, about ``path`` if the error itself names another one."""
     name = path or error.filename
     why = error.strerror or str(error)
     return f"{name} cannot be used: {why}" if name else why
 
 
 def _line(what: object) -> str:
-    """An exception may have several."""
+    """Return the message of an exception, which may have several lines, as one line."""
     if isinstance(what, OSError):
         what = unusable(what)
     return " ".join(str(what).split()) if isinstance(what, BaseException) else str(what)
 
 
 def refuse_strange_options(command: str, words: Iterable[str]) -> None:
-    """End the command if one of the words behind it looks like an option: Scrapy leaves those it does not know."""
+    """End the command if one of its words looks like an option: Scrapy leaves options that it does not know."""
     strange = [word for word in words if word.startswith("-") and word != "-"]
     if strange:
         refuse(
@@ -81,5 +78,5 @@ def refuse_strange_options(command: str, words: Iterable[str]) -> None:
 
 
 def refuse(command: str, problems: Iterable[Problem]) -> NoReturn:
-    """The same, and the end of the command."""
+    """Write a line for each problem and end the command."""
     sys.exit(complain(command, problems))

@@ -1,11 +1,8 @@
-"""What ``shell``, ``fetch`` and ``parse`` have in common: they look at one page and leave every crawl alone.
+"""The common part of ``shell``, ``fetch`` and ``parse``: they fetch one page and change no crawl.
 
-They go out with the crawl's own headers and download handler, but past the frontier: the scheduler is
-Scrapy's, in memory, and nothing is kept. What the frontier would have said, the VerdictMiddleware says on
-standard error.
-
-Says what the crawler would say to a URL, by scope and by robots.txt, before a person's command fetches
-it.
+They use the crawl's own headers and download handler, but not its frontier: the scheduler is Scrapy's, in memory, and
+nothing is stored. VerdictMiddleware prints the decision of scope and robots.txt on each URL to standard error before
+it is fetched.
 """
 
 from __future__ import annotations
@@ -37,7 +34,7 @@ if TYPE_CHECKING:
 
 
 FORCE = "VERDICT_FORCED"
-"""A setting that these commands make: whether what is refused is fetched all the same."""
+"""A setting that these commands make: True to fetch URLs that are refused."""
 
 _WITHOUT_A_CRAWL: dict[str, Any] = {
     "SCHEDULER": "webcrawl.commands.page_commands.PlainScheduler",
@@ -51,21 +48,22 @@ _WITHOUT_A_CRAWL: dict[str, Any] = {
     "CHECKPOINT_INTERVAL": 0,
 }
 _MIDDLEWARES = {
-    # Before everything else that looks at a request, and in place of the one that lets only leases pass.
+    # Before all other components that handle a request, and in place of the one that passes only requests with a
+    # lease.
     "webcrawl.commands.page_commands.VerdictMiddleware": 50,
     "webcrawl.downloadermiddlewares.scope.ScopeMiddleware": None,
 }
 
 
 class PlainScheduler(Scheduler, Detached):
-    """Scrapy's scheduler, in memory: there is no frontier behind it, and so no lease behind a request."""
+    """Scrapy's scheduler, in memory: there is no frontier, and so no lease for a request."""
 
     def flight_of(self, request: Request) -> None:
-        """What the middlewares ask for the lease of a request: there is none."""
+        """Return None: the middlewares look up the lease of a request here, and there is none."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The option that these commands have beside Scrapy's."""
+    """Add the option that these commands have in addition to Scrapy's."""
     parser.add_argument(
         "--force",
         action="store_true",
@@ -74,9 +72,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def detach(command: str, settings: Settings, opts: argparse.Namespace, known: frozenset[str]) -> None:
-    """Make settings that touch no crawl's state, whatever else was given; exits with 2 when some are
-    wrong.
-    """
+    """Make settings that touch no crawl's state, whatever else was given; exit with 2 when some are wrong."""
     problems = check(settings, [item.partition("=")[0] for item in opts.set], known)
     if problems:
         sys.stderr.write("".join(f"scrapy {command}: {problem}\n" for problem in problems))
@@ -89,17 +85,17 @@ def detach(command: str, settings: Settings, opts: argparse.Namespace, known: fr
 
 
 ROBOTS = "verdict_robots"
-"""Marks in ``meta`` the requests that are made here, for robots.txt itself."""
+"""The key in ``meta`` of the requests for robots.txt that are made here."""
 
 refused = object()
-"""The signal that is sent when a request is not made."""
+"""The signal that is sent when a request is refused."""
 
 
 class VerdictMiddleware:
-    """Prints both verdicts for each URL that is fetched, redirect targets too, and refuses what they refuse.
+    """Prints both verdicts for each URL that is fetched, redirect targets too, and refuses the request if they do.
 
-    robots.txt is asked for once for each origin, since these commands are short. What is no http URL (a local
-    file, a data URL) is nobody's affair and passes.
+    robots.txt is requested once for each origin, since these commands are short. URLs of other schemes (a local file,
+    a data URL) are not checked.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -129,7 +125,7 @@ class VerdictMiddleware:
             raise IgnoreRequest(f"{url} is refused")
 
     def _scope(self, url: str, *, redirected: bool) -> str | None:
-        """The rule that puts the URL out of scope; None when it is in."""
+        """Return the rule that puts the URL out of scope; None if it is in scope."""
         context = context_of(self._crawler)
         if not redirected:
             context.seeded.allow(url)
@@ -147,7 +143,9 @@ class VerdictMiddleware:
         return robots.may_fetch(record, rules, url, now)
 
     async def _fetched(self, origin: str, previous: RobotsRecord | None) -> RobotsRecord:
-        """The record after asking the origin, along as many redirects as the crawl follows."""
+        """Request the robots.txt of the origin, following as many redirects as the crawl does, and return the
+        record.
+        """
         configuration = context_of(self._crawler).configuration
         url: str | None = f"{origin}/robots.txt"
         for _ in range(configuration.robots_max_redirects + 1):

@@ -1,4 +1,4 @@
-"""``scrapy parse``: what a spider makes of one page, by default the broad one, and no crawl touched."""
+"""``scrapy parse``: show the result of a spider for one page, by default of the broad one; it changes no crawl."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Command(parse.Command):
         known = frozenset(self.settings)
         super().process_options(args, opts)
         opts.spider = opts.spider or BROAD
-        # Scrapy's command itself makes a Deferred of an asynchronous callback, and warns of it.
+        # Scrapy's command itself makes a Deferred of an asynchronous callback, and warns about it.
         warnings.filterwarnings("ignore", ".* returned a Deferred", ScrapyDeprecationWarning)
         page_commands.detach("parse", self.settings, opts, known)
 
 
 def plain(value: Any) -> Any:
-    """A page as dicts and lists; itemadapter, which prints items, cannot copy the named tuples in it."""
+    """Return a page as dicts and lists; itemadapter, which prints items, cannot copy the named tuples in it."""
     if is_dataclass(value) and not isinstance(value, type):
         return {item.name: plain(getattr(value, item.name)) for item in fields(value)}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""``scrapy plan --urls N --hosts H``: what a crawl of that size will need."""
+"""``scrapy plan --urls N --hosts H``: predict the resources that a crawl of that size needs."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Command(ProjectCommand):
 
 
 def size_of(opts: argparse.Namespace, configuration: Configuration) -> Size:
-    """The crawl that the options and the settings describe."""
+    """Return the size of the crawl that the options and the settings describe."""
     delay = configuration.politeness_min_delay if opts.delay is None else opts.delay
     return Size(
         urls=opts.urls,
@@ -97,7 +97,7 @@ def size_of(opts: argparse.Namespace, configuration: Configuration) -> Size:
 
 
 def as_text(size: Size, sections: Sequence[Section]) -> str:
-    """For people."""
+    """Format the plan as text."""
     lines = [
         f"{units.count(size.urls)} URLs of {size.length} characters on {units.count(size.hosts)} hosts, "
         f"{units.count(size.queued)} queued at the worst; {units.count(size.pages)} pages fetched by "
@@ -110,7 +110,7 @@ def as_text(size: Size, sections: Sequence[Section]) -> str:
 
 
 def as_json(size: Size, sections: Sequence[Section]) -> str:
-    """For programs: bytes, seconds, or pages per second."""
+    """Format the plan as JSON: bytes, seconds, or pages per second."""
     told = {
         section.name: {
             figure.name: {
@@ -125,7 +125,7 @@ def as_json(size: Size, sections: Sequence[Section]) -> str:
 
 
 def whole(text: str) -> int:
-    """``2_000_000``, ``2M`` or ``1.5k``."""
+    """Parse ``2_000_000``, ``2M`` or ``1.5k``."""
     times = _TIMES.get(text[-1:].lower(), 1)
     number = _number(text[:-1] if times > 1 else text) * times
     if not 0 <= number <= 1e15 or number != int(number):
@@ -141,7 +141,7 @@ def seconds(text: str) -> float:
 
 
 def _number(text: str) -> float:
-    """Less than nothing where it is none."""
+    """Return the number, or a negative one if the text is not a number."""
     try:
         return float(text)
     except ValueError:

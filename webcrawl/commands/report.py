@@ -1,6 +1,6 @@
-"""``scrapy report [JOBDIR...]``: one HTML page with figures and plots of a crawl, at any time.
+"""``scrapy report [JOBDIR...]``: write an HTML page with figures and plots of a crawl, at any time.
 
-0: written. 2: an argument or a setting is wrong, a log cannot be read, or the page cannot be written.
+Exit status 0: written. 2: an argument or a setting is wrong, a log cannot be read, or the page cannot be written.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""``scrapy search WORDS [JOBDIR...]``: pages of a crawl by what they say, while it runs or stands still.
+"""``scrapy search WORDS [JOBDIR...]``: full-text search in the pages of a crawl, running or not.
 
-0: done, also when nothing was found. 2: the query, an option or a setting is wrong, or there is no index; a line on
-standard error says why.
+Exit status 0: done, even if no page matches. 2: the query, an option or a setting is wrong, or there is no index; a
+line on standard error says why.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _answer(one: Engine, asked: query.Query, limit: int) -> Found:
 
 
 def _engines(folders: Sequence[str], configuration: Configuration) -> Iterator[Engine]:
-    """An engine for the index of each worker; one where all have one. Raises CrawlError where there is no index."""
+    """Yield an engine for the index of each worker, or one for a shared index. Raises CrawlError if there is none."""
     kind = engine.load(configuration.search_engine)
     if kind.is_server:
         yield kind(Path(), options_of(configuration, configuration.search_stemmer))
@@ -136,7 +136,7 @@ def options_of(configuration: Configuration, stemmer: str) -> engine.Options:
 
 
 def as_json(found: Found) -> str:
-    """``count`` and ``hits``, each with its snippet as pairs of text and whether it was searched for."""
+    """Return ``count`` and ``hits``, each with its snippet as pairs of text and whether it is a match."""
     hits = [
         {
             "url": hit.url,
@@ -152,7 +152,7 @@ def as_json(found: Found) -> str:
 
 
 def as_text(found: Found, *, marked: bool) -> str:
-    """A block for each page: its title, its URL, when it was fetched, and the stretch of its text."""
+    """Return a block for each page: its title, its URL, when it was fetched, and the snippet of its text."""
     if not found.hits:
         return "Nothing was found."
     blocks = []
@@ -169,7 +169,7 @@ def as_text(found: Found, *, marked: bool) -> str:
 
 
 def _snippet(pieces: Iterable[Piece], *, marked: bool) -> str:
-    """In one line, with nothing of the page's that could steer a terminal."""
+    """Return the snippet in one line, without characters of the page that could control a terminal."""
     shown = []
     for text, wanted in pieces:
         said = printable(_SPACES.sub(" ", text), None)

@@ -1,9 +1,8 @@
-"""``scrapy segments export DIR | import DIR|FILE...``: the queue of a crawl in parts, and what became of these.
+"""``scrapy segments export DIR | import DIR|FILE...``: split the queue of a crawl into segments, and merge their
+results.
 
-0: done. 2: an argument or a setting is wrong, a file cannot be read or written, or the crawl cannot be reached or is
-at work; a line on standard error says why.
-
-What ``scrapy segments`` does: the crawl on one side, the files on the other.
+Exit status 0: done. 2: an argument or a setting is wrong, a file cannot be read or written, or the crawl cannot be
+reached or is running; a line on standard error says why.
 """
 
 from __future__ import annotations
@@ -49,11 +48,11 @@ if TYPE_CHECKING:
 
 
 WRONG = (CrawlError, ArchiveError, OSError, PatternsError, HostRulesError, GroupsError)
-"""What may be wrong; the message names it."""
+"""Expected errors; their messages name the cause."""
 
 
 class Segmenting:
-    """Takes a crawl apart and puts it together again."""
+    """Exports the segments of a crawl and imports their results."""
 
     def __init__(self, settings: Settings, spider: str) -> None:
         self._settings = settings
@@ -66,7 +65,7 @@ class Segmenting:
     # -- export ----------------------------------------------------------------------------------------------
 
     def export(self, folder: Path, number: int, urls_each: int | None) -> None:
-        """Write what is queued into ``folder``, in so many files, or with so many URLs in each."""
+        """Write the queued URLs into ``folder``, in so many files, or with so many URLs in each."""
         crawl = crawl_named(self._settings, self._spider)
         with crawl.books() as books:
             queue = files.InOrder(books.queued())
@@ -103,7 +102,7 @@ class Segmenting:
 
     @contextmanager
     def _backend(self) -> Iterator[Backend]:
-        """That of the crawl, not opened, while nobody else may work on it."""
+        """Return the backend of the crawl, not opened, while other processes are locked out."""
         configuration = self._configuration
         if configuration.frontier_backend == "redis":
             yield self._shared_backend()
@@ -118,12 +117,12 @@ class Segmenting:
             jobdir.leave()
 
     def _shared_backend(self) -> Backend:
-        # Who has a folder does not wait for what he does not need.
+        # A crawl in a folder does not need this import.
         from webcrawl.crawl.redis import shared_backend
         from webcrawl.storage.redis.control import NoSuchCrawl
 
         crawl = crawl_named(self._settings, self._spider)
-        # One that is not there begins with what is brought home, as in a new folder.
+        # A crawl that does not exist yet is created with the imported segments, as in a new folder.
         with suppress(NoSuchCrawl):
             if workers := crawl.at_work():
                 names = ", ".join(sorted(worker.name for worker in workers))
@@ -134,7 +133,7 @@ class Segmenting:
 
 
 def _sources(path: Path, target: Path | None) -> Iterator[Path]:
-    """JOBDIRs of crawls of segments, and files."""
+    """Yield JOBDIRs of crawls of segments, and files."""
     if not path.is_dir():
         yield path
         return
@@ -213,7 +212,7 @@ class Command(ProjectCommand):
             refuse("segments", problems)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        # Who asks for help does not wait for the machine.
+        # Printing the help must not import the crawl.
 
         assert isinstance(self.settings, Settings)
         try:

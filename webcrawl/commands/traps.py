@@ -1,7 +1,7 @@
-"""``scrapy traps [release PATTERN|ID...|all]``: the traps that a crawl has found, and how they are let go.
+"""``scrapy traps [release PATTERN|ID...|all]``: list the traps that a crawl has found, and release them.
 
-0: done, or nothing to do. 2: the command or a setting is wrong, no trap is called so, or the crawl cannot be reached;
-a line on standard error says why.
+Exit status 0: done, or nothing to do. 2: the command or a setting is wrong, no trap has the given name, or the crawl
+cannot be reached; a line on standard error says why.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _wrong_words(args: Sequence[str], opts: argparse.Namespace) -> Iterator[Prob
 
 
 def _chosen(names: Sequence[str], traps: Sequence[Trap]) -> list[Trap]:
-    """Those that are named and in quarantine. :raises CrawlError: one is not known"""
+    """Return the named traps that are in quarantine. :raises CrawlError: one is not known"""
     held = [trap for trap in traps if trap.released_at is None]
     if list(names) == [ALL]:
         return held

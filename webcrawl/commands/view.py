@@ -1,4 +1,4 @@
-"""``scrapy view``: what ``fetch`` gets, shown in a browser; no crawl touched."""
+"""``scrapy view``: show the page that ``fetch`` gets in a browser; it changes no crawl."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""``scrapy websub``: the subscriptions of a crawl at hubs, without what only the hub may know.
+"""``scrapy websub``: list the subscriptions of a crawl at hubs, without their secrets.
 
-0: done. 2: the command or a setting is wrong, or the crawl cannot be looked at; a line on standard error says why.
+Exit status 0: done. 2: the command or a setting is wrong, or the crawl cannot be read; a line on standard error says
+why.
 """
 
 from __future__ import annotations
