@@ -1,35 +1,151 @@
-"""Processes of our own beside the crawl: how they are started, and what they do not hear."""
+"""Python child processes: how they are started, and the frames in which parent and child exchange values.
+
+A frame is its length (8 bytes, little-endian) and a value in marshal's form. Both ends run the same Python and the
+same code, and nothing else writes to the pipe or socket between them. Strings may hold lone surrogates, as pages do.
+"""
 
 from __future__ import annotations
 
+import marshal
 import os
 import signal
+import socket
+import struct
+import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from asyncio import StreamReader
+    from collections.abc import Collection, Iterator, Mapping
+    from io import BufferedRWPair
+    from typing import BinaryIO
+
+    Stream = BinaryIO | BufferedRWPair[Any, Any]
 
 KEEPS_FREED = {"MALLOC_TRIM_THRESHOLD_": str(32 << 20), "MALLOC_MMAP_THRESHOLD_": str(16 << 20)}
-"""For ``environment``, where pages are parsed: else glibc gives back to the system what the tree of a page took as
-soon as it is free, and gets it again for the next one (53 page faults a page, a third of Lexbor's time)."""
+"""Environment variables for children that parse pages: else glibc returns the memory of a page's tree to the system
+as soon as it is free, and requests it again for the next page (53 page faults a page, a third of Lexbor's time)."""
+
+_LENGTH = struct.Struct("<Q")
+_PLAIN = 2
+"""The version of marshal's format for what is about one page: later ones look for values that come twice, which costs
+more there than it saves. For the rows of many pages it is worth it (a fifth of the time)."""
 
 
-def command(module: str) -> list[str]:
-    """The words that run ``module`` with this Python."""
-    return [sys.executable, "-m", module]
+def start_python(
+    module: str,
+    *arguments: str,
+    variables: Mapping[str, str] | None = None,
+    stdin: int = subprocess.PIPE,
+    stdout: int | None = subprocess.PIPE,
+    stderr: int | None = None,
+    pass_fds: Collection[int] = (),
+    own_group: bool = True,
+) -> subprocess.Popen[bytes]:
+    """Run ``module`` with this Python and return the child. Raises OSError.
+
+    The child finds the code where this process did. ``variables``: more for its environment. ``own_group``: a key
+    that interrupts this process does not interrupt the child, which still has work to finish.
+    """
+    # An empty path is the folder of this process.
+    path = os.pathsep.join(map(os.path.abspath, sys.path))
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        env={**os.environ, "PYTHONPATH": path, **(variables or {})},
+        pass_fds=pass_fds,
+        process_group=0 if own_group else None,
+    )
 
 
-def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What such a process is given: it finds the code where this one did; an empty path is the folder we are in."""
-    return {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path)),
-        **(more or {}),
-    }
+def start_on_socket(
+    module: str,
+    variables: Mapping[str, str],
+    *,
+    stdout: int | None = None,
+    stderr: int | None = None,
+) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """Run ``module`` with one end of a socket as its standard input; return the child and the other end, which does
+    not block. Raises OSError.
+    """
+    ours, theirs = socket.socketpair()
+    with theirs:
+        try:
+            process = start_python(
+                module, variables=variables, stdin=theirs.fileno(), stdout=stdout, stderr=stderr
+            )
+        except OSError:
+            ours.close()
+            raise
+    ours.setblocking(False)
+    return process, ours
+
+
+def socket_to_parent() -> socket.socket:
+    """Return the socket that ``start_on_socket`` gave this process."""
+    return socket.socket(fileno=os.dup(0))
 
 
 def leave_signals_to_the_crawl() -> None:
-    """Those that end a crawl are for the crawl, which ends us when it has ended."""
+    """Ignore the signals that end a crawl: the crawl ends its children when it has ended."""
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, signal.SIG_IGN)
+
+
+def frame(value: Any) -> bytes:
+    """Return the frame of a value that is about one page or less."""
+    data = marshal.dumps(value, _PLAIN)
+    return _LENGTH.pack(len(data)) + data
+
+
+def send(stream: Stream, value: Any) -> None:
+    """Write one frame to a stream, and flush it."""
+    data = marshal.dumps(value)
+    stream.write(_LENGTH.pack(len(data)))
+    stream.write(data)
+    stream.flush()
+
+
+def receive(stream: Stream) -> Any:
+    """Read the value of the next frame. Raises EOFError: the other end is closed, maybe within a frame."""
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        raise EOFError
+    [length] = _LENGTH.unpack(head)
+    data = stream.read(length)
+    if len(data) < length:
+        raise EOFError
+    return marshal.loads(data)
+
+
+async def receive_from(reader: StreamReader) -> Any:
+    """Read the value of the next frame. Raises EOFError: the other end is closed, maybe within a frame."""
+    [length] = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
+    return marshal.loads(await reader.readexactly(length))
+
+
+class Frames:
+    """Takes bytes as they come and gives the values that are whole."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[Any]:
+        """Add bytes, and yield the value of each frame that is whole now."""
+        buffer = self._buffer
+        buffer += data
+        start = 0
+        while len(buffer) - start >= _LENGTH.size:
+            [length] = _LENGTH.unpack_from(buffer, start)
+            end = start + _LENGTH.size + length
+            if len(buffer) < end:
+                break
+            with memoryview(buffer) as view:
+                value = marshal.loads(view[start + _LENGTH.size : end])
+            start = end
+            yield value
+        if start:
+            del buffer[:start]

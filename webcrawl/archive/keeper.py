@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.archive.disk import ArchiveError, StorageFull
-from webcrawl.archive.process import CLOSE, Payloads, entry_of, payload_bytes, receive, send
+from webcrawl.archive.process import CLOSE, Payloads, entry_of, payload_bytes
 from webcrawl.archive.sinks import Guarded
 from webcrawl.archive.store import Archive
-from webcrawl.child_process import leave_signals_to_the_crawl
+from webcrawl.child_process import leave_signals_to_the_crawl, receive, send
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -80,7 +80,6 @@ def _answer(answers: BinaryIO, step: Callable[[], Any]) -> None:
     except Exception:
         said = ("wrong", traceback.format_exc())
     send(answers, said)
-    answers.flush()
 
 
 def main() -> None:

@@ -20,9 +20,7 @@ complete before the frame announces it.
 from __future__ import annotations
 
 import fcntl
-import marshal
 import os
-import struct
 import subprocess
 import tempfile
 from contextlib import suppress
@@ -34,7 +32,7 @@ from webcrawl.archive.disk import ArchiveError, StorageFull, translated
 from webcrawl.archive.listed_links import SpooledLinks
 from webcrawl.archive.repair import RepairReport
 from webcrawl.archive.sinks import load
-from webcrawl.child_process import command, environment
+from webcrawl.child_process import receive, send, start_python
 from webcrawl.parsing.links import LinkColumns
 
 if TYPE_CHECKING:
@@ -48,26 +46,6 @@ CLOSE = "close"
 
 _PAYLOAD = 8
 """The position of the payload in a ``Capture``."""
-_LENGTH = struct.Struct("<Q")
-
-
-def send(stream: BinaryIO, value: Any) -> None:
-    """Write one frame; it may stay in the stream's buffer."""
-    data = marshal.dumps(value)
-    stream.write(_LENGTH.pack(len(data)))
-    stream.write(data)
-
-
-def receive(stream: BinaryIO) -> Any:
-    """Read the value of the next frame. :raises EOFError: the pipe was closed, possibly in the middle of the frame"""
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        raise EOFError
-    [length] = _LENGTH.unpack(head)
-    data = stream.read(length)
-    if len(data) < length:
-        raise EOFError
-    return marshal.loads(data)
 
 
 def row_of(entry: Entry, *, links: bool = True, fields: bool = True) -> tuple[Any, ...]:
@@ -275,7 +253,6 @@ class RemoteArchive:
             keeper.payloads.put(payloads)
         try:
             send(keeper.asked, value)
-            keeper.asked.flush()
             answer: tuple[Any, ...] = receive(keeper.answers)
         except (BrokenPipeError, EOFError):
             raise ArchiveError(self._directory, f"what keeps the archive {keeper.how_it_ended()}") from None
@@ -305,16 +282,7 @@ class _Keeper:
             fcntl.fcntl(self.asked, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
     def _started(self, held: Sequence[int]) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            command("webcrawl.archive.keeper"),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment(),
-            pass_fds=(*held, self.payloads.handle),
-            # Ctrl-C interrupts the crawl but must not interrupt the keeper, which still writes the crawl's last
-            # groups.
-            process_group=0,
-        )
+        return start_python("webcrawl.archive.keeper", pass_fds=(*held, self.payloads.handle))
 
     def how_it_ended(self) -> str:
         """Describe how the process ended, after it has stopped answering."""

@@ -11,31 +11,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import marshal
-import socket
-import struct
-import subprocess
 from contextlib import suppress
 from dataclasses import fields
 from itertools import count
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from webcrawl.child_process import KEEPS_FREED, command, environment
+from webcrawl.child_process import KEEPS_FREED, Frames, frame, start_on_socket
 from webcrawl.parsing.charset import encoding_of
 from webcrawl.parsing.html import Document
 from webcrawl.parsing.links import FOLLOWED, LinkColumns
 from webcrawl.parsing.offload import Extractor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import subprocess
 
     from webcrawl.parsing.links import Column
 
-
-_LENGTH = struct.Struct("<I")
-_VERSION = 2
-"""Of marshal's format: later ones look for values that come twice, which costs more than it saves here."""
 
 _values_of = attrgetter(*(field.name for field in fields(Document) if field.name != "links"))
 
@@ -53,12 +45,6 @@ class Question(NamedTuple):
     surroundings: bool
 
 
-def frame(value: Any) -> bytes:
-    """A value as it goes over the socket."""
-    data = marshal.dumps(value, _VERSION)
-    return _LENGTH.pack(len(data)) + data
-
-
 def answer(number: int, document: Document) -> bytes:
     """The frame that says what was found in the page of that number."""
     links = document.links
@@ -70,30 +56,6 @@ def document_of(values: tuple[Any, ...], length: int, columns: tuple[Column, ...
     document = Document(*values)
     document.links = LinkColumns(length, columns)
     return document
-
-
-class Frames:
-    """Bytes in, as they come; whole values out."""
-
-    def __init__(self) -> None:
-        self._buffer = bytearray()
-
-    def feed(self, data: bytes) -> Iterator[Any]:
-        """The values that are whole now."""
-        buffer = self._buffer
-        buffer += data
-        start = 0
-        while len(buffer) - start >= _LENGTH.size:
-            [length] = _LENGTH.unpack_from(buffer, start)
-            end = start + _LENGTH.size + length
-            if len(buffer) < end:
-                break
-            with memoryview(buffer) as view:
-                value = marshal.loads(view[start + _LENGTH.size : end])
-            start = end
-            yield value
-        if start:
-            del buffer[:start]
 
 
 IN_PLACE_FIRST = 200
@@ -242,10 +204,7 @@ class _Reader(asyncio.Protocol):
     @classmethod
     async def start(cls, module: str) -> _Reader:
         """:raises OSError: it cannot be started"""
-        ours, theirs = socket.socketpair()
-        with theirs:
-            process = await asyncio.to_thread(_popen, module, theirs)
-        ours.setblocking(False)
+        process, ours = await asyncio.to_thread(start_on_socket, module, KEEPS_FREED)
         _, reader = await asyncio.get_running_loop().create_connection(lambda: cls(process), sock=ours)
         try:
             async with asyncio.timeout(START_SECONDS):
@@ -323,13 +282,3 @@ class _Reader(asyncio.Protocol):
         else:
             loop = asyncio.get_running_loop()
             self._watch = loop.call_later(SILENCE_SECONDS, self._look, self._answered)
-
-
-def _popen(module: str, connected: socket.socket) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        command(module),
-        stdin=connected.fileno(),
-        env=environment(KEEPS_FREED),
-        # A key that interrupts the crawl must not interrupt the pages that it still has to read.
-        process_group=0,
-    )

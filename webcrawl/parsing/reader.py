@@ -7,7 +7,6 @@ gets as much time as in the crawl's own process. The process ends when its socke
 from __future__ import annotations
 
 import gc
-import os
 import select
 import socket
 import sys
@@ -15,10 +14,10 @@ from collections import deque
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from webcrawl.child_process import leave_signals_to_the_crawl
+from webcrawl.child_process import Frames, leave_signals_to_the_crawl, socket_to_parent
 from webcrawl.parsing.html import Extraction
 from webcrawl.parsing.offload import SECONDS_MAX, TURN_SECONDS
-from webcrawl.parsing.process import Frames, Question, answer
+from webcrawl.parsing.process import Question, answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,7 +84,7 @@ def main() -> None:
     gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS, 20, 50)
     try:
-        with socket.socket(fileno=os.dup(0)) as connected:
+        with socket_to_parent() as connected:
             serve(connected)
     except (BrokenPipeError, ConnectionResetError):
         sys.exit(0)

@@ -12,7 +12,6 @@ There are two lines. While slow pages have all processes, quick ones have one mo
 from __future__ import annotations
 
 import asyncio
-import marshal
 import signal
 import socket
 import subprocess
@@ -24,10 +23,10 @@ from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from webcrawl.child_process import KEEPS_FREED, command, environment
+from webcrawl.child_process import KEEPS_FREED, frame, receive_from, start_on_socket
 from webcrawl.processing.chain import Answer
 from webcrawl.processing.contract import Row
-from webcrawl.processing.worker import LENGTH, MEMORY, frame
+from webcrawl.processing.worker import MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -256,10 +255,7 @@ class _Worker:
 
     @classmethod
     async def start(cls) -> _Worker:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            process = await asyncio.to_thread(_popen, theirs)
-        ours.setblocking(False)
+        process, ours = await asyncio.to_thread(start_worker)
         reader, writer = await asyncio.open_connection(sock=ours)
         return cls(process, reader, writer)
 
@@ -270,7 +266,7 @@ class _Worker:
             async with asyncio.timeout(seconds * len(numbers)):
                 answers.append(Answer(*await self.exchange((list(numbers), row))))
                 for _ in numbers[1:]:
-                    answers.append(Answer(*await self._received()))  # noqa: PERF401 - those that came are kept
+                    answers.append(Answer(*await receive_from(self._reader)))  # noqa: PERF401 - those that came are kept
         except (OSError, EOFError, TimeoutError):
             self.lost = await self.how_it_ended()
         return answers
@@ -279,11 +275,7 @@ class _Worker:
         """Send a value and wait for the next one."""
         self._writer.write(frame(value))
         await self._writer.drain()
-        return await self._received()
-
-    async def _received(self) -> Any:
-        [length] = LENGTH.unpack(await self._reader.readexactly(LENGTH.size))
-        return marshal.loads(await self._reader.readexactly(length))
+        return await receive_from(self._reader)
 
     async def how_it_ended(self) -> str:
         """See to its end, and say in words how it came to it."""
@@ -305,15 +297,13 @@ class _Worker:
         return self._process.wait()
 
 
-def _popen(connected: socket.socket) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        command("webcrawl.processing.worker"),
-        stdin=connected.fileno(),
-        # What a module prints belongs nowhere: warnings about strangers' pages among them.
+def start_worker() -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """Start the child and return it with the socket to it. Raises OSError."""
+    return start_on_socket(
+        "webcrawl.processing.worker",
+        # Each would start a thread per CPU, with memory for each, to multiply small matrices.
+        {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **KEEPS_FREED},
+        # The output of modules, such as warnings about pages, is discarded.
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        # Each would start a thread per CPU, with memory for each, to multiply small matrices.
-        env=environment({"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **KEEPS_FREED}),
-        # A key that interrupts the crawl must not interrupt the pages it still has to finish.
-        process_group=0,
     )

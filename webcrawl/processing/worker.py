@@ -7,18 +7,15 @@ much memory does not get it. It ends when its socket does.
 
 from __future__ import annotations
 
-import marshal
 import os
 import resource
 import signal
-import socket
-import struct
 import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.child_process import leave_signals_to_the_crawl
+from webcrawl.child_process import leave_signals_to_the_crawl, receive, send, socket_to_parent
 from webcrawl.processing.chain import run, why
 from webcrawl.processing.contract import Content, load
 
@@ -26,15 +23,6 @@ if TYPE_CHECKING:
     from io import BufferedRWPair
 
     _Stream = BufferedRWPair[Any, Any]
-
-LENGTH = struct.Struct("<Q")
-"""A frame is its length and a value in marshal's form."""
-
-
-def frame(value: Any) -> bytes:
-    """A value as it goes over the socket."""
-    data = marshal.dumps(value)
-    return LENGTH.pack(len(data)) + data
 
 
 def serve(stream: _Stream) -> None:
@@ -48,40 +36,23 @@ def serve(stream: _Stream) -> None:
         (numbers of modules, row)          ->
                                            <- an Answer for each, one after the other as they are done
     """
-    options = _received(stream)
+    options = receive(stream)
     try:
         loaded = [load(path) for path in options["modules"]]
         modules = {number: each.type() for number, each in enumerate(loaded) if not each.in_place}
     except Exception as error:
-        _send(stream, ("broken", why(error)))
+        send(stream, ("broken", why(error)))
         return
     _limit_memory(options["memory_bytes"])
-    _send(stream, ("ready",))
+    send(stream, ("ready",))
     while True:
-        numbers, row = _received(stream)
+        numbers, row = receive(stream)
         content = Content(*row)
         for number in numbers:
             signal.setitimer(signal.ITIMER_REAL, options["seconds"])
             answer = run(modules[number], loaded[number].fields, content, options["links_max"])
             signal.setitimer(signal.ITIMER_REAL, 0)
-            _send(stream, tuple(answer))
-
-
-def _received(stream: _Stream) -> Any:
-    """:raises EOFError: the crawl is gone"""
-    head = stream.read(LENGTH.size)
-    if len(head) < LENGTH.size:
-        raise EOFError
-    [length] = LENGTH.unpack(head)
-    data = stream.read(length)
-    if len(data) < length:
-        raise EOFError
-    return marshal.loads(data)
-
-
-def _send(stream: _Stream, value: Any) -> None:
-    stream.write(frame(value))
-    stream.flush()
+            send(stream, tuple(answer))
 
 
 def _limit_memory(beyond: int) -> None:
@@ -100,7 +71,7 @@ def main() -> None:
     # Nobody catches it: the alarm ends the process, whatever it is in.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     try:
-        with socket.socket(fileno=os.dup(0)) as connected, connected.makefile("rwb") as stream:
+        with socket_to_parent() as connected, connected.makefile("rwb") as stream:
             serve(stream)
     except (BrokenPipeError, ConnectionResetError, EOFError):
         sys.exit(0)

@@ -8,17 +8,16 @@ a word, it stops where it is, and the next run goes on from the journal.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import select
 import sys
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from webcrawl.child_process import leave_signals_to_the_crawl
+from webcrawl.child_process import Frames, leave_signals_to_the_crawl, receive
 from webcrawl.errors import CrawlError
 from webcrawl.search.engine import Engine, EngineAway, Options, load
 from webcrawl.search.journal import JournalReader, Position, path_of, segments
@@ -90,7 +89,7 @@ class Told:
     ended: bool = False
     gone: bool = False
     """The other end is closed: nothing more will come."""
-    _rest: bytes = b""
+    _frames: Frames = field(default_factory=Frames)
 
     def wait(self, seconds: float | None) -> None:
         """Read what is there; wait for it, ``seconds`` at most."""
@@ -98,12 +97,11 @@ class Told:
             return
         data = os.read(self.handle, 65_536)
         self.gone = not data
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in lines:
-            if line == b"end":
+        for value in self._frames.feed(data):
+            if value is None:
                 self.ended = True
             else:
-                self.position = Position(*map(int, line.split()))
+                self.position = Position(*value)
 
 
 @contextmanager
@@ -161,7 +159,7 @@ def main() -> None:
     leave_signals_to_the_crawl()
     os.nice(NICENESS)
     with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as told:
-        asked = json.loads(told.readline())
+        asked = receive(told)
     folder = Path(asked["folder"])
     try:
         with locked(folder, wait=True):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from webcrawl.archive.disk import ArchiveError, translated
 from webcrawl.archive.sinks import ArchiveSink
-from webcrawl.child_process import command, environment
+from webcrawl.child_process import frame, start_python
 from webcrawl.search.document import change_of
 from webcrawl.search.engine import load
 from webcrawl.search.journal import Journal, Position, segments
@@ -97,17 +95,11 @@ class _Indexer:
     def __init__(self, folder: Path, asked: Mapping[str, Any]) -> None:
         self._folder = folder
         with translated(folder):
-            self._process = subprocess.Popen(
-                command("webcrawl.search.indexer"),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env=environment(),
-                bufsize=0,
-            )
+            self._process = start_python("webcrawl.search.indexer")
             self._asked = cast("BinaryIO", self._process.stdin)
             self._answers = cast("BinaryIO", self._process.stdout)
             self._handle = self._asked.fileno()
-            os.write(self._handle, json.dumps(asked).encode() + b"\n")
+            os.write(self._handle, frame(dict(asked)))
         os.set_blocking(self._handle, False)
         self._told: Position | None = None
         self._said = ""
@@ -118,7 +110,7 @@ class _Indexer:
             return
         # One that has ended is noticed by check; what is kept is kept.
         with suppress(BlockingIOError, BrokenPipeError):
-            os.write(self._handle, b"%d %d\n" % position)
+            os.write(self._handle, frame(tuple(position)))
             self._told = position
 
     def check(self) -> None:
@@ -130,7 +122,7 @@ class _Indexer:
         """Let it index what there is, and wait for that. :raises ArchiveError: it could not"""
         os.set_blocking(self._handle, True)
         with suppress(BrokenPipeError):
-            os.write(self._handle, b"end\n")
+            os.write(self._handle, frame(None))
         self._asked.close()
         self._process.wait()
         failure = self._failure()

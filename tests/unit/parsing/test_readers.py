@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webcrawl.child_process import Frames, frame
 from webcrawl.parsing import process
 from webcrawl.parsing.html import Document, extract
 from webcrawl.parsing.links import Link
-from webcrawl.parsing.process import Frames, Readers, answer, document_of
+from webcrawl.parsing.process import Readers, answer, document_of
 
 URL = "http://a.example/docs/"
 FRAIL = "tests.unit.parsing.frail_reader"
@@ -150,7 +151,7 @@ def test_a_document_comes_over_the_socket_as_it_is(
     document = Document(
         "t", "b", "utf-8", 3, ["noindex"], pairs, text, text, pairs, {"u": "w"}, text, others, links
     )
-    sent = answer(7, document) + process.frame("behind")
+    sent = answer(7, document) + frame("behind")
     received = Frames()
     values = [
         value for start in range(0, len(sent), piece) for value in received.feed(sent[start : start + piece])

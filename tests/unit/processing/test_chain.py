@@ -3,15 +3,14 @@
 import asyncio
 import os
 import signal
-import socket
 
 import pytest
 
 from tests import processes
+from webcrawl.child_process import frame
 from webcrawl.processing.chain import Chain
 from webcrawl.processing.contract import Content, load
-from webcrawl.processing.pool import Pool, PoolOptions, ProcessingBroken, _popen
-from webcrawl.processing.worker import frame
+from webcrawl.processing.pool import Pool, PoolOptions, ProcessingBroken, start_worker
 
 HERE = "tests.unit.processing.hostile."
 LIMITS = {"processes": 1, "seconds": 1.0, "memory_bytes": 64 << 20, "links_max": 100}
@@ -169,10 +168,9 @@ def test_a_page_that_is_given_up_costs_its_process():
 @pytest.mark.parametrize("word", ["x", "hang"])
 def test_a_process_does_not_outlive_its_crawl(word):
     """Killed, a crawl leaves nothing but a socket that ends."""
-    ours, theirs = socket.socketpair()
-    with theirs:
-        process = _popen(theirs)
+    process, ours = start_worker()
     with ours:
+        ours.setblocking(True)
         told = {"modules": [HERE + "Does"], "seconds": 0.5, "memory_bytes": 0, "links_max": 1}
         ours.sendall(frame(told) + frame(([0], page(word).row())))
         ours.recv(1)

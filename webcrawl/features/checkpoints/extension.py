@@ -18,7 +18,7 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.atomic_file import UNFINISHED
-from webcrawl.child_process import command, environment
+from webcrawl.child_process import start_python
 from webcrawl.config import Configuration
 from webcrawl.extensions.metrics_reader import directory_of, frontier_of
 from webcrawl.extensions.periodic_task import PeriodicTask
@@ -105,8 +105,13 @@ class Checkpoints:
 
     async def _take(self, target: Path) -> dict[str, int]:
         """What the checkpoint holds. :raises ValueError: it could not be taken, and why"""
-        words = [*command("webcrawl.features.checkpoints.checkpoint"), str(self._source), str(target)]
-        self._process = process = _started(words)
+        self._process = process = start_python(
+            "webcrawl.features.checkpoints.checkpoint",
+            *(str(self._source), str(target)),
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            own_group=False,
+        )
         # A thread that waits would be one of few, and the loop's own way to wait is not each loop's.
         while process.poll() is None:  # noqa: ASYNC110
             await asyncio.sleep(WAIT_SECONDS)
@@ -150,12 +155,6 @@ def _remove(folders: list[Path]) -> None:
         gone = folder.with_name(f"{folder.name.removesuffix(UNFINISHED)}{UNFINISHED}")
         folder.replace(gone)
         shutil.rmtree(gone)
-
-
-def _started(words: list[str]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
-    )
 
 
 def _in_words(told: dict[str, Any]) -> str:
