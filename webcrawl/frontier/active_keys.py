@@ -219,7 +219,8 @@ class ActiveKeys:
             active for active in self._keys.values() if not active.leaving and active.key not in self._dry
         ]
         surplus = len(staying) - share
-        if surplus > max(share // 10, 1):
+        # A share of many keys changes all the time, and a few more are no harm; of few keys each one counts.
+        if surplus > share // 10:
             # Those that wait for their time and are settled can go at once, others as soon as they are.
             staying.sort(key=lambda active: active.unsettled > 0 or active.key not in self._heap)
             for active in staying[:surplus]:

@@ -38,7 +38,7 @@ def test_a_file_that_cannot_be_read_now_is_read_later_and_not_replaced(
 
     monkeypatch.setattr(Path, "read_bytes", reading)
     context: Any = SimpleNamespace(clock=lambda: 1000.0)
-    monkeypatch.setattr(extension, "machine_of", lambda crawler: context)
+    monkeypatch.setattr(extension, "context_of", lambda crawler: context)
     crawler: Any = SimpleNamespace()
     made = Importance(crawler, LinkScoreStore(after, "in_links", tmp_path))
 

@@ -13,6 +13,7 @@ from webcrawl.errors import StorageAway
 from webcrawl.frontier.heartbeat import WorkerHeartbeat
 from webcrawl.frontier.storage_retry import StorageRetry
 from webcrawl.storage.contract import HeartbeatAnswer, OperatorCommand
+from webcrawl.storage.redis.workers import share_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -20,15 +21,30 @@ if TYPE_CHECKING:
 HOSTS = [f"h{number}.test" for number in range(8)]
 
 
-@pytest.fixture
-def crawl() -> Iterator[SmallCrawl]:
-    """Eight hosts with two pages each, all of them active here and none of them due."""
+MANY_HOSTS = [f"h{number}.test" for number in range(24)]
+
+
+def crawl_of(hosts: list[str]) -> SmallCrawl:
+    """Two pages each, all hosts active here and none of them due."""
     crawl = SmallCrawl()
-    crawl.add(*(f"{host}/{page}" for host in HOSTS for page in range(2)))
-    for _ in HOSTS:
+    crawl.add(*(f"{host}/{page}" for host in hosts for page in range(2)))
+    for _ in hosts:
         lease = crawl.wait_for_lease()
         assert lease.entry.kind == "robots"
         crawl.answer_robots(lease)
+    return crawl
+
+
+@pytest.fixture
+def crawl() -> Iterator[SmallCrawl]:
+    crawl = crawl_of(HOSTS)
+    yield crawl
+    crawl.dispose()
+
+
+@pytest.fixture
+def large_crawl() -> Iterator[SmallCrawl]:
+    crawl = crawl_of(MANY_HOSTS)
     yield crawl
     crawl.dispose()
 
@@ -59,9 +75,32 @@ def test_what_was_given_back_is_not_taken_again_while_others_wait_for_it(crawl):
     assert crawl.lease() is not None
 
 
-def test_a_part_of_one_more_or_less_is_not_worth_a_move(crawl):
+def test_of_few_keys_one_too_many_is_given_back(crawl):
     hear(crawl, HeartbeatAnswer(share=len(HOSTS) - 1))
-    assert active(crawl) == len(HOSTS)
+    assert active(crawl) == len(HOSTS) - 1
+
+
+def test_of_many_keys_a_tenth_too_many_is_not_worth_a_move(large_crawl):
+    hear(large_crawl, HeartbeatAnswer(share=len(MANY_HOSTS) - 2))
+    assert active(large_crawl) == len(MANY_HOSTS)
+    hear(large_crawl, HeartbeatAnswer(share=len(MANY_HOSTS) - 3))
+    assert active(large_crawl) == len(MANY_HOSTS) - 3
+
+
+@pytest.mark.parametrize(
+    ("held", "idle", "shares"),
+    [
+        ({"w1": 5, "w2": 0, "w3": 0}, 0, [2, 2, 1]),
+        ({"w1": 2, "w2": 3, "w3": 0}, 0, [2, 2, 1]),
+        ({"w1": 2, "w2": 2, "w3": 0}, 0, [2, 1, 1]),
+        ({"w1": 1, "w2": 2, "w3": 2}, 0, [1, 2, 2]),
+        ({"w1": 1, "w2": 1, "w3": 1}, 1, [2, 1, 1]),
+        ({"w1": 1, "w2": 0, "w3": 0}, 0, [1, 1, 1]),
+        ({"w1": 900, "w2": 0}, 101, [501, 500]),
+    ],
+)
+def test_shares_differ_by_one_at_most_and_the_larger_go_to_those_that_have_most(held, idle, shares):
+    assert [share_of(member, held, idle) for member in held] == shares
 
 
 def test_a_key_whose_page_is_not_settled_stays(crawl):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -155,11 +154,24 @@ class WorkerRegistry:
         others = [facts["figures"] for name, facts in members.items() if name != self._member]
         if not any(figures.get("waiting") for figures in others):
             return None
-        active = sum(float(facts["figures"].get("active", 0)) for facts in members.values())
-        return max(math.ceil((active + idle) / len(members)), 1)
+        held = {name: int(facts["figures"].get("active", 0)) for name, facts in members.items()}
+        held.setdefault(self._member, 0)
+        return share_of(self._member, held, idle)
 
     async def leave(self) -> None:
         await self._server.commands([("HDEL", self._names.crew, self._member)])
+
+
+def share_of(member: str, held: Mapping[str, int], idle: int) -> int:
+    """Return how many keys ``member`` may have when all keys are shared out evenly, at least one.
+
+    ``held``: number of keys by worker; ``idle``: number of keys without a worker. Shares differ by one at most and
+    come to all keys, so that no worker is without a key while there are as many keys as workers. The workers that
+    have most get the larger shares: as few keys as possible change their worker.
+    """
+    share, over = divmod(sum(held.values()) + idle, len(held))
+    by_most = sorted(held, key=lambda name: (-held[name], name))
+    return max(share + (by_most.index(member) < over), 1)
 
 
 def _heard_within(seconds: float, members: Mapping[str, Mapping[str, Any]], now: float) -> int:
