@@ -1,13 +1,15 @@
 """The tables of docs/settings.md, made from the code: ``python -m tests.docs_tables`` brings them up to date.
 
-The file is written by hand, its order and its words too; of a row that begins with the name of a setting the
-cells that the code knows are replaced. ``tests/test_docs.py`` fails when that would change anything.
+The text and the order of rows are written by hand. The command replaces the cells of a row that begins with the name
+of a setting, and adds the row of a new setting behind that of its predecessor in ``webcrawl/config``.
+``tests/test_docs.py`` fails when the command would change anything.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,6 @@ OURS = {setting.name: setting for setting in SETTINGS}
 """The settings that the crawler checks and reads itself."""
 THEIRS = {name: value for name, value in vars(project).items() if name.isupper() and name not in OURS}
 """Settings of Scrapy that the project sets, with its value."""
-THEIRS.pop("USELESS_EXTENSIONS")
 
 
 def named(text: str) -> list[str]:
@@ -33,8 +34,17 @@ def named(text: str) -> list[str]:
     return _ROW.findall(text)
 
 
+def completed(text: str) -> str:
+    """Return ``text`` with a row for each of our settings."""
+    for before, name in pairwise(OURS):
+        if name not in named(text):
+            row = next(row[0] for row in _ROW.finditer(text) if row[1] == before)
+            text = text.replace(row, f"{row}\n{_ours(OURS[name])}")
+    return text
+
+
 def renewed(text: str) -> str:
-    """``text`` with every row as the code has it."""
+    """Return ``text`` with every row as the code has it."""
     return _ROW.sub(lambda row: _renewed_row(row[0], row[1]), text)
 
 
@@ -45,11 +55,13 @@ def _renewed_row(row: str, name: str) -> str:
         return row
     # The last cell says why, and is written by hand.
     why = row.rstrip("| ").rpartition(" | ")[2]
-    return f"| `{name}` | {_shown(THEIRS[name])} | {why} |"
+    return f"| `{name}` | {_shown(THEIRS[name], 'webcrawl/settings.py')} | {why} |"
 
 
 def _ours(setting: Setting) -> str:
-    value = _extensions() if setting.name == "EXTENSIONS_REFUSED" else _shown(setting.default)
+    value = (
+        _extensions() if setting.name == "EXTENSIONS_REFUSED" else _shown(setting.default, "webcrawl/config")
+    )
     unit = f" {setting.unit}" if setting.unit else ""
     allowed = _ROUNDED.sub(" upwards", setting.reader.allowed)
     cells = [f"`{setting.name}`", f"{value}{unit}", allowed, setting.meaning]
@@ -60,17 +72,18 @@ def _extensions() -> str:
     return f"the {len(USELESS_EXTENSIONS)} of `webcrawl/scope/url_rules.py`"
 
 
-def _shown(value: Any) -> str:
-    """A value as it would be typed after ``-s NAME=``, where that is short enough to be read."""
+def _shown(value: Any, module: str) -> str:
+    """Return a value as it is typed after ``-s NAME=``, or a reference to ``module`` if it is too long to read."""
     if value in (None, "", []):
         return "none"
     text = ",".join(value) if isinstance(value, list) else str(value)
-    return f"`{text}`" if len(text) <= _LONG and not isinstance(value, dict) else "see `webcrawl/settings.py`"
+    return f"`{text}`" if len(text) <= _LONG and not isinstance(value, dict) else f"see `{module}`"
 
 
 def main() -> int:
     text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(renewed(text), encoding="utf-8")
+    text = renewed(completed(text))
+    PAGE.write_text(text, encoding="utf-8")
     missing = sorted({*OURS, *THEIRS} - set(named(text)))
     for name in missing:
         print(f"{name} has no row in docs/settings.md")

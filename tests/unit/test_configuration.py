@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from importlib import import_module
 from ipaddress import ip_network
@@ -13,7 +14,7 @@ from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.misc import load_object
 
 from webcrawl import settings as project
-from webcrawl.config import SETTINGS, Configuration, check, features, renames
+from webcrawl.config import SETTINGS, Configuration, Setting, check, defaults, features, renames
 from webcrawl.errors import ConfigurationError
 from webcrawl.features.revisits import freshness
 
@@ -40,8 +41,25 @@ def as_case(value: Any) -> Any:
     return f"Path:{value}" if isinstance(value, Path) else value
 
 
-def test_every_setting_has_cases() -> None:
-    assert sorted(CASES) == sorted(setting.name for setting in SETTINGS)
+SIMPLE = {"choice", "real", "switch", "whole"}
+"""Readers that settings have in common; a new setting that has one of them needs no cases of its own."""
+
+
+def is_simple(setting: Setting) -> bool:
+    return setting.reader.read.__qualname__.partition(".")[0] in SIMPLE
+
+
+def test_every_setting_that_is_read_in_its_own_way_has_cases() -> None:
+    names = {setting.name for setting in SETTINGS}
+    assert sorted(CASES.keys() - names) == []
+    assert sorted({setting.name for setting in SETTINGS if not is_simple(setting)} - CASES.keys()) == []
+
+
+@pytest.mark.parametrize("setting", list(filter(is_simple, SETTINGS)), ids=lambda setting: setting.name)
+def test_a_word_that_means_nothing_is_wrong_for_a_number_a_switch_and_a_choice(setting: Setting) -> None:
+    assert problems({setting.name: "xyzzy"}) == [
+        f"{setting.name}: must be {setting.reader.allowed}, not 'xyzzy'"
+    ]
 
 
 @pytest.mark.parametrize(("name", "given", "read"), GOOD)
@@ -68,12 +86,27 @@ def test_the_defaults_are_right() -> None:
     assert given.download_timeout == 60, "Scrapy's own default must not get in the way"
 
 
-def test_the_settings_module_says_what_the_table_says() -> None:
-    for setting in SETTINGS:
-        if hasattr(project, setting.name):
-            assert setting.reader.read(getattr(project, setting.name)) == setting.reader.read(
-                setting.default
-            ), setting.name
+def test_the_settings_module_has_the_defaults_of_the_table() -> None:
+    assert {setting.name: getattr(project, setting.name) for setting in SETTINGS} == defaults()
+
+
+def test_the_settings_module_says_no_setting_of_the_table_again() -> None:
+    tree = ast.parse(Path(project.__file__).read_text(encoding="utf-8"))
+    said = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    assert sorted(said & defaults().keys()) == []
+
+
+def test_a_settings_module_that_changes_a_list_changes_no_default() -> None:
+    before = defaults()
+    defaults()["EXTENSIONS_REFUSED"].clear()
+    assert defaults() == before
+
+
+def test_a_foreign_project_has_the_defaults_and_those_of_scrapys_settings_that_the_crawl_needs() -> None:
+    mine: dict[str, Any] = {}
+    exec("from webcrawl.settings import *\nPOLITENESS_MIN_DELAY = 7", mine)
+    assert (mine["POLITENESS_MIN_DELAY"], mine["POLITENESS_MAX_DELAY"]) == (7, 60.0)
+    assert mine["SCHEDULER"] == "webcrawl.scheduler.Scheduler"
 
 
 def test_all_wrong_settings_are_found_at_once() -> None:

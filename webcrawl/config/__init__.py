@@ -7,9 +7,10 @@ is called like its field, in capitals; each room of this folder has those of one
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from webcrawl.config.archive import KeepingSettings
 from webcrawl.config.checks import contradictions, likely_backend, sink_contradictions
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
-__all__ = ["SETTINGS", "Configuration", "Setting", "check", "contact_problem"]
+__all__ = ["SETTINGS", "Configuration", "Setting", "check", "contact_problem", "defaults"]
 
 
 # A dataclass has the fields of its last base first: the order of the table.
@@ -87,6 +88,11 @@ SETTINGS: tuple[Setting, ...] = tuple(
     Setting(item.name.upper(), **item.metadata) for item in fields(Configuration)
 )
 """Every setting of ours, in the order of Configuration."""
+
+
+def defaults() -> dict[str, Any]:
+    """Return the default of each setting by its name, as a settings module has it; the lists are copies."""
+    return {item.name: copy(item.default) for item in SETTINGS}
 
 
 def check(settings: BaseSettings, given: Iterable[str] = (), known: Iterable[str] = ()) -> list[Problem]:

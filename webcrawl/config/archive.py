@@ -21,7 +21,7 @@ class KeepingSettings:
         "where the crawl lives; a fresh folder if unset",
     )
     checkpoint_interval: float = setting(
-        real(0, 8784, zero="never"), 0.0, "hours", "how often a checkpoint of the crawl is taken by itself"
+        real(0, 8784, zero="never"), 0, "hours", "how often a checkpoint of the crawl is taken by itself"
     )
     checkpoint_folder: Path | None = setting(
         folder("a folder or the name of a new one"),
@@ -73,7 +73,7 @@ class KeepingSettings:
     )
     archive_sinks: tuple[str, ...] = setting(
         sink_paths(),
-        (),
+        [],
         "",
         "what else is kept of each request, behind WARC files and fetch log, in this order",
     )

@@ -29,11 +29,11 @@ class ShowingSettings:
         },
     )
     statistics_interval_seconds: float = setting(
-        real(0, DAY, zero="never"), 10.0, "seconds", "how often a line of figures is logged"
+        real(0, DAY, zero="never"), 10, "seconds", "how often a line of figures is logged"
     )
     progress_log_seconds: float = setting(
         real(0, DAY, zero="never"),
-        60.0,
+        60,
         "seconds",
         "how often progress.jsonl is told how the crawl stands and what it has taken",
     )
@@ -55,8 +55,8 @@ class ShowingSettings:
         "errors",
         "more unanticipated errors than this within the window stop the crawl",
     )
-    errors_window_seconds: float = setting(real(1, DAY), 60.0, "seconds", "the window for these errors")
+    errors_window_seconds: float = setting(real(1, DAY), 60, "seconds", "the window for these errors")
     closespider_pagecount: int = setting(
         whole(0, ANY, zero="no limit"), 0, "pages", "stop after so many pages"
     )
-    closespider_timeout: float = setting(real(0, 1e10, zero="no limit"), 0.0, "seconds", "stop after so long")
+    closespider_timeout: float = setting(real(0, 1e10, zero="no limit"), 0, "seconds", "stop after so long")

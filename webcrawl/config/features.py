@@ -107,7 +107,7 @@ class ReplenishingSettings:
         "or a function: from the number of hosts that have URLs to lines of seeds",
     )
     seeds_ask_seconds: float = setting(
-        real(1, DAY), 60.0, "seconds", "between an answer and the next question, at least"
+        real(1, DAY), 60, "seconds", "between an answer and the next question, at least"
     )
 
     @property
@@ -155,13 +155,13 @@ class RevisitSettings:
     )
     revisit_policy: str = setting(policy(), "freshness", "", "what says when a page is due again")
     revisit_interval_seconds: float = setting(
-        real(1, 10 * YEAR), 7.0 * DAY, "seconds", "between two visits of a page, before more is known of it"
+        real(1, 10 * YEAR), 7 * DAY, "seconds", "between two visits of a page, before more is known of it"
     )
     revisit_interval_min_seconds: float = setting(
-        real(0, 10 * YEAR), 3600.0, "seconds", "no page is visited again sooner"
+        real(0, 10 * YEAR), 3600, "seconds", "no page is visited again sooner"
     )
     revisit_interval_max_seconds: float = setting(
-        real(1, 10 * YEAR), 90.0 * DAY, "seconds", "no page is due again later"
+        real(1, 10 * YEAR), 90 * DAY, "seconds", "no page is due again later"
     )
     revisit_faster: float = setting(
         real(0, 1, above=True),

@@ -26,9 +26,9 @@ class FetchingSettings:
     botpage_answer: str = setting(text(), "", "", "how site owners are answered, for that page")
     concurrent_requests: int = setting(whole(1, 100_000), 256, "requests", "most requests open at a time")
     dns_nameservers: tuple[Nameserver, ...] = setting(nameservers(), [], "", "empty for the system's own")
-    download_timeout: float = setting(real(0.1, DAY), 60.0, "seconds", "longest time for one request")
+    download_timeout: float = setting(real(0.1, DAY), 60, "seconds", "longest time for one request")
     download_connect_timeout: float = setting(
-        real(0.1, DAY), 30.0, "seconds", "longest time until a request can be sent: name, connection, TLS"
+        real(0.1, DAY), 30, "seconds", "longest time until a request can be sent: name, connection, TLS"
     )
     download_idle_connections: int = setting(
         whole(0, 1_000_000),

@@ -31,7 +31,7 @@ class FrontierSettings:
         "memory that a Redis server may use; near it unimportant URLs are turned away",
     )
     lease_seconds: float = setting(
-        real(1, DAY), 60.0, "seconds", "after so long without a sign of life a process has lost its hosts"
+        real(1, DAY), 60, "seconds", "after so long without a sign of life a process has lost its hosts"
     )
     redis_start_urls_key: str = setting(
         text("a text", empty=False), "%(name)s:start_urls", "", "the list in Redis to which URLs are pushed"

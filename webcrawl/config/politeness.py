@@ -54,9 +54,7 @@ class PolitenessSettings:
         "",
         "sites that share a server, with a pause for each group: NAME SECONDS SITES, one a line",
     )
-    robots_ttl_seconds: float = setting(
-        real(1, YEAR), 86_400.0, "seconds", "how long a robots.txt is good for"
-    )
+    robots_ttl_seconds: float = setting(real(1, YEAR), 86_400, "seconds", "how long a robots.txt is good for")
     robots_max_bytes: int = setting(
         whole(1024, 1 << 30), 512_000, "bytes", "how much of a robots.txt is read"
     )
@@ -75,10 +73,8 @@ class PolitenessSettings:
         "fetch nothing, go by the last text for good, or take it for absent",
     )
     health_failures_to_park: int = setting(whole(1, 1000), 5, "", "failures in a row that park a host")
-    health_park_seconds: float = setting(
-        real(0, YEAR), 60.0, "seconds", "how long at first; doubled each time"
-    )
-    health_park_max_seconds: float = setting(real(0, YEAR), 86_400.0, "seconds", "how long at most")
+    health_park_seconds: float = setting(real(0, YEAR), 60, "seconds", "how long at first; doubled each time")
+    health_park_max_seconds: float = setting(real(0, YEAR), 86_400, "seconds", "how long at most")
     health_parks_to_give_up: int = setting(
         whole(0, 1000, zero="never"), 5, "", "parks in a row after which a host is left alone in this run"
     )

@@ -370,7 +370,8 @@ def _string(value: object) -> str:
 
 
 def _range_in_words(noun: str, least: float, most: float | None, zero: str) -> str:
-    allowed = f"{noun} from {least:g} to {most:g}" if most is not None else f"{noun} of at least {least:g}"
+    lowest = str(least) if isinstance(least, int) else f"{least:g}"
+    allowed = f"{noun} from {lowest} to {most:g}" if most is not None else f"{noun} of at least {lowest}"
     return f"{allowed} (0: {zero})" if zero else allowed
 
 

@@ -34,9 +34,7 @@ class ScopeSettings:
     exclusion_file: Path | None = setting(
         readable_file("a readable file of domains"), None, "", "domains never contacted, one a line"
     )
-    exclusion_check_seconds: float = setting(
-        real(1, 900), 300.0, "seconds", "how often that file is looked at"
-    )
+    exclusion_check_seconds: float = setting(real(1, 900), 300, "seconds", "how often that file is looked at")
     fetch_private_addresses: bool | tuple[Network, ...] = setting(
         networks_or_switch(), False, "", "whether, or which, addresses off the public internet are contacted"
     )
