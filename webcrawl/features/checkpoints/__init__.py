@@ -1,1 +1,1 @@
-"""Consistent copies of a crawl, taken while it runs."""
+"""Checkpoints: consistent copies of a crawl, taken while it runs."""

@@ -1,9 +1,9 @@
-"""A consistent copy of a crawl, taken while it runs or stands still, that is itself a JOBDIR.
+"""A checkpoint: a consistent copy of a running or stopped crawl that is itself a JOBDIR.
 
-The order makes it consistent. The frontier's database comes first, as of one moment. What it calls done was
-durable in the archive by then, so it is in the archive's files, which are copied after it; what these hold
-on top is fetched again, as after a crash. A file that is still being written may be torn at its end, as
-after a crash: the start repairs it.
+The order makes it consistent. The frontier's database is copied first, as of one moment. URLs that are done in it
+were durable in the archive by then, so they are in the archive's files, which are copied after it; URLs that only
+these files have are fetched again, as after a crash. A file that is being written may be torn at its end, as after a
+crash: the next start repairs it.
 """
 
 from __future__ import annotations
@@ -50,28 +50,28 @@ _TRIES = 5
 
 
 class CheckpointError(CrawlError):
-    """The copy could not be made; there is nothing at its destination that could be taken for one."""
+    """The copy could not be made; its destination has nothing that could be taken for a checkpoint."""
 
 
 @dataclass(slots=True)
 class Copied:
-    """What a checkpoint holds."""
+    """Content of a checkpoint."""
 
     linked: int = 0
     """Files that both folders share; they never change again."""
     copied: int = 0
     bytes: int = 0
-    """Of the copied files."""
+    """Total size of the copied files."""
     names: set[str] = field(default_factory=set)
 
 
 def take(source: Path, target: Path, progress: Callable[[int, int], None] | None = None) -> Copied:
     """Copy the crawl in ``source`` to ``target``, which must not exist or be empty.
 
-    ``progress`` hears of database pages copied and in all. The copy is made beside ``target`` and gets its
-    name when it is complete and on the disk.
+    ``progress`` is called with the numbers of copied and of all database pages. The copy is made beside ``target``
+    and gets its name when it is complete and durable.
 
-    :raises CheckpointError: ``source`` is no crawl, ``target`` is in use, or the disk refuses.
+    :raises CheckpointError: ``source`` is no crawl, ``target`` is in use, or the disk fails.
     """
     if not (source / FRONTIER).is_file():
         raise CheckpointError(f"{source} is no crawl with a frontier on disk: it has no {FRONTIER}")
@@ -108,7 +108,7 @@ def _fill(source: Path, target: Path, progress: Callable[[int, int], None] | Non
             _copy_database(source / name, target / name, None)
             _count(copied, target / name, linked=False)
     if (source / LEARNED).is_file():
-        # It is never written to: another one takes its place.
+        # The file is never changed in place, only replaced.
         _share(source / LEARNED, target / LEARNED, copied)
     _copy_archive(source, target, copied)
     for path in journal.copy(source / SEARCH, target / SEARCH):
@@ -128,10 +128,10 @@ def _fill(source: Path, target: Path, progress: Callable[[int, int], None] | Non
 
 
 def _copy_database(source: Path, target: Path, progress: Callable[[int, int], None] | None) -> None:
-    """Copy as of one moment. Readers do not hold up the crawl's writer: the database is in WAL mode."""
+    """Copy as of one moment. Readers do not block the crawl's writer: the database is in WAL mode."""
     target.unlink(missing_ok=True)
     with closing(read_only(source)) as reader, closing(sqlite3.connect(target)) as writer:
-        # Without a transaction of its own the copy would start again with each commit of a running crawl.
+        # Without its own transaction, the copy would restart with each commit of a running crawl.
         reader.execute("BEGIN")
         reader.execute("SELECT 1 FROM sqlite_master").fetchall()
         reader.backup(
@@ -144,7 +144,7 @@ def _copy_database(source: Path, target: Path, progress: Callable[[int, int], No
 
 
 def _take_filter(source: Path, target: Path, copied: Copied) -> bool:
-    """Add the Bloom filter that the copied database names; False when a newer one has taken its place."""
+    """Add the Bloom filter that the copied database names; return False if a newer one has replaced it."""
     with closing(sqlite3.connect(target / FRONTIER)) as connection:
         row = connection.execute("SELECT value FROM meta WHERE name = 'bloom_generation'").fetchone()
     if row is None or int(row[0]) == 0:
@@ -158,14 +158,14 @@ def _take_filter(source: Path, target: Path, copied: Copied) -> bool:
 
 
 def _copy_archive(source: Path, target: Path, copied: Copied) -> None:
-    """Copy fetch log and WARC files; again, if the crawl rolled one of them over meanwhile."""
+    """Copy fetch log and WARC files; repeat that if the crawl rolled one of them over meanwhile."""
     for _ in range(_TRIES):
         before = set(_archive_files(source))
         for name in sorted(before - copied.names):
             _copy_one(source / name, target / name, copied)
         if set(_archive_files(source)) == before:
             return
-        # A file changed its name: what was copied while it grew may be twice in the copy now.
+        # A file was renamed: data copied while it grew may be in the copy twice now.
         for name in [name for name in copied.names if _grows(name)]:
             copied.names.discard(name)
             (target / name).unlink(missing_ok=True)
@@ -173,14 +173,13 @@ def _copy_archive(source: Path, target: Path, copied: Copied) -> None:
 
 
 def _archive_files(source: Path) -> Iterator[str]:
-    """The names of fetch log parts, of the log of progress, of what a crawl of a segment has, of WARC files and of
-    segments of the link log, relative to ``source``. A compressed part hides its plain one.
-    """
+    """Yield the names of fetch log parts, of the progress log, of the files of a segment's crawl, of WARC files and
+    of segments of the link log, relative to ``source``. A compressed part hides its uncompressed one."""
     names = {path.name for path in source.glob("fetch*.jsonl*") if not path.name.endswith(UNFINISHED)}
     yield from (name for name in names if f"{name}.gz" not in names)
     yield from (name for name in (PROGRESS, FOUND, SEGMENT, SEED_ADDRESSES) if (source / name).is_file())
     yield from (f"{WARC}/{path.name}" for path in (source / WARC).glob("*.warc.gz*"))
-    # Of a file that is written the copy gets an index of its own, at its start.
+    # A copy rebuilds the index of a file that is still open when it starts.
     closed = (path.name for path in (source / INDEX).glob("*.cdxj") if f"{_OPEN}-" not in path.name)
     yield from (f"{INDEX}/{name}" for name in closed)
     yield from (f"{LINKS}/{path.name}" for path in (source / LINKS).glob("links-*"))
@@ -191,9 +190,7 @@ def _grows(name: str) -> bool:
 
 
 def _copy_one(source: Path, target: Path, copied: Copied) -> None:
-    """Copy a file that grows, share one that does not; one that vanished meanwhile has another name by
-    now.
-    """
+    """Copy a file that grows, share one that does not; skip one that vanished, since it was renamed."""
     target.parent.mkdir(exist_ok=True)
     try:
         if not _grows(source.name):
@@ -207,7 +204,7 @@ def _copy_one(source: Path, target: Path, copied: Copied) -> None:
 
 
 def _share(source: Path, target: Path, copied: Copied) -> None:
-    """Link, or copy where links are not possible (another file system)."""
+    """Link, or copy if links are not possible (another file system)."""
     target.unlink(missing_ok=True)
     try:
         os.link(source, target)
@@ -231,7 +228,7 @@ def _count(copied: Copied, path: Path, *, linked: bool) -> None:
 
 
 def main(source: str, target: str) -> int:
-    """For a process of its own: the crawl that is copied comes first. Prints what the copy holds."""
+    """Entry point of the child process, which yields CPU time to the crawl. Prints the content of the copy."""
     os.nice(10)
     try:
         copied = take(Path(source), Path(target))

@@ -1,4 +1,4 @@
-"""Takes checkpoints of the crawl by itself, every ``CHECKPOINT_INTERVAL`` hours."""
+"""Extension that takes checkpoints of the crawl every ``CHECKPOINT_INTERVAL`` hours."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FOLDER = "checkpoints"
-"""Where they are in the JOBDIR, unless CHECKPOINT_FOLDER says otherwise."""
+"""Default folder of checkpoints in the JOBDIR, without CHECKPOINT_FOLDER."""
 LOOK_SECONDS = 10.0
-"""How often it is looked whether one is due."""
+"""Interval at which it is checked whether a checkpoint is due."""
 WAIT_SECONDS = 0.2
-"""How often it is looked whether one that is being taken is complete."""
+"""Interval at which it is checked whether a running checkpoint is complete."""
 _STAMP = "%Y%m%dT%H%M%SZ"
 _NAME = re.compile(r"checkpoint-(\d{8}T\d{6}Z)").fullmatch
 
 
 class Checkpoints:
-    """The checkpoints of one crawl: folders named after the moment at which they were begun (UTC).
+    """Checkpoints of one crawl: folders named after the time at which they were begun (UTC).
 
-    Each is taken by a process of its own, which costs the event loop nothing and gets what the crawl leaves of the
-    machine. It has its name once it is complete. What cannot be taken is told, and tried again after the interval.
+    Each is taken by a separate process, which takes no time of the event loop and gets the CPU time that the crawl
+    leaves. It gets its name once it is complete. A failure is logged, and tried again after the interval.
     """
 
     def __init__(self, crawler: Crawler, configuration: Configuration) -> None:
@@ -73,8 +73,8 @@ class Checkpoints:
         source = directory_of(self._crawler) if frontier_of(self._crawler) is not None else None
         if source is not None:
             self._source, self._folder = source, self._given or source / FOLDER
-            # By the last one, so that a crawl that is started again each hour has its checkpoint every day. A clock
-            # that was wrong when it was taken puts the next one off by no more than the interval.
+            # Due after the last checkpoint, so that a crawl that is restarted each hour has its checkpoint every day.
+            # If the clock was wrong then, the next one is late by no more than the interval.
             taken = [_taken_at(path) for path in complete(self._folder)]
             self._due_at = min(max(taken, default=time.time()), time.time()) + self._interval_seconds
             self._ticking.begin()
@@ -104,7 +104,7 @@ class Checkpoints:
             logger.warning("No checkpoint: %s", error)
 
     async def _take(self, target: Path) -> dict[str, int]:
-        """What the checkpoint holds. :raises ValueError: it could not be taken, and why"""
+        """Take a checkpoint and return its content. :raises ValueError: it could not be taken, with the reason"""
         self._process = process = start_python(
             "webcrawl.features.checkpoints.checkpoint",
             *(str(self._source), str(target)),
@@ -112,7 +112,7 @@ class Checkpoints:
             stderr=subprocess.PIPE,
             own_group=False,
         )
-        # A thread that waits would be one of few, and the loop's own way to wait is not each loop's.
+        # A waiting thread would occupy one of few, and not every event loop can wait for processes.
         while process.poll() is None:  # noqa: ASYNC110
             await asyncio.sleep(WAIT_SECONDS)
         self._process = None
@@ -125,12 +125,12 @@ class Checkpoints:
 
 
 def complete(folder: Path) -> list[Path]:
-    """The checkpoints in a folder, oldest first."""
+    """Return the checkpoints in a folder, oldest first."""
     return sorted(path for path in _listed(folder) if _NAME(path.name))
 
 
 def unfinished(folder: Path) -> list[Path]:
-    """What is left of checkpoints that did not end."""
+    """Return the remains of incomplete checkpoints."""
     return [path for path in _listed(folder) if _NAME(path.name.removesuffix(UNFINISHED)) and path.suffix]
 
 
@@ -151,7 +151,7 @@ def _taken_at(path: Path) -> float:
 
 def _remove(folders: list[Path]) -> None:
     for folder in folders:
-        # What is removed half is no checkpoint any more.
+        # A partly removed folder must not have the name of a checkpoint.
         gone = folder.with_name(f"{folder.name.removesuffix(UNFINISHED)}{UNFINISHED}")
         folder.replace(gone)
         shutil.rmtree(gone)

@@ -1,4 +1,4 @@
-"""The content-seen test (Mercator, section 3.5): is what came back known already, from here or from elsewhere?
+"""Content-seen test (Mercator, section 3.5): detects bodies that came before, from this URL or from another.
 
 ::
 

@@ -1,4 +1,4 @@
-"""What is asked about a body, what is answered, and the contract of the stores that remember."""
+"""Content-seen test: queries and answers, the contract of the stores, and batched access to a store."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from xxhash import xxh3_64_digest, xxh3_128_digest
 from webcrawl.errors import StorageFull, StorageLost
 
 AT_ONCE = 256
-"""Bodies that are asked about together, at most."""
+"""Maximum number of bodies per query of the store."""
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A body that came, or what it says. ``digest``: 16 bytes; ``page``: the fingerprint of its URL's canonical form,
-    None where it is not asked whether the page changed.
-    """
+    """A received body, or its main text. ``digest``: 16 bytes; ``page``: the fingerprint of its URL's canonical form,
+    None if the page's change is not queried."""
 
     digest: bytes
     page: int | None
@@ -29,12 +28,12 @@ class Body:
     at: float
     """Epoch seconds when its request was sent."""
     payload: bytes = b""
-    """Eight bytes that stand for it as it was received, in its content coding."""
+    """Eight-byte digest of the body as received, in its content coding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """Where a body was seen first."""
+    """URL and time at which a body was first seen."""
 
     url: str
     at: float
@@ -43,18 +42,18 @@ class Original:
 
 @dataclass(frozen=True, slots=True)
 class ContentLookup:
-    """What is known of a body."""
+    """Result for a body."""
 
     original: Original | None = None
-    """Set when another URL had it first."""
+    """Set if another URL had the body first."""
     changed: bool | None = None
-    """Whether it is another one than this URL had the last time; None when this is the first time."""
+    """Whether the body differs from this URL's last one; None if there was none."""
     archived: Original | None = None
-    """Under which URL, this one perhaps, the same payload is in the archive."""
+    """URL (possibly this one) under which the same payload is in the archive."""
     first: bool = False
-    """It is the original of those to come."""
+    """Whether this body is the original of later duplicates."""
     by_text: bool = False
-    """The original's bytes are others; what it says is the same."""
+    """Whether the original has the same text but other bytes."""
 
 
 NEW = ContentLookup(first=True)
@@ -62,29 +61,30 @@ UNKNOWN = ContentLookup()
 
 
 class ContentStore(Protocol):
-    """Remembers bodies by their digests: each by the URL that had it first."""
+    """Stores digests of bodies: each with the URL that had it first."""
 
     async def open(self) -> None:
-        """Make ready. :raises webcrawl.errors.StartRefused: the store cannot be used"""
+        """Open the store. :raises webcrawl.errors.StartRefused: it cannot be used"""
         ...
 
     async def check_and_add(self, bodies: Sequence[Body]) -> list[ContentLookup]:
-        """What is known of each, one after the other; what is new is known from now on, to all of the crawl.
+        """Return the result for each body, in order; new bodies are stored, for all processes of the crawl.
 
-        :raises webcrawl.errors.StorageFull: nothing is known, and nothing was remembered
+        :raises webcrawl.errors.StorageFull: there are no results, and nothing was stored
         """
         ...
 
     async def keep(self, bodies: Sequence[Body]) -> None:
-        """The archive has these, which were ``first``. :raises webcrawl.errors.StorageFull: that is not known then"""
+        """Record that the archive has these bodies, which were ``first``. :raises webcrawl.errors.StorageFull: it is
+        not recorded"""
         ...
 
     async def close(self) -> None: ...
 
 
 class ContentSeen:
-    """Asks a store about many bodies at once. Where the store has no room or is away a body counts as new: to
-    process a page twice does no harm."""
+    """Queries a store for many bodies at once. If the store is full or unavailable, a body counts as new: processing
+    a page twice does no harm."""
 
     def __init__(self, store: ContentStore) -> None:
         self._store = store
@@ -97,9 +97,8 @@ class ContentSeen:
         await self._store.open()
 
     async def check_and_add(self, body: Body, text: bytes = b"") -> ContentLookup:
-        """What is known of it. ``text``: the digest of what it says, where that is to count: then a page is known by
-        the same text too, and changed when its text did.
-        """
+        """Return the result for a body. ``text``: digest of its main text, if that is to be compared too: then pages
+        with the same text are duplicates, and a page has changed if its text has."""
         if not text:
             return await self._asked(body)
         said = Body(text, body.page, body.url, body.at)
@@ -114,7 +113,8 @@ class ContentSeen:
         return answer
 
     def keep(self, body: Body) -> None:
-        """The archive has it, and it is the first. What is told too late is archived once more."""
+        """Record that the archive has the body, which was the first. A body recorded too late is archived
+        once more."""
         if not self._closed:
             self._kept.append(body)
             self._go_on()
@@ -133,7 +133,7 @@ class ContentSeen:
         while self._waiting or self._kept:
             kept, self._kept = self._kept, []
             if kept:
-                # What is not known to be archived is archived once more; who asks next hears of a store that is lost.
+                # A body not recorded as archived is archived once more; the next query reports a lost store.
                 with suppress(StorageFull, StorageLost):
                     await self._store.keep(kept)
             await self._ask()
@@ -146,7 +146,7 @@ class ContentSeen:
                 found = await self._store.check_and_add([body for body, _ in group])
             except StorageFull:
                 found = [UNKNOWN] * len(group)
-            except Exception as error:  # whoever asked must hear of it
+            except Exception as error:  # all waiting callers get the error
                 for _, answer in group:
                     answer.set_exception(error)
                 return
@@ -156,17 +156,17 @@ class ContentSeen:
 
 
 digest: Callable[[bytes], bytes] = xxh3_128_digest
-"""Sixteen bytes that stand for a body: of 10^12 bodies no two have the same by chance but once in 10^14 crawls."""
+"""Return the 16-byte digest of a body: among 10^12 bodies, two are equal by chance once in 10^14 crawls."""
 
 
 payload_digest: Callable[[bytes], bytes] = xxh3_64_digest
 
 
 def follows(choice: str, url: str, original: str, by_text: bool = False) -> bool:
-    """Whether the links of a page are followed that has the same bytes as ``original``, or the same text alone.
+    """Return whether the links of a page are followed that has the same bytes as ``original``, or only the same text.
 
-    ``elsewhere``: where they may be other links. What a relative link means depends on scheme, host and path of its
-    page, and not on the query (RFC 3986, section 5.2.2); pages that say the same may link to anything.
+    ``elsewhere``: where the links may differ. The target of a relative link depends on scheme, host and path of its
+    page, and not on the query (RFC 3986, section 5.2.2); pages with the same text may link to anything.
     """
     if choice == "elsewhere":
         return by_text or urlsplit(url)[:3] != urlsplit(original)[:3]

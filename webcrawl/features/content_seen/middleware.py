@@ -1,4 +1,5 @@
-"""Next to the spider: whether a page's bytes or main text are known already, told before anything is made of it."""
+"""Spider-side downloader middleware: looks up whether a page's bytes or main text came before, ahead of all
+processing."""
 
 from __future__ import annotations
 
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
 
 
 class ContentsMiddleware:
-    """Notes in ``FetchMeta.original`` which URL had the same body or main text first, and in the log what was found.
+    """Records in ``FetchMeta.original`` the URL that had the same body or main text first, and the result in the log.
 
-    Asked are pages that came whole with a 2xx status. The spider decides what is made of a duplicate.
+    Only pages that arrived completely with a 2xx status are looked up. The spider decides how duplicates are treated.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -57,7 +58,7 @@ class ContentsMiddleware:
     ) -> Response:
         entry, archived = flight.lease.entry, flight.outcome.entry
         capture = None if archived is None else archived.capture
-        # Of a page that is longer than what is archived of it the archive does not know whether it came again.
+        # For a page longer than its archived part, the archive cannot tell whether it came again.
         if archived is None or capture is None or capture.truncated is not None:
             return response
         payload = payload_digest(capture.payload)

@@ -1,11 +1,11 @@
-"""What sitemaps and feeds say of pages that are known: believed as far as it proved true.
+"""Hints: changes of known pages that sitemaps and feeds report, trusted as far as they have proved true.
 
 ::
 
-    a sitemap or feed is read (again) -> claims: which pages changed since our last visit
+    a sitemap or feed is read (again) -> claims: pages that changed since our last visit
                                            |
-                  trust in the site  ------+----> pages that are due earlier
+                  trust in the site  ------+----> pages become due earlier
                         ^                  v
-                        |           some are marked
-                        +--- and judged at a later reading: had a visit found a change?
+                        |           some claims are marked
+                        +--- and checked at a later reading: had a visit found a change?
 """

@@ -1,4 +1,4 @@
-"""Hints, wired: from what a sitemap or feed lists to visits of pages that are due earlier."""
+"""Wiring of hints: entries of sitemaps and feeds make pages due earlier."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ logger = logging.getLogger(__name__)
 
 
 class Hinting:
-    """Hands on what is claimed of pages under the politeness key of whoever claims it: no site speaks of another."""
+    """Passes on claims about pages under the politeness key of the sitemap or feed: no site makes claims about
+    another."""
 
     def __init__(self, hints: Hints, visits: Visits, intake: Intake, clock: Callable[[], float]) -> None:
         self._hints = hints
@@ -36,14 +37,15 @@ class Hinting:
         self._failed = False
 
     async def open(self) -> None:
-        """:raises webcrawl.errors.StartRefused: the store cannot be used"""
+        """Open the store. :raises webcrawl.errors.StartRefused: it cannot be used"""
         await self._hints.store.open()
 
     async def close(self) -> None:
         await self._hints.store.close()
 
     async def listed(self, entry: UrlEntry, told: Mapping[str, str | None]) -> int:
-        """A sitemap or feed lists these URLs, and says this of each. How many pages are due earlier for it."""
+        """Process the URLs of a sitemap or feed with its data about each. Return the number of pages that become due
+        earlier."""
         claims = []
         for url, said in told.items():
             if said is None:
@@ -56,7 +58,7 @@ class Hinting:
         try:
             count = await self._hints.take(entry.key, claims, self._clock())
         except StorageFull as error:
-            # The same is said again when it is read again.
+            # The next reading of the sitemap repeats the data.
             if not self._failed:
                 logger.warning("What sitemaps say of pages is passed over at the moment: %s", error)
             self._failed = True
@@ -75,7 +77,8 @@ def hinting_of(
     intake: Intake,
     visiting: Visiting | None,
 ) -> Hinting | None:
-    """None where pages are visited once, or hints are not wanted. ``folder``: the JOBDIR."""
+    """Return the hints of a crawl; None if pages are visited once, or hints are switched off. ``folder``:
+    the JOBDIR."""
     if visiting is None or not configuration.hints_follow:
         return None
     visits = visiting.visits
@@ -87,7 +90,7 @@ def hinting_of(
 
 def _store(configuration: Configuration, backend: Backend, folder: Path | None) -> TrustStore:
     if configuration.frontier_backend == "redis":
-        # Who crawls alone does not wait for what he does not need.
+        # A crawl on one machine does not import the Redis backend.
         from webcrawl.storage.redis import RedisBackend
         from webcrawl.storage.redis.hints import RedisTrust
 

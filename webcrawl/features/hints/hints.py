@@ -1,7 +1,5 @@
-"""Whether what is said of a page means that it changed since it was visited last.
-
-From claims to pages that are due earlier.
-"""
+"""Claims of sitemaps and feeds that a page has changed since its last visit, and the hints that make pages due
+earlier."""
 
 from __future__ import annotations
 
@@ -19,10 +17,10 @@ if TYPE_CHECKING:
 
 
 AHEAD_SECONDS = 3_600.0
-"""How far a site's clock may be ahead of ours. What changed later than that is no claim that can be true."""
+"""Maximum time that a site's clock may be ahead of ours. A later change cannot be true and is no claim."""
 _DAY = 86_400.0
 PERIODS = {
-    # As often as it is asked for: there is no shorter one to go by.
+    # A page that always changes gets the shortest period.
     "always": 3_600.0,
     "hourly": 3_600.0,
     "daily": _DAY,
@@ -34,18 +32,19 @@ PERIODS = {
 
 
 class Claim(NamedTuple):
-    """What a sitemap or feed says of a page."""
+    """Data of a sitemap or feed about a page."""
 
     fingerprint: int
     modified_at: float | None
-    """When it changed last, epoch seconds. Of a date without a time its beginning: a later change of that day is not
-    claimed."""
+    """Time of the last change, epoch seconds. For a date without a time it is the beginning of the day: a later
+    change on that day is not claimed."""
     period_seconds: float | None
-    """How often it changes; counts where no time is said."""
+    """Interval between changes; used if there is no time of the last change."""
 
     @classmethod
     def of(cls, fingerprint: int, told: str | None) -> Claim | None:
-        """``told``: what a listing says of a URL, as ``documents.listed`` writes it. None where that is no claim."""
+        """Parse the data of a listing about a URL, as ``parsing.sitemap`` writes it (``told``). None if it is no
+        claim."""
         if told is None:
             return None
         facts: Mapping[str, float | str] = sitemap.facts(told)
@@ -56,18 +55,18 @@ class Claim(NamedTuple):
         return cls(fingerprint, float(modified), period)
 
     def says_changed(self, history: History, now: float) -> bool:
-        """Whether the page is said to have changed since its last visit."""
+        """Return whether the claim is that the page changed since its last visit."""
         if self.modified_at is not None:
             return history.last_at < self.modified_at <= now + AHEAD_SECONDS
         return self.period_seconds is not None and now - history.last_at >= self.period_seconds
 
 
 AT_ONCE = 500
-"""Claims that are looked up together."""
+"""Number of claims that are looked up together."""
 
 
 class Pages(Protocol):
-    """The pages that are remembered, see ``visits.store``."""
+    """The store of pages, see ``revisits.store``."""
 
     async def find(self, ids: Sequence[PageId]) -> list[Page | None]: ...
 
@@ -75,7 +74,7 @@ class Pages(Protocol):
 
 
 class Hints:
-    """Believes the claims of each site as far as they proved true, and below ``least`` not at all."""
+    """Applies the claims of each site in proportion to the share that proved true, and not at all below a minimum."""
 
     def __init__(
         self,
@@ -85,9 +84,8 @@ class Hints:
         trust_least: float,
         least_seconds: float = 0.0,
     ) -> None:
-        """``trust_least``: the share of true claims below which claims change nothing; they are still judged.
-        ``least_seconds``: no page is visited again sooner, whatever is said of it.
-        """
+        """``trust_least``: the share of true claims below which claims have no effect; they are still checked.
+        ``least_seconds``: minimum interval between two visits, regardless of claims."""
         self._pages = pages
         self._policy = policy
         self._trust_least = trust_least
@@ -95,7 +93,8 @@ class Hints:
         self.store = store
 
     async def take(self, key: str, claims: Sequence[Claim], now: float) -> int:
-        """Take in what a sitemap or feed of a politeness key says of pages of that key; how many are due earlier.
+        """Process the claims of a sitemap or feed about pages of its own politeness key; return the number of pages
+        that become due earlier.
 
         May raise the errors of the stores.
         """
@@ -117,7 +116,7 @@ class Hints:
         trust = before.judged(histories, now)
         hints: list[Hint] = []
         for claim, page in zip(claims, found[len(marks) :], strict=True):
-            # What is gone or fails waits for reasons of its own.
+            # Pages that are gone or fail have their own waits.
             if page is None or page.gone or page.failed or not claim.says_changed(page.history, now):
                 continue
             trust = trust.marked(claim.fingerprint, page.history.last_at)
@@ -130,9 +129,8 @@ class Hints:
         return len(hints)
 
     def _hint(self, page: Page, trust: Trust, now: float) -> Hint | None:
-        """When a page is to be visited that is said to have changed: its interval, as it would be by what is known of
-        the page itself, is shorter by the share of claims that are true. None where it is due as early without.
-        """
+        """Return when to visit a page with a claim: its interval by its own history, shortened by the share of true
+        claims. None if the page is due by then anyway."""
         if trust.share < self._trust_least:
             return None
         last_at = page.history.last_at

@@ -1,4 +1,5 @@
-"""Feeds that are fetched as pages: what they say of pages that are known is taken in like a sitemap's."""
+"""Downloader middleware that reads feeds fetched as pages, and uses their data about known pages like that of
+sitemaps."""
 
 from __future__ import annotations
 
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
 _ROOTS = (b"rss", b"feed", b"rdf")
 _FEED = re.compile(rb"<(?:[\w.-]+:)?(?:%b)[\s>]" % b"|".join(_ROOTS), re.IGNORECASE)
 _LOOKED_AT = 1_024
-"""Bytes in which the root element of a feed is looked for."""
+"""Number of bytes that are searched for the root element of a feed."""
 
 
 class HintsMiddleware:
-    """Stands where what has not changed is not seen any more, and before anything is made of a page."""
+    """Placed after unchanged responses were dropped, and before pages are processed."""
 
     def __init__(self, crawler: Crawler, hinting: Hinting) -> None:
         self._crawler = crawler
@@ -43,7 +44,7 @@ class HintsMiddleware:
     def from_crawler(cls, crawler: Crawler) -> HintsMiddleware:
         hinting = context_of(crawler).hinting
         if hinting is None:
-            raise NotConfigured  # without a word: nobody would be told
+            raise NotConfigured  # no log message: hints would have no use
         return cls(crawler, hinting)
 
     def process_response(
@@ -57,7 +58,7 @@ class HintsMiddleware:
         return self._read(flight, response)
 
     async def _read(self, flight: InFlightRequest, response: Response) -> Response:
-        """In turns of the event loop, as sitemaps are."""
+        """Read the feed in turns of the event loop, as sitemaps are read."""
         reading, ends_at, count = SitemapReading(response.url, urls_max=self._urls_max), 0.0, 0
         for _ in reading.steps([response.body]):
             if perf_counter() >= ends_at:
@@ -78,5 +79,5 @@ class HintsMiddleware:
 
 def _is_feed(beginning: bytes) -> bool:
     folded = beginning.lower()
-    # A word is found in a tenth of the time that the expression takes, and most pages have none of the three.
+    # Searching for words takes a tenth of the expression's time, and most pages contain none of the three.
     return any(word in folded for word in _ROOTS) and _FEED.search(beginning) is not None

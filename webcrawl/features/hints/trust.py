@@ -1,7 +1,4 @@
-"""How far a site's claims are believed: by the share of those that proved true.
-
-The contract of the places where the trust in sites is kept.
-"""
+"""Trust in a site's claims: the share of those that proved true, and the contract of the stores that keep it."""
 
 from __future__ import annotations
 
@@ -15,41 +12,41 @@ if TYPE_CHECKING:
 
 
 MARKS_MAX = 16
-"""Claims of a site that are waited for at a time: a sample, so that what is kept of a site stays under a kilobyte."""
+"""Maximum number of a site's claims that wait for a check: a sample, so that the data of a site stays under a
+kilobyte."""
 MARK_SECONDS = 180 * 86_400.0
-"""How long a claim is waited for whose page is not visited."""
+"""Time after which a claim is dropped if its page is not visited."""
 MEMORY = 50
-"""Claims after which what was seen counts a third."""
+"""Number of further claims after which a result has a third of its weight."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What is known of the claims of one politeness key: claims that a page changed since its last visit."""
+    """Results of the claims of one politeness key that a page has changed since its last visit."""
 
     right: float = 0.0
-    """Claims after which a visit found a change. Fades."""
+    """Claims after which a visit found a change. Decays."""
     wrong: float = 0.0
-    """Claims after which a visit found none. Fades."""
+    """Claims after which a visit found none. Decays."""
     marks: Mapping[int, float] = field(default_factory=dict)
-    """Fingerprints of pages that are said to have changed, with the visit (epoch seconds) since which."""
+    """Fingerprints of pages with a claim, with the time (epoch seconds) of the visit since which they are claimed to
+    have changed."""
 
     @property
     def share(self) -> float:
-        """The share of claims that are true, by Laplace's rule of succession: a half before anything is known."""
+        """Share of true claims, by Laplace's rule of succession: one half without results."""
         return (self.right + 1.0) / (self.right + self.wrong + 2.0)
 
     def marked(self, fingerprint: int, last_at: float) -> Trust:
-        """The page is said to have changed since its visit at ``last_at``; the next one judges that, if there is room
-        to wait for it.
-        """
+        """Mark a page that is claimed to have changed since its visit at ``last_at``; the next visit decides, if
+        there is room for the mark."""
         if fingerprint in self.marks or len(self.marks) >= MARKS_MAX:
             return self
         return replace(self, marks={**self.marks, fingerprint: last_at})
 
     def judged(self, histories: Mapping[int, History | None], now: float) -> Trust:
-        """Judge what can be judged by now. ``histories``: those of the marked pages; None of what is not
-        remembered any more, which says nothing.
-        """
+        """Check the claims that can be checked by now. ``histories``: those of the marked pages; None for a page that
+        is no longer remembered, which gives no result."""
         right, wrong, kept = self.right, self.wrong, dict[int, float]()
         for fingerprint, at in self.marks.items():
             history = histories.get(fingerprint)
@@ -64,13 +61,13 @@ class Trust:
         return self if len(kept) == len(self.marks) else Trust(round(right, 3), round(wrong, 3), kept)
 
     def text(self) -> str:
-        """As JSON of at most some 800 characters."""
+        """Return JSON of at most some 800 characters."""
         marks = {str(fingerprint): at for fingerprint, at in self.marks.items()}
         return json.dumps([self.right, self.wrong, marks], separators=(",", ":"))
 
     @classmethod
     def of(cls, text: str | bytes) -> Trust:
-        """What ``text()`` wrote. :raises ValueError: it is something else"""
+        """Parse the result of ``text()``. :raises ValueError: it is something else"""
         try:
             right, wrong, marks = json.loads(text)
             return cls(float(right), float(wrong), {int(one): float(at) for one, at in marks.items()})
@@ -79,16 +76,15 @@ class Trust:
 
 
 class TrustStore(Protocol):
-    """Every method may raise the errors of its storage, a CrawlError. What two processes save at the same time for
-    the same site is the one or the other: it is a sample anyway.
-    """
+    """Every method may raise the CrawlError of its storage. If two processes save the same site at the same time, one
+    of the values remains, which is sufficient for a sample."""
 
     async def open(self) -> None:
-        """Make ready. :raises webcrawl.errors.StartRefused: it cannot be used"""
+        """Open the store. :raises webcrawl.errors.StartRefused: it cannot be used"""
         ...
 
     async def load(self, key: str) -> Trust:
-        """The trust in a politeness key; that in a stranger where nothing is known."""
+        """Return the trust in a politeness key; the initial trust if there are no results."""
         ...
 
     async def save(self, key: str, trust: Trust) -> None: ...

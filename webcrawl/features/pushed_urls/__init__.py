@@ -1,1 +1,1 @@
-"""URLs that are pushed for a crawl while it runs."""
+"""Pushed URLs: URLs that are added to a list in Redis while a crawl runs."""

@@ -1,4 +1,5 @@
-"""Reads the list of pushed URLs while the crawl runs; decides whether a crawl with nothing to do waits for more."""
+"""Extension that reads the list of pushed URLs while the crawl runs, and decides whether an idle crawl waits for
+more."""
 
 from __future__ import annotations
 
@@ -27,42 +28,42 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.5
-"""Between two looks into a list that was empty."""
+"""Interval between two reads of an empty list."""
 GRACE_SECONDS = 5.0
-"""How long a crawl that is closed waits until what was taken is queued."""
+"""Maximum time that closing a crawl waits until taken entries are queued."""
 
 
 @dataclass(slots=True)
 class IdleDetector:
-    """A time in which a crawl has nothing to do, and whether it is over then. Times as of the event loop's clock."""
+    """Detects whether an idle crawl is finished. Times are those of the event loop's clock."""
 
     max_idle_seconds: float | None
-    """How long it waits for more; 0 for ever, None not at all."""
+    """Time that an idle crawl waits for more URLs; 0 for ever, None not at all."""
     has_seeds: bool
-    """Without seeds a crawl that never had a URL waits for its first one all the same."""
+    """A crawl without seeds that never had a URL waits for its first one in any case."""
     since: float | None = None
     is_quiet: bool = False
-    """Whether the last look found nothing new, neither in the list nor in the crawl."""
+    """Whether the last read found nothing new, neither in the list nor in the crawl."""
     _counts: Counts | None = None
 
     def begin(self, now: float) -> None:
-        """There is nothing to do. Called again it changes nothing."""
+        """Record that the crawl is idle. Repeated calls have no effect."""
         if self.since is None:
             self.since, self._counts, self.is_quiet = now, None, False
 
     def end(self) -> None:
-        """There is something to do."""
+        """Record that the crawl is no longer idle."""
         self.since = None
 
     def looked(self, now: float, entries: int, counts: Counts) -> None:
-        """So many entries were on their way into the crawl, and the figures of the whole crawl were these."""
+        """Record a read of the list: the number of entries being queued, and the counts of the whole crawl."""
         self.is_quiet = not entries and self._counts in (None, counts)
         self._counts = counts
         if not self.is_quiet:
             self.since = now
 
     def is_over(self, now: float) -> bool:
-        """Whether the crawl may end."""
+        """Return whether the crawl may end."""
         if self.since is None or not self.is_quiet or self.max_idle_seconds == 0:
             return False
         if self.max_idle_seconds is not None:
@@ -70,13 +71,13 @@ class IdleDetector:
         return self.has_seeds or not self.waits_for_first()
 
     def waits_for_first(self) -> bool:
-        """Whether the crawl never had a URL, as far as is known."""
+        """Return whether the crawl never had a URL, as far as is known."""
         counts = self._counts
         return counts is not None and not (counts.queued or counts.done or counts.failed or counts.refused)
 
 
 class Feeding:
-    """Looks into the list every half second, from the opening of the spider until the crawl is closed."""
+    """Reads the list every half second, from the opening of the spider until the crawl is closed."""
 
     def __init__(self, crawler: Crawler, configuration: Configuration) -> None:
         self._crawler = crawler
@@ -91,7 +92,7 @@ class Feeding:
     def from_crawler(cls, crawler: Crawler) -> Self:
         configuration = context_of(crawler).configuration
         if configuration.frontier_backend != "redis":
-            raise NotConfigured  # without a word: a crawl of its own is given seeds and is not fed
+            raise NotConfigured  # no log message: a crawl without Redis has seeds and no list
         extension = cls(crawler, configuration)
         crawler.signals.connect(extension._opened, signal=signals.spider_opened)
         crawler.signals.connect(extension._idle, signal=signals.spider_idle)
@@ -103,7 +104,7 @@ class Feeding:
         scheduler: object = self._crawler.engine.scheduler
         if not isinstance(scheduler, Scheduler):
             return
-        # Who crawls alone does not wait for what he does not need.
+        # A crawl on one machine does not import the Redis backend.
         from webcrawl.features.pushed_urls.feed import Feeder, take_over
         from webcrawl.storage.redis import RedisBackend
 
@@ -124,10 +125,10 @@ class Feeding:
             logger.error("Pushed URLs are read no more: %s", error, exc_info=error)
 
     async def _end(self) -> None:
-        """What was taken becomes part of the crawl; nothing more is taken."""
+        """Queue the entries that were taken, and take no more."""
         self._over = True
         if self._task is not None:
-            # What is not done by then is given out again, only later.
+            # Entries that are not queued by then are given out again later.
             await asyncio.wait([self._task], timeout=GRACE_SECONDS if self._feeder.busy else 0)
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -142,13 +143,13 @@ class Feeding:
                     await asyncio.wait_for(self._soon.wait(), LOOK_SECONDS)
 
     async def _look(self) -> int:
-        """Take what is there; how much it was."""
+        """Queue the entries of the list; return their number."""
         frontier, lull = self._scheduler.frontier, self._lull
         entries = with_others = 0
         try:
             entries, with_others = await self._feeder.feed()
         except StorageLost as error:
-            # Something else has the list's name: the crawl goes on without it.
+            # The key has another type: the crawl continues without the list.
             self._say_once(logging.ERROR, "Pushed URLs cannot be read: %s", error)
         if lull.since is None:
             return entries
@@ -159,13 +160,13 @@ class Feeding:
             now = asyncio.get_running_loop().time()
             lull.looked(now, with_others, counts)
             if lull.is_over(now):
-                # The list is empty and what was on it is queued: whether the crawl is finished is asked behind that.
+                # The list is empty and its entries are queued, so the check for the end of the crawl sees them.
                 frontier.look_again()
         self._scheduler.wake()
         return entries
 
     def _has_worked(self) -> bool:
-        """Whether this process fetched or refused anything since it was asked last."""
+        """Return whether this process fetched or refused anything since the last call."""
         tally = self._scheduler.frontier.tally
         fetched = tally.pages + tally.robots + tally.sitemaps
         before, self._worked = self._worked, fetched + tally.failures + tally.refusals
@@ -174,7 +175,7 @@ class Feeding:
     # -- the end ---------------------------------------------------------------------------------------------
 
     def _idle(self) -> None:
-        """The engine has nothing to do and would end the crawl."""
+        """Keep an idle crawl open unless it is finished."""
         if self._task is None or self._task.done() or self._scheduler.frontier.is_closing():
             return
         now = asyncio.get_running_loop().time()
@@ -204,5 +205,5 @@ class Feeding:
 
 
 def _has_seeds(spider: Spider) -> bool:
-    """Whether the spider was told where to begin."""
+    """Return whether the spider has seeds."""
     return any(getattr(spider, name, None) for name in ("seeds", "domains", "start_urls"))

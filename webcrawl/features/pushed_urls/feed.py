@@ -1,4 +1,4 @@
-"""Feeding a crawl that runs: from the list of pushed URLs to the frontier, with what is wrong set aside."""
+"""Feeder of pushed URLs: moves them from the list in Redis to the frontier, and sets invalid entries aside."""
 
 from __future__ import annotations
 
@@ -31,36 +31,36 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 WRONG_SHOWN = 20
-"""Wrong entries that are named in the log."""
+"""Maximum number of invalid entries named in the log."""
 WRONG_CUT = 4000
-"""Characters of a wrong entry that are kept."""
+"""Maximum number of characters of an invalid entry that are kept."""
 
 
 class Fed(NamedTuple):
-    """What one look into the list found."""
+    """Result of one read of the list."""
 
     entries: int
-    """That were there."""
+    """Number of entries read."""
     with_others: int
-    """That other processes have taken and not yet queued."""
+    """Number of entries that other processes have taken and not yet queued."""
 
 
 @dataclass(frozen=True, slots=True)
 class StartUrlOptions:
-    """How a list is read."""
+    """Options for reading a list."""
 
     key: str
     at_once: int
-    """Entries taken together."""
+    """Number of entries taken together."""
     encoding: str
     max_idle_seconds: float | None
-    """How long a crawl with nothing left waits for more; 0 for ever, None not at all."""
+    """Time that a crawl with nothing left waits for more; 0 for ever, None not at all."""
     make: Callable[[bytes], Any] | None
-    """The spider's own way to make Requests of an entry, if it has one."""
+    """The spider's own function that makes Requests of an entry, if it has one."""
 
 
 class Feeder:
-    """Brings what was pushed into the crawl. An entry leaves the list for good when its URL is durably queued."""
+    """Queues pushed URLs. An entry is removed from the list for good when its URL is durably queued."""
 
     def __init__(
         self,
@@ -76,12 +76,12 @@ class Feeder:
         self._spider = spider
         self._habits = habits
         self.busy = False
-        """Whether something was taken that is not yet done."""
+        """Whether entries were taken that are not yet queued."""
         self.taken = 0
         self.wrong = 0
 
     async def feed(self) -> Fed:
-        """Take what is there, up to so many at once. :raises StorageLost: there is something else than a list."""
+        """Take and queue entries, up to ``at_once``. :raises StorageLost: the key is no list."""
         frontier = self._scheduler.frontier
         taken = await frontier.with_retry(lambda: self._list.take(self._habits.at_once))
         if taken.entries:
@@ -104,13 +104,13 @@ class Feeder:
         frontier = self._scheduler.frontier
         await frontier.with_retry(lambda: self._list.set_aside(wrong))
         if not await self._scheduler.add_seeds(entries):
-            # The crawl ends for want of a storage. What was taken is given to somebody else.
+            # The storage has failed and the crawl ends. Another process gets the entries.
             return
         await frontier.with_retry(lambda: self._list.done(list(given)))
         self.taken += len(entries)
 
     def _entries(self, data: bytes) -> list[UrlEntry] | str:
-        """The frontier's entries, or what is wrong with what was pushed."""
+        """Return the frontier's entries, or the reason why the pushed entry is invalid."""
         if self._habits.make is not None:
             return self._made_by_spider(self._habits.make, data)
         pushed = read_pushed(data, self._habits.encoding)
@@ -136,7 +136,7 @@ class Feeder:
         return entries or "make_request_from_data made no request of it"
 
     def _entry(self, pushed: Pushed) -> UrlEntry | str:
-        # Whoever may push names hosts as whoever gives seeds does.
+        # A pushed URL allows its host as a seed does.
         self._context.seeded.allow(pushed.url)
         entry = self._context.intake.seed(pushed.url)
         if isinstance(entry, str):
@@ -150,7 +150,7 @@ class Feeder:
         return entry
 
     def _aside(self, data: bytes, reason: str) -> str:
-        """A wrong entry as it is kept, once it was named in the log."""
+        """Log an invalid entry, and return the text to be kept of it."""
         number = self.wrong + 1
         text = data.decode(self._habits.encoding, "backslashreplace")
         if number <= WRONG_SHOWN:
@@ -165,10 +165,10 @@ class Feeder:
 
 
 def take_over(spider: Spider, crawler: Crawler, configuration: Configuration) -> StartUrlOptions:
-    """How the list of this spider is to be read: as the settings say, or the attributes that scrapy-redis knows.
+    """Return the options for this spider's list: from the settings, or the attributes that scrapy-redis defines.
 
-    A spider of scrapy-redis is kept from reading its list itself: it would lose what it took when it is killed, would
-    read only while nothing else is to be done, and would block the event loop meanwhile.
+    A spider of scrapy-redis is prevented from reading its list itself: it would lose taken entries when it is killed,
+    would read only while it is idle, and would block the event loop meanwhile.
     """
     max_idle_seconds = configuration.max_idle_time_before_close
     make = getattr(spider, "make_request_from_data", None)

@@ -1,7 +1,7 @@
-"""A crawl that runs low on domains asks for more seeds, before it slows.
+"""Seed refill: a crawl that runs low on domains requests more seeds before it slows down.
 
 ::
 
-    keys that have URLs < SEED_REFILL_THRESHOLD -> whose turn is it, and is it time? (turns)
-        -> a command or a function of the operator's (sources) -> lines as in a file of seeds -> the frontier
+    keys that have URLs < SEED_REFILL_THRESHOLD -> which process may ask, and when? (refill)
+        -> a command or a function of the operator (sources) -> lines as in a file of seeds -> the frontier
 """

@@ -1,4 +1,5 @@
-"""Asks for more seeds when the crawl runs low on domains; a crawl with nothing left waits for the answer."""
+"""Extension that requests more seeds when the crawl runs low on domains; a crawl with nothing left waits for the
+answer."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ class Replenish:
     def from_crawler(cls, crawler: Crawler) -> Self:
         context = context_of(crawler)
         if not context.configuration.asks_for_seeds or context.segment is not None:
-            raise NotConfigured  # without a word: nobody is to be asked
+            raise NotConfigured  # no log message: there is no source of seeds
         extension = cls(crawler, context)
         crawler.signals.connect(extension._opened, signal=signals.spider_opened)
         crawler.signals.connect(extension._idle, signal=signals.spider_idle)
@@ -74,7 +75,7 @@ class Replenish:
         context, every = self._context, self._context.configuration.seeds_ask_seconds
         if context.configuration.frontier_backend != "redis":
             return OwnTurns(every, context.clock)
-        # Who crawls alone does not wait for what he does not need.
+        # A crawl on one machine does not import the Redis backend.
         from webcrawl.storage.redis import RedisBackend
 
         assert isinstance(context.backend, RedisBackend)
@@ -82,17 +83,17 @@ class Replenish:
 
     async def _step(self) -> None:
         await self._replenishing.step()
-        # Whether the crawl may end is asked again.
+        # The engine checks again whether the crawl may end.
         self._scheduler.wake()
 
     def _has_worked(self) -> bool:
-        """Whether this process fetched or refused anything since it was asked last."""
+        """Return whether this process fetched or refused anything since the last call."""
         tally = self._scheduler.frontier.tally
         before, self._worked = self._worked, tally.pages + tally.robots + tally.failures + tally.refusals
         return self._worked != before
 
     def _idle(self) -> None:
-        """The engine has nothing to do and would end the crawl."""
+        """Keep an idle crawl open while it waits for seeds."""
         if not self._ticking.is_on or self._scheduler.frontier.is_closing():
             return
         if self._has_worked():
@@ -106,7 +107,7 @@ class Replenish:
 
 
 class _Crawl:
-    """The crawl, as far as seeds go."""
+    """The parts of the crawl that concern seeds."""
 
     def __init__(self, context: CrawlContext, scheduler: Scheduler) -> None:
         self._backend = context.backend

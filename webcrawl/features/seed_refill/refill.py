@@ -1,7 +1,4 @@
-"""Asks for seeds when they run low, and says whether a crawl with nothing to do should wait for an answer.
-
-Whose turn it is to ask for seeds, and when the last answer was in the crawl.
-"""
+"""Requests seeds when they run low, one process at a time, and decides whether an idle crawl waits for an answer."""
 
 from __future__ import annotations
 
@@ -25,36 +22,36 @@ if TYPE_CHECKING:
 
 
 LIST = "asked for"
-"""What asking is called among the lists of seeds, which are called by digests: one process at a time is at it."""
+"""Name of the request for seeds among the lists of seeds, whose names are digests: one process at a time has it."""
 
 
 class Turn(Enum):
-    """What a process that would ask is to do."""
+    """Result of a process's attempt to take the turn."""
 
     ASK = "ask"
     REST = "rest"
-    """The last answer was not long ago."""
+    """The last answer is too recent."""
     WAIT = "wait"
-    """Another process asks."""
+    """Another process has the turn."""
 
 
 class Turns(Protocol):
-    """Lets one process at a time ask, and nobody too soon after the last answer."""
+    """Lets one process at a time ask, and none too soon after the last answer."""
 
     answered_at: float
-    """When the last answer was in the crawl, as far as is known here; epoch seconds, 0 for never."""
+    """When the last answer was queued, as far as this process knows; epoch seconds, 0 for never."""
 
     async def take(self) -> Turn:
-        """Ask for the turn, or keep it: with ``ASK`` nobody else has it, until ``answered`` or for a lease time."""
+        """Take or keep the turn: with ``ASK`` no other process has it until ``answered`` or for a lease time."""
         ...
 
     async def answered(self) -> None:
-        """What came is in the crawl, or nothing came."""
+        """End the turn: the answer is queued, or there was none."""
         ...
 
 
 class OwnTurns:
-    """Those of a process that shares its crawl with nobody."""
+    """Turns of a crawl with a single process."""
 
     def __init__(self, every_seconds: float, clock: Callable[[], float]) -> None:
         self._every = every_seconds
@@ -69,7 +66,8 @@ class OwnTurns:
 
 
 class SharedTurns:
-    """Those of the workers of one crawl, kept among the lists of seeds, with a time for a length."""
+    """Turns of the workers of one crawl, kept among the lists of seeds, with the time of the last answer in place of
+    a position."""
 
     def __init__(self, every_seconds: float, clock: Callable[[], float], lists: SeedLists) -> None:
         self._every = every_seconds
@@ -96,24 +94,24 @@ logger = logging.getLogger(__name__)
 
 
 class Crawl(Protocol):
-    """What has to be known of the crawl, and done in it."""
+    """The parts of the crawl that are used here."""
 
     async def keys_at_hand(self, at_most: int) -> int:
-        """How many keys have URLs or are active, counted up to ``at_most``."""
+        """Return the number of keys that have URLs or are active, counted up to ``at_most``."""
         ...
 
     async def take(self, seeds: Iterator[Seed | BadSeed]) -> bool:
-        """Queue seeds durably. False: they cannot become so."""
+        """Queue seeds durably. Return False if they cannot be made durable."""
         ...
 
 
 class Replenishing:
-    """One step every second or so. An answer is waited for in a task of its own, while the crawl goes on."""
+    """Takes a step every second or so. A separate task waits for the answer, while the crawl continues."""
 
     def __init__(
         self, crawl: Crawl, source: Source, turns: Turns, low_keys: int, clock: Callable[[], float]
     ) -> None:
-        """``low_keys``: with fewer keys that have URLs it is asked. ``clock``: epoch seconds."""
+        """``low_keys``: if fewer keys have URLs, seeds are requested. ``clock``: epoch seconds."""
         self._crawl = crawl
         self._source = source
         self._turns = turns
@@ -124,17 +122,17 @@ class Replenishing:
         self._counted_at = 0.0
         self._is_low = True
         self._others = False
-        """Whether another process asks."""
+        """Whether another process has the turn."""
         self._over = False
-        """Whether nobody is asked any more."""
+        """Whether no more seeds are requested."""
 
     async def step(self) -> None:
-        """Ask if it is time. Raises what the storage raises."""
+        """Request seeds if it is time. Raises the errors of the storage."""
         if self._over:
             return
         if self._asking is not None:
             if not self._asking.done():
-                await self._turns.take()  # it stays ours
+                await self._turns.take()  # keep the turn
                 return
             asked, self._asking = self._asking, None
             await asked
@@ -146,7 +144,8 @@ class Replenishing:
             self._asking = asyncio.get_running_loop().create_task(self._ask(keys))
 
     def idle(self) -> bool:
-        """The crawl has nothing to do. Whether it should wait: until an answer came since, and brought nothing."""
+        """Record that the crawl has nothing to do. Return whether it should wait: until an answer since then brought
+        nothing."""
         if self._idle_since is None:
             self._idle_since = self._clock()
         if self._over:
@@ -156,11 +155,11 @@ class Replenishing:
         return self._is_low and self._turns.answered_at < self._idle_since
 
     def busy(self) -> None:
-        """The crawl has something to do."""
+        """Record that the crawl has something to do."""
         self._idle_since = None
 
     async def end(self) -> None:
-        """Let an answer that is under way be."""
+        """Cancel a pending request."""
         self._source.end()
         if self._asking is not None:
             self._asking.cancel()
@@ -180,7 +179,7 @@ class Replenishing:
             logger.error("Asked for seeds, and nobody is asked again: %s", error)
             self._over = True
         except Exception:
-            # A fault is no reason to ask again before it is time.
+            # After a fault, the interval to the next request applies too.
             await self._turns.answered()
             raise
         await self._turns.answered()

@@ -1,4 +1,5 @@
-"""Who is asked for seeds: a command whose standard output has them, or an asynchronous function that returns them."""
+"""Sources of seeds: a command that writes them to its standard output, or an asynchronous function that
+returns them."""
 
 from __future__ import annotations
 
@@ -17,34 +18,35 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
 ANSWER_SECONDS = 300.0
-"""So long an answer is waited for."""
+"""Time limit for an answer."""
 ANSWER_BYTES = 64 << 20
 ANSWER_LINES = 1_000_000
 _TOLD = 200
-"""Characters of what a command complains of."""
+"""Maximum number of characters of a command's error output in a message."""
 
 
-class NoAnswer(Exception):  # noqa: N818 - says what happened
-    """Nothing came that could be read; the message says why."""
+class NoAnswer(Exception):  # noqa: N818 - named after the event
+    """There is no readable answer; the message gives the reason."""
 
 
 class Source(Protocol):
-    """Gives seeds when it is asked."""
+    """Returns seeds on request."""
 
     async def ask(self, keys: int) -> bytes:
-        """Lines as in a file of seeds. ``keys``: how many have URLs, as far as it was counted. :raises NoAnswer:"""
+        """Return lines as in a file of seeds. ``keys``: the counted number of keys with URLs. :raises NoAnswer:"""
         ...
 
     def end(self) -> None:
-        """Nobody waits for an answer any more."""
+        """Stop: the answer is no longer needed."""
         ...
 
 
 class Command:
-    """Runs a command in a process group of its own, without a shell; nothing but its end or its time ends it."""
+    """Runs a command in its own process group, without a shell. It is killed only by ``end``, at the time limit, or
+    if its output is too long."""
 
     def __init__(self, text: str, *, seconds: float = ANSWER_SECONDS, most_bytes: int = ANSWER_BYTES) -> None:
-        """``text`` is cut into words as a shell would."""
+        """``text`` is split into words as a shell does."""
         self._words = shlex.split(text)
         self._seconds = seconds
         self._most = most_bytes
@@ -110,7 +112,7 @@ class Command:
 
 
 class Hook:
-    """Awaits a function of the operator's: it gets the number of keys that have URLs, and returns lines."""
+    """Awaits a function of the operator that gets the number of keys with URLs and returns lines."""
 
     def __init__(
         self, function: Callable[[int], Awaitable[Iterable[str]]], *, seconds: float = ANSWER_SECONDS
@@ -124,11 +126,11 @@ class Hook:
             return "\n".join(_lines(found)).encode("utf-8", "replace")
         except TimeoutError as error:
             raise NoAnswer(f"it had not returned after {self._seconds:g} s") from error
-        except Exception as error:  # whatever it raises, the crawl goes on without its seeds
+        except Exception as error:  # on any error of the function, the crawl continues without its seeds
             raise NoAnswer(f"{type(error).__name__}: {error}") from error
 
     def end(self) -> None:
-        """Its task is cancelled with the one that asks."""
+        """Nothing to do: cancelling the caller's task cancels the function."""
 
 
 def _lines(found: Iterable[str]) -> list[str]:

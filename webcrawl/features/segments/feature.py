@@ -1,4 +1,5 @@
-"""A crawl of a segment, wired: its URLs are queued at their levels, what they bring is recorded and not followed."""
+"""Crawl of a segment: its URLs are queued at their levels, and the URLs they lead to are recorded and not
+followed."""
 
 from __future__ import annotations
 
@@ -34,23 +35,23 @@ logger = logging.getLogger(__name__)
 
 STORE = "webcrawl.features.segments.results.FoundUrls"
 AT_ONCE = 1000
-"""URLs that are queued together."""
+"""Number of URLs that are queued together."""
 
 
 class SegmentCrawl:
-    """What makes a crawl one of a segment: nothing enters its queue but what the segment has."""
+    """Makes a crawl one of a segment: only URLs of the segment enter its queue."""
 
     def __init__(
         self, given: Path | None, jobdir: Path, identity: Mapping[str, str], complete: Callable[[str], Key]
     ) -> None:
-        """``given``: the segment; None for a crawl that is gone on with. ``identity``: as ``identity_of``."""
+        """``given``: the segment; None for a resumed crawl. ``identity``: as returned by ``identity_of``."""
         self._given = given
         self._copy = jobdir / COPY
         self._identity = identity
         self._complete = complete
 
     def keep(self, outcome: Outcome) -> None:
-        """Have what a URL brought recorded beside its line of the log, instead of queued."""
+        """Record the URLs that a URL led to beside its line of the log, instead of queueing them."""
         if outcome.entry is not None:
             outcome.entry.found = [row_of(entry) for entry in outcome.discovered]
         outcome.discovered = []
@@ -58,7 +59,7 @@ class SegmentCrawl:
     async def queue_all(self, context: CrawlContext, scheduler: Scheduler) -> None:
         """Queue the URLs of the segment that are not known yet.
 
-        :raises SegmentError: it cannot be read :raises ContactMissing: nobody answers for a crawl of the public web
+        :raises SegmentError: it cannot be read :raises ContactMissing: a crawl of the public web has no contact
         """
         await asyncio.to_thread(self._take_copy)
         entries, queued = self._entries(context), 0
@@ -72,7 +73,7 @@ class SegmentCrawl:
         logger.info("%d URLs of the segment taken", queued)
 
     def _entries(self, context: CrawlContext) -> Iterator[UrlEntry]:
-        """In the order of the file, at the levels that it says."""
+        """Yield entries in the order of the file, at the levels given there."""
         configuration, key = context.configuration, ""
         for number, entry in enumerate(files.read(self._copy, self._complete, self._identity), start=1):
             if entry.key != key:
@@ -80,12 +81,12 @@ class SegmentCrawl:
                 hosts = [host_of(entry.url)]
                 if why := contact_problem(configuration.user_agent, configuration.crawler_contact, hosts):
                     raise ContactMissing(why)
-            # Before all positions that are given while the crawl runs.
+            # Before all positions that are assigned during the crawl.
             entry.position = number
             yield entry
 
     def _take_copy(self) -> None:
-        """The JOBDIR tells of itself which segment it is the crawl of, wherever it is carried."""
+        """Copy the segment into the JOBDIR, so that the JOBDIR identifies its segment wherever it is moved."""
         if self._given is None:
             return
         if self._copy.exists():
@@ -101,7 +102,8 @@ class SegmentCrawl:
 def segment_crawl_of(
     spider: object, choices: CrawlRules, identity: Mapping[str, str], jobdir: Path | None
 ) -> SegmentCrawl | None:
-    """The crawl of a segment that a spider asks for or a JOBDIR holds; None for any other crawl."""
+    """Return the crawl of the segment that the spider's argument names or the JOBDIR holds; None for any
+    other crawl."""
     given = getattr(spider, "segment", None)
     if jobdir is None or not (given or (jobdir / COPY).exists()):
         return None
@@ -109,11 +111,11 @@ def segment_crawl_of(
 
 
 def identity_of(configuration: Configuration, choices: CrawlRules) -> dict[str, str]:
-    """The settings that decide of which key a URL is, and which URLs are the same."""
+    """Return the settings that determine the key of a URL, and which URLs are the same."""
     return {"POLITENESS_KEY": configuration.politeness_key, **choices.comparison()}
 
 
 def completed_by(choices: CrawlRules) -> Callable[[str], Key]:
-    """Gives key and fingerprint of a resolved URL."""
+    """Return a function that returns key and fingerprint of a resolved URL."""
     key = choices.politeness_key().of_url
     return lambda url: (key(url), fingerprint(canonical(url, choices.compared)))

@@ -1,8 +1,7 @@
-"""The files of segments: a line that says what they are, then a line for each URL, compressed.
+"""Files of segments: a line that describes the file, then a line for each URL, compressed.
 
-The same queue makes the same bytes. Keys are in the order of their names, the URLs of a key in that of its queue.
-
-A URL of a queue as a line of a segment: a JSON object, in which what has its usual value is left out.
+The same queue gives the same bytes. Keys are sorted by name, the URLs of a key in the order of its queue. The line of
+a URL is a JSON object without the fields that have their default value.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ Key = tuple[str, int]
 """Politeness key and fingerprint of a URL."""
 
 _OWN = ("url", "key", "fingerprint", "position")
-"""What each URL has of its own. Its position is its place among the lines, or is given anew."""
+"""Fields without a default. The position is the line's, or is assigned anew."""
 _USUAL = {item.name: item.default for item in fields(UrlEntry) if item.name not in _OWN}
 _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("fingerprint", "level", "depth", "redirects", "attempts"), (int,)),
@@ -45,16 +44,16 @@ _NOT_NEGATIVE = ("depth", "redirects", "attempts")
 _LARGEST = 1 << 63
 Row = tuple[Any, ...]
 row_of: Callable[[UrlEntry], Row] = attrgetter(*(item.name for item in fields(UrlEntry)))
-"""What ``UrlEntry`` would be made of again: plain values, for another process."""
+"""Return the values from which an equal ``UrlEntry`` can be built: plain values, for another process."""
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class LineError(ValueError):
-    """A line that is none of a segment; the message says why."""
+    """A line that is not a valid line of a segment; the message gives the reason."""
 
 
 def line_of(entry: UrlEntry) -> str:
-    """The line of an entry, without its end. ASCII."""
+    """Return the line of an entry, without its line end. ASCII."""
     told: dict[str, Any] = {"url": entry.url, "key": entry.key, "fingerprint": entry.fingerprint}
     for name, usual in _USUAL.items():
         value = getattr(entry, name)
@@ -64,9 +63,9 @@ def line_of(entry: UrlEntry) -> str:
 
 
 def entry_of(line: str | bytes, complete: Callable[[str], Key]) -> UrlEntry:
-    """The entry of a line. ``complete`` gives key and fingerprint of a URL, where a line has one of them not.
+    """Return the entry of a line. ``complete`` returns key and fingerprint of a URL, if a line lacks one of them.
 
-    :raises LineError: it has none
+    :raises LineError: the line is invalid
     """
     try:
         told = json.loads(line)
@@ -104,32 +103,32 @@ def _resolved(url: str) -> str:
 VERSION = 1
 NAME = re.compile(r"segment-\d{5,}\.jsonl\.gz")
 COPY = "segment.jsonl.gz"
-"""The segment in the JOBDIR of its crawl, by which that is known as one."""
+"""Name of the segment in the JOBDIR of its crawl; its presence identifies such a crawl."""
 LEVEL = 2
-"""isal's."""
+"""Compression level of isal."""
 _BETWEEN = "\0"
 _LINE_BYTES = 1 << 22
-"""A longer line is none of a segment: a payload is a megabyte at most."""
+"""A longer line is invalid: a payload is at most a megabyte."""
 
 
 class SegmentError(CrawlError):
-    """A segment that cannot be read or written; the message names the file and says why."""
+    """A segment that cannot be read or written; the message names the file and the reason."""
 
 
 class InOrder:
-    """The entries of a queue, sorted by key, and how many there are. Bounded memory: ``Gathered`` says how much."""
+    """The entries of a queue, sorted by key, and their number. Uses bounded memory, see ``Gathered``."""
 
     def __init__(self, entries: Iterable[UrlEntry]) -> None:
         self._lines: Gathered[str] = Gathered(lambda one, _: one)
         self.urls = 0
         for entry in entries:
             line = line_of(entry)
-            # By the number entries of a key stay in the order of their queue.
+            # The number keeps the entries of a key in the order of their queue.
             self._lines.add(f"{entry.key}{_BETWEEN}{self.urls:016d}", line, len(line))
             self.urls += 1
 
     def by_key(self) -> Iterator[tuple[str, Iterator[str]]]:
-        """Each key with its lines."""
+        """Yield each key with its lines."""
         for key, group in groupby(self._lines, key=lambda one: one[0].partition(_BETWEEN)[0]):
             yield key, (line for _, line in group)
 
@@ -137,12 +136,12 @@ class InOrder:
 def write(
     folder: Path, queue: InOrder, identity: Mapping[str, str], urls_each: int
 ) -> list[tuple[Path, int]]:
-    """Write ``queue`` into segments of ``folder``; each file with how many URLs it has.
+    """Write ``queue`` into segments in ``folder``; return each file with its number of URLs.
 
-    A segment ends behind the first key with which it has ``urls_each`` URLs or more. ``identity``: settings that
-    whoever reads it must share.
+    A segment ends after the first key with which it has at least ``urls_each`` URLs. ``identity``: settings that
+    crawls that read the segment must share.
 
-    :raises SegmentError: the folder has segments already, or cannot be written
+    :raises SegmentError: the folder already has segments, or cannot be written
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -173,7 +172,7 @@ def _written(
 
 @contextmanager
 def _compressed(path: Path) -> Iterator[IO[bytes]]:
-    """A file that has its name when it is whole, and nothing in it of when it was made."""
+    """Open a compressed file that gets its name when it is complete; it contains no time of creation."""
     with replacing(path) as plain:
         packed = igzip.IGzipFile("", "wb", LEVEL, plain, 0)  # type: ignore[no-untyped-call]
         with cast(IO[bytes], packed) as file:
@@ -185,10 +184,11 @@ def _head(identity: Mapping[str, str]) -> bytes:
 
 
 def read(path: Path, complete: Callable[[str], Key], identity: Mapping[str, str]) -> Iterator[UrlEntry]:
-    """The entries of a file, compressed or not. A file without a first line of ``write``'s is taken as it is.
+    """Yield the entries of a file, compressed or not. A file without the first line that ``write`` writes is read as
+    it is.
 
-    ``complete``: as for ``entry_of``. :raises SegmentError: it cannot be read, is none, or was made under settings
-    other than ``identity``; at the line where that is noticed
+    ``complete``: as for ``entry_of``. :raises SegmentError: it cannot be read, is no segment, or was made with
+    settings other than ``identity``; raised at the line where that is found
     """
     try:
         with _opened(path) as file:
@@ -215,7 +215,7 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def _is_head(path: Path, line: bytes, identity: Mapping[str, str]) -> bool:
-    """:raises SegmentError: it is the first line of what cannot be used"""
+    """Return whether a line is the first line of ``write``. :raises SegmentError: the file cannot be used"""
     try:
         told = json.loads(line)
     except ValueError:

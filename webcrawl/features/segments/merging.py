@@ -1,4 +1,4 @@
-"""Bringing home what a crawl of a segment came to: what was fetched is settled, what was found is queued if new."""
+"""Import of the results of a segment's crawl: fetched URLs are settled, found URLs are queued if they are new."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ if TYPE_CHECKING:
     from webcrawl.storage.inspection import Known
 
 AT_ONCE = 500
-"""URLs of a commit."""
+"""Number of URLs per commit."""
 
 
 @dataclass(slots=True)
 class Merged:
-    """What came of it. URLs."""
+    """Numbers of imported URLs."""
 
     settled: Counter[State] = field(default_factory=Counter)
-    """Which were queued here, by the state that they are in now."""
+    """URLs that were queued here, by their new state."""
     known: int = 0
-    """Which were settled here before."""
+    """URLs that were settled here before."""
     left: int = 0
-    """Of segments, which were not fetched: they are in the queue, for the next."""
+    """URLs of segments that were not fetched: they stay in the queue, for the next segment."""
     new: int = 0
-    """Queued now."""
+    """URLs that were queued by the import."""
     met: int = 0
-    """Found, and known here already."""
+    """Found URLs that were already known here."""
 
 
 class Merging:
-    """Merges into an open backend that no crawl works on. Every step may be done again: it then changes nothing.
+    """Imports into an open backend that no crawl uses. Every step can be repeated without effect.
 
-    May raise what the backend raises, and StorageFull where it turns URLs away: unlike a link of a page, these are
-    not found again.
+    May raise the errors of the backend, and StorageFull if the backend turns URLs away: unlike links of a page, these
+    are not found again.
     """
 
     def __init__(self, backend: Backend, order: Order) -> None:
@@ -54,20 +54,20 @@ class Merging:
         self.merged = Merged()
 
     async def results(self, results: Results) -> None:
-        """Take what a crawl of a segment came to: before a URL is settled, what it brought is here."""
+        """Import the results of a segment's crawl: found URLs before the URL that led to them is settled."""
         with results.opened() as told:
             await self.found(results.found())
             await self._told(told)
 
     async def found(self, entries: Iterable[UrlEntry]) -> None:
-        """Queue those that were never seen, at the levels that the order of this crawl gives them."""
+        """Queue the unseen entries, at the levels that this crawl's order gives them."""
         for batch in _batches(entries):
             queued = await self._discover(self._order.place_all(batch))
             self.merged.new += queued
             self.merged.met += len(batch) - queued
 
     async def queue(self, entries: Iterable[UrlEntry]) -> None:
-        """Queue those that were never seen, at the levels that they have."""
+        """Queue the unseen entries, at their own levels."""
         for batch in _batches(entries):
             queued = await self._discover([self._order.place_again(entry) for entry in batch])
             self.merged.new += queued
@@ -86,13 +86,13 @@ class Merging:
                 await self._settle(told[0][0].key, done)
 
     async def _enter(self, entries: list[UrlEntry]) -> None:
-        """A URL that this crawl never heard of is one of its own from now on; one that it has it keeps."""
+        """Add URLs that this crawl does not know; those it knows stay unchanged."""
         for entry in entries:
             entry.repeat = False
         self.merged.new += await self._discover([self._order.place_again(entry) for entry in entries])
 
     async def _settle(self, key: str, done: dict[int, Known]) -> None:
-        """Take what was done out of the queue of its key, wherever in it that is by now."""
+        """Remove settled URLs from the queue of their key, at any position."""
         after: Place | None = None
         left = set(done)
         while left:

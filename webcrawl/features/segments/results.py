@@ -1,7 +1,4 @@
-"""What the crawl of a segment came to: the states of its URLs, and those that it found.
-
-The store of a crawl of a segment: a line for each URL that a page, a redirect or a sitemap brought.
-"""
+"""Results of a segment's crawl in its JOBDIR: the states of its URLs, and the URLs that it found."""
 
 from __future__ import annotations
 
@@ -28,8 +25,8 @@ NAME = "found.jsonl"
 
 
 class FoundUrls(LineFile):
-    """``found.jsonl``: lines as those of a segment. Durable before the URL that brought them is done; what was in
-    flight at a crash may be there twice."""
+    """Archive sink ``found.jsonl``: a line, as in a segment, for each URL that a page, a redirect or a sitemap led
+    to. Durable before the URL that led to it is done; URLs in flight at a crash may be recorded twice."""
 
     name = NAME
 
@@ -39,34 +36,35 @@ class FoundUrls(LineFile):
 
 FRONTIER = "frontier.db"
 AT_ONCE = 500
-"""URLs of which the books are asked in one turn."""
+"""Number of URLs whose state is read in one query."""
 
 Told = list[tuple["UrlEntry", "Known | None"]]
-"""URLs of one key, each with what its crawl knows of it: None for one that never entered its queue."""
+"""URLs of one key, each with its state in that crawl: None for one that never entered its queue."""
 
 
 def is_one(folder: Path) -> bool:
-    """Whether a folder is the JOBDIR of a crawl of a segment."""
+    """Return whether a folder is the JOBDIR of a crawl of a segment."""
     return (folder / files.COPY).is_file() and (folder / FRONTIER).is_file()
 
 
 class Results:
-    """Those in a JOBDIR, read also while its crawl runs: as of the moment when ``opened`` was called."""
+    """Results in a JOBDIR, also readable while its crawl runs: as of the call of ``opened``."""
 
     def __init__(self, folder: Path, complete: Callable[[str], Key], identity: Mapping[str, str]) -> None:
-        """``complete`` and ``identity``: as for ``files.read``, and so are the errors."""
+        """``complete`` and ``identity`` are as for ``files.read``, and so are the errors."""
         self._folder = folder
         self._complete = complete
         self._identity = identity
 
     def found(self) -> Iterator[UrlEntry]:
-        """What its URLs brought."""
+        """Yield the URLs that were found."""
         path = self._folder / NAME
         return files.read(path, self._complete, self._identity) if path.exists() else iter(())
 
     @contextmanager
     def opened(self) -> Iterator[Iterator[Told]]:
-        """Its URLs, some of one key at a time. :raises webcrawl.errors.StartRefused: it has no readable books"""
+        """Yield its URLs, batches of one key at a time. :raises webcrawl.errors.StartRefused: its frontier cannot be
+        read"""
         with books_of(self._folder / FRONTIER) as books:
             yield self._told(books)
 
