@@ -1,1 +1,1 @@
-"""What a crawl can do beyond fetching each URL once: a folder for each, off unless a setting asks for it."""
+"""Features of a crawl beyond fetching each URL once: one folder per feature, each controlled by settings."""

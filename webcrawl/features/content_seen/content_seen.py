@@ -47,13 +47,13 @@ class ContentLookup:
     original: Original | None = None
     """Set if another URL had the body first."""
     changed: bool | None = None
-    """Whether the body differs from this URL's last one; None if there was none."""
+    """True if the body differs from this URL's last one; None if there was none."""
     archived: Original | None = None
     """URL (possibly this one) under which the same payload is in the archive."""
     first: bool = False
-    """Whether this body is the original of later duplicates."""
+    """True if this body is the original of later duplicates."""
     by_text: bool = False
-    """Whether the original has the same text but other bytes."""
+    """True if the original has the same text but other bytes."""
 
 
 NEW = ContentLookup(first=True)

@@ -100,7 +100,7 @@ class Judge(Protocol):
     """Rates how relevant fetched pages are."""
 
     is_slow: bool
-    """Whether it may take more than a millisecond, so that it is called in a thread."""
+    """True if it may take more than a millisecond, so that it is called in a thread."""
 
     def relevance(self, page: FetchedPage) -> float:
         """Return a value from 0 for a page that has nothing relevant to 1 for a fully relevant one. May raise any

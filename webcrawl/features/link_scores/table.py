@@ -32,7 +32,7 @@ class Table:
             self._add(mark, worth)
 
     def add_to_all(self, marks: Iterable[int], worth: float) -> None:
-        """Add the same to the worth of each."""
+        """Add ``worth`` to each fingerprint."""
         for mark in marks:
             self._add(mark, worth)
 

@@ -43,7 +43,7 @@ class IdleDetector:
     """A crawl without seeds that never had a URL waits for its first one in any case."""
     since: float | None = None
     is_quiet: bool = False
-    """Whether the last read found nothing new, neither in the list nor in the crawl."""
+    """True if the last read found nothing new, neither in the list nor in the crawl."""
     _counts: Counts | None = None
 
     def begin(self, now: float) -> None:

@@ -76,7 +76,7 @@ class Feeder:
         self._spider = spider
         self._habits = habits
         self.busy = False
-        """Whether entries were taken that are not yet queued."""
+        """True if entries were taken that are not yet queued."""
         self.taken = 0
         self.wrong = 0
 

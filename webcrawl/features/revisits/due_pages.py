@@ -115,7 +115,7 @@ class Feeder:
         self._new = 0
         self._passed: DueKey | None = None
         self.waits_for_share = False
-        """Whether the last step left due pages that are granted once more new pages are fetched."""
+        """True if the last step left due pages that are granted once more new pages are fetched."""
 
     async def step(self, now: float, new: int) -> int:
         """Add the pages that may be added at ``now``; return their number. ``new``: number of new pages fetched so

@@ -178,7 +178,7 @@ def _is_number(value: Any) -> bool:
 
 
 RATES = tuple(2 ** (number / 2) / (20 * 366 * 86_400) for number in range(40))
-"""Changes a second, from one in twenty years to one in 14 minutes: two steps for each doubling."""
+"""Grid of rates in changes per second, from one in twenty years to one in 14 minutes: two steps for each doubling."""
 LOGARITHMS = tuple(map(math.log, RATES))
 
 

@@ -122,9 +122,9 @@ class Replenishing:
         self._counted_at = 0.0
         self._is_low = True
         self._others = False
-        """Whether another process has the turn."""
+        """True if another process has the turn."""
         self._over = False
-        """Whether no more seeds are requested."""
+        """True if no more seeds are requested."""
 
     async def step(self) -> None:
         """Request seeds if it is time. Raises the errors of the storage."""

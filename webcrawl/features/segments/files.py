@@ -201,7 +201,7 @@ def read(path: Path, complete: Callable[[str], Key], identity: Mapping[str, str]
                     yield entry_of(line, complete)
                 except LineError as error:
                     raise SegmentError(f"{path}: line {number} {error}") from error
-    except (OSError, EOFError, igzip_lib.IsalError) as error:  # type: ignore[misc]  # the stub calls it an instance
+    except (OSError, EOFError, igzip_lib.IsalError) as error:  # type: ignore[misc] # declared as an instance
         raise SegmentError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 

@@ -166,7 +166,7 @@ DOUBT = 2
 """Number of hollow pages whose points are taken back for one that is not hollow, if noise may be the cause."""
 TEMPLATES_MAX = 64
 NEW_WORDS = 2
-"""A page with at least so many new words is not uninformative."""
+"""A page with at least so many new words counts as informative."""
 DEEP_SEGMENTS = 4
 USUAL_PAGES = 12
 

@@ -469,7 +469,7 @@ class Likeness(NamedTuple):
 
     noise: frozenset[str] = frozenset()
     is_hollow: bool = False
-    """Whether the page has no content besides the template and noise."""
+    """True if the page has no content besides the template and noise."""
     unseen: int = 0
     """Number of further words that may be noise."""
 
@@ -488,7 +488,7 @@ class Template:
 
     def __init__(self) -> None:
         self.is_noisy: bool | None = None
-        """Whether the pages contain noise; None until enough pages were examined."""
+        """True if the pages contain noise; None until enough pages were examined."""
         self._pages = self._whole = 0
         self._counts: Counter[Pair] = Counter()
         self._usual: frozenset[Pair] = frozenset()

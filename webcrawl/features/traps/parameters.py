@@ -107,7 +107,7 @@ class PathRecord:
     traps: int = 0
     """Number of patterns of this path found to be traps."""
     has_ids: bool = False
-    """Whether its numbers are ids and not dates, see ``url_shape.has_id``."""
+    """True if its numbers are ids and not dates, see ``url_shape.has_id``."""
     lowest: int = 0
     highest: int = -1
     """``lowest`` and ``highest``: range of the numbers in which its URLs differ."""

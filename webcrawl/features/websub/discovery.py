@@ -56,7 +56,7 @@ class Related(NamedTuple):
 
     @classmethod
     def of(cls, links: Iterable[tuple[str, str]]) -> Related:
-        """``links``: pairs of ``rel`` and URL."""
+        """Collect hub and self links. ``links``: pairs of ``rel`` and URL."""
         found = cls([], [])
         for rel, url in links:
             words = rel.lower().split()

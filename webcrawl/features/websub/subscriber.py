@@ -109,7 +109,7 @@ class Document(Protocol):
     kind: str
     depth: int
     repeat: bool
-    """Whether it was fetched before."""
+    """True if it was fetched before."""
 
 
 class Subscriber:

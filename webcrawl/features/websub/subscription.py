@@ -67,7 +67,7 @@ class Subscription:
     """URL at which the hub is requested: by HTTPS if that may work, or the target of a redirect."""
     generation: int
     signed: bool
-    """Whether the hub was given a secret, so that unsigned pushes are ignored."""
+    """True if the hub was given a secret, so that unsigned pushes are ignored."""
     since: float
     turn_at: float
     """Time of the next action, which depends on the state."""
