@@ -1,7 +1,7 @@
-"""What a response says: its bytes on the way in, its title and links on the way out.
+"""The parsing of documents: from the bytes of a response to its title and links.
 
-Where this stands on a URL's route: between the archive, which stores a response as it was received, and scope and
-frontier, which decide about the links.
+Parsing runs between the archive, which stores a response as it was received, and scope and frontier, which decide
+about the links.
 
 ::
 
@@ -14,7 +14,7 @@ frontier, which decide about the links.
                  |
               html: resolved against the base, each once, at most so many --> Document
 
-``html.extract`` is the whole way from the body on, ``offload.Extractor`` the same for an event loop. Pages are
-written by strangers: nothing in here raises on bad input, memory is bounded by the length of the body and the
-limits passed in, and what takes long is done in turns with the event loop.
+``html.extract`` does everything from the body on, ``offload.Extractor`` the same for an event loop. Pages come from
+untrusted authors: no function here raises on bad input, memory is bounded by the length of the body and the limits
+passed in, and long work is divided into turns with the event loop.
 """

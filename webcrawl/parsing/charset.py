@@ -1,4 +1,4 @@
-"""Which encoding the bytes of a page are in, as browsers find out (HTML standard 13.2.3, Encoding standard)."""
+"""Detection of a page's encoding, as in browsers (HTML standard 13.2.3, Encoding standard)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import webencodings
 from webcrawl.parsing.links import SPACE
 
 PRESCAN_BYTES = 4096
-"""Bytes that are searched for a declaration. The standard asks for 1024; pages have it later, and browsers look."""
+"""Bytes that are searched for a declaration. The standard requires 1024; pages have it later, and browsers search
+further.
+"""
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
@@ -31,7 +33,8 @@ _HINT = re.compile(
 _XML_ENCODING = re.compile(r"""<\?xml[^>]*?encoding[\x00-\x20]*+=[\x00-\x20]*+(?:"([^">]*+)"|'([^'>]*+)')""")
 
 _REST = rf"""(?>(?:[^>=]++|=[{SPACE}]*+(?:"[^"]*+"|'[^']*+'|(?!["'])))*)"""
-# A tag without an end reaches as far as it can be read: to look for an end from each "<" in it would cost the square.
+# A tag without an end reaches as far as it can be read: searching for an end from each "<" in it would take quadratic
+# time.
 _PRESCANNED = re.compile(
     rf"<(?:!--(?:-?>|.*?(?:-->|\Z))|[mM][eE][tT][aA](?=[{SPACE}/])({_REST})>|/?[a-zA-Z]{_REST}(?:>|=|\Z)|[!/?][^>]*+>?)",
     re.DOTALL,
@@ -99,7 +102,7 @@ def _declared(head: bytes) -> str | None:
 
 
 def _attributes(tag: str) -> dict[str, str]:
-    """The attributes of a tag, given what follows its name; the first of a name counts."""
+    """Return the attributes in the text after a tag's name; the first of a name counts."""
     found = _ATTRIBUTE.findall(tag)
     return {name.lower(): double or single or bare for name, double, single, bare in reversed(found)}
 
@@ -114,7 +117,7 @@ def _of_meta(meta: dict[str, str]) -> str | None:
 
 
 def _hinted(head: bytes) -> str | None:
-    """Return what a meta element seems to declare whose quotes are wrong, so that it declares nothing."""
+    """Return the encoding that a meta element seems to declare whose quotes are wrong, so that it declares none."""
     for match in _HINT.finditer(head.decode("latin-1")):
         codec = _in_ascii(match[1])
         if codec is not None:
@@ -129,7 +132,7 @@ def _in_ascii(label: str) -> str | None:
 
 
 def _is_utf8(body: bytes) -> bool:
-    """Whether the body is UTF-8; it may have been cut in the middle of a character."""
+    """Return True if the body is UTF-8; it may have been cut in the middle of a character."""
     try:
         _, valid = codecs.utf_8_decode(body, "strict", False)
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""What a parser tells of a page, element by element, gathered into title, base and links."""
+"""The elements that a parser reports, collected into title, base and links."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from webcrawl.parsing.links import (
 )
 
 HREF_MAX = 8_192
-"""Characters of a link; a longer one is dropped, but for those of which only the beginning is kept anyway."""
+"""The longest link in characters; a longer one is dropped, except for schemes of which only the beginning is kept
+anyway.
+"""
 
 _HOLDS_CONTENT = re.compile(r"[\0- ]*(?:data|javascript):", re.IGNORECASE).match
 
 METAS_MAX = 200
-"""Meta elements, and translations, that are kept of a page."""
+"""The number of meta elements, and of translations, that are kept of a page."""
 
 ALWAYS = frozenset({"title", "base", "meta", "html"})
 
@@ -30,49 +32,50 @@ _IN_OTHER_LANGUAGES = frozenset({"alternate", "hreflang"})
 
 
 Found = tuple[str, str, str, str]
-"""A link before it is resolved: href, type, text as it stands there (or an ``alt``), rel."""
+"""A link before it is resolved: href, type, text as written (or an ``alt``), rel."""
 
 
 @lru_cache(maxsize=64)
 def elements_of_interest(types: frozenset[str]) -> frozenset[str]:
-    """The names of the elements that a parser has to tell of, for links of these types."""
+    """Return the names of the elements that a parser must report for links of these types."""
     return elements_with(types) | ALWAYS
 
 
 @dataclass(slots=True)
 class Findings:
-    """What one page has given. ``found`` holds at most ``links_max`` links in the order of the page."""
+    """The findings of one page. ``found`` holds at most ``links_max`` links in the order of the page."""
 
     types: frozenset[str]
     links_max: int
     agent: str = ""
-    """The product token, in lower case, by which a meta element may speak to us alone."""
+    """The product token, in lower case, by which a meta element may address this crawler alone."""
     found: list[Found] = field(default_factory=list)
     dropped: int = 0
     base: str | None = None
     base_is_too_long: bool = False
-    """Nothing is resolved against such a base: a hundred links would take as many copies of it."""
+    """True if the base is too long to be used: a hundred links would take as many copies of it."""
     title: str | None = None
     robots: list[str] = field(default_factory=list)
-    """The contents of meta elements that speak to all robots or to us, as they stand there."""
+    """The contents of meta elements for all robots or for this crawler, as written."""
     metas: list[tuple[str, str]] = field(default_factory=list)
     """Name (or ``property``) in lower case and content of each meta element that has both, in the page's order."""
     language: str | None = None
-    """``lang`` of the page."""
+    """The ``lang`` attribute of the page."""
     canonical: str | None = None
     """``href`` of the first ``<link rel=canonical>``."""
     beside: dict[str, str] | None = None
-    """``href`` of links to the words that stand before and behind them; None where nobody asks for that."""
+    """``href`` of links to the words before and behind them; None if they are not requested."""
     translations: list[tuple[str, str]] = field(default_factory=list)
     """``hreflang`` and ``href`` of each ``<link rel=alternate>`` that has both."""
 
     def element(self, name: str, values: Mapping[str, str | None], text: Callable[[], str]) -> None:
-        """Take in an element; ``text`` gives what is written inside it."""
+        """Take an element; ``text`` returns its text content."""
         if name == "title":
             if self.title is None:
                 self.title = text()
         elif name == "base":
-            # The first that has the attribute, also an empty one, which means the page's own URL (HTML, 2.4.1).
+            # The first element that has the attribute, even an empty one, which means the page's own URL (HTML,
+            # 2.4.1).
             if self.base is None and "href" in values:
                 self.base = values["href"] or ""
                 self.base_is_too_long = len(self.base) > HREF_MAX
@@ -86,7 +89,7 @@ class Findings:
             self._bearer(name, values, text)
 
     def add(self, href: str | None, kind: str, text: str = "", rel: str = "") -> None:
-        """Take in one link; an empty one is to the base of the page."""
+        """Take a link; an empty one is to the base of the page."""
         if href is None:
             return
         if len(href) > HREF_MAX and _HOLDS_CONTENT(href):

@@ -1,4 +1,4 @@
-"""HTML pages: bytes in, title and links out. Why two parsers: docs/decisions/0003-html-parser.md."""
+"""Extraction of title and links from the bytes of an HTML page. Two parsers: docs/decisions/0003-html-parser.md."""
 
 from __future__ import annotations
 
@@ -16,36 +16,39 @@ from webcrawl.parsing.text import line
 from webcrawl.urls.resolve import resolve, resolve_all, resolve_other_scheme
 
 TITLE_MAX = 500
-"""Characters of a title that are kept."""
+"""The number of characters of a title that are kept."""
 
-# In XHTML an element may close itself whose content HTML takes for text up to an end tag: the rest of the page.
+# In XHTML an element may be self-closing whose content HTML takes for text up to an end tag: the rest of the page.
 _CLOSES_ITSELF = re.compile(r"<(title|script|style|textarea|iframe)([\s/][^<>]*+)(?<=/)>")
 
 _ABSOLUTE = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]*:")
 
-# Links resolved between two pauses.
+# The number of links resolved between two pauses.
 _BATCH = 100
 
 
 @lru_cache(maxsize=8192)
 def _known_line(text: str) -> str:
-    """A text of at most ``TEXT_MAX`` characters in one line. Most links of a page say what those of others said."""
+    """Return a text of at most ``TEXT_MAX`` characters in one line, cached: most links of a page repeat the texts of
+    other pages.
+    """
     return line(text, TEXT_MAX)
 
 
 @dataclass(slots=True)
 class Document:
-    """What was found in one page.
+    """The findings of one page.
 
     ``title`` is one line of at most ``TITLE_MAX`` characters. ``base`` is the URL that the links were resolved
     against. ``encoding`` is the Python codec that the bytes were decoded with. ``links`` are in the order of the
     page, each pair of URL and type once: with the first text that is not empty, and with a word of ``links.NOFOLLOW``
     in ``rel`` only when all links of the pair have one. ``other_links`` are those of other schemes than http and
     https (``mailto:``, ``javascript:``), plain tuples like a ``Link``. ``links_dropped`` counts links that were too
-    long or over the limit. ``robots`` is what meta elements say to all robots or to us, for ``robots_tags.of_meta``.
-    ``metas``, ``language``, ``canonical`` and ``translations`` are as ``findings.Findings`` has them: as they stand
-    there, not resolved, not cleaned. ``beside`` has words that stand right before or behind links, by URL, where they
-    were asked for and the page is one for ``tree``. ``error`` says why the page was not read to its end.
+    long or over the limit. ``robots`` has the meta elements for all robots or for this crawler, as input of
+    ``page_directives.of_meta``. ``metas``, ``language``, ``canonical`` and ``translations`` are those of
+    ``findings.Findings``: as written, not resolved, not cleaned. ``beside`` has the words directly before or behind
+    links, by URL, if they were requested and the page was read by ``tree``. ``error`` says why the page was not read
+    to its end.
     """
 
     title: str
@@ -75,10 +78,10 @@ def extract(
 ) -> Document:
     """Return the title and the links of the page at ``url``; ``content_type`` is the header's whole value.
 
-    At most ``links_max`` links are looked at. Links of types beyond ``FOLLOWED`` (names of ``links.TYPES``) are found
-    on demand only, because every further element costs; so are the ``surroundings`` of links. ``agent`` is the
-    product token by which a meta element may speak to us alone. No body makes it raise. On an event loop use an
-    ``Extractor``, which interrupts itself and ends a page that takes too long.
+    At most ``links_max`` links are read. Links of types beyond ``FOLLOWED`` (names of ``links.TYPES``) are found on
+    request only, because every further element costs; so are the ``surroundings`` of links. ``agent`` is the product
+    token by which a meta element may address this crawler alone. Never raises. On an event loop use an ``Extractor``,
+    which interrupts itself and ends a page that takes too long.
     """
     extraction = Extraction(
         body, url, content_type, links_max=links_max, types=types, agent=agent, surroundings=surroundings
@@ -113,7 +116,7 @@ class Extraction:
         self.document = Document(title="", base=url, encoding=encoding_of(body, content_type))
 
     def steps(self) -> Iterator[None]:
-        """Do the work."""
+        """Do the work, a step at a time."""
         document = self.document
         url = document.base
         text = _decoded(self._body, document.encoding)
@@ -128,7 +131,7 @@ class Extraction:
                     break
         document.title = line(findings.title or "", TITLE_MAX)
         if findings.base_is_too_long:
-            # What is relative to it would be too long itself, and is no link of the page without it.
+            # A URL relative to it would be too long itself, and without the base the link has no target.
             findings.dropped += len(findings.found)
             findings.found = [found for found in findings.found if _ABSOLUTE.match(found[0])]
             findings.dropped -= len(findings.found)
@@ -145,7 +148,7 @@ class Extraction:
         document.other_links = [(*link,) for link in self._other_links.values()]
 
     def stop_reading(self, why: str) -> None:
-        """Make do with what was found so far; ``why`` becomes the document's error."""
+        """Keep the findings so far and stop; ``why`` becomes the document's error."""
         self.document.error = why
 
     def _resolve(self, found: list[Found]) -> None:
@@ -156,10 +159,10 @@ class Extraction:
                 self._resolve_other(href, kind, told, rel)
                 continue
             text = _known_line(told) if len(told) <= TEXT_MAX else line(told, TEXT_MAX)
-            # Made by the tuple: the constructor of a NamedTuple takes twice as long, a hundred times a page.
+            # Made by the tuple: the constructor of a NamedTuple takes twice as long, a hundred times per page.
             link = tuple.__new__(Link, (url, kind, text, rel))
             known = links.setdefault((url, kind), link)
-            # To a link with a text, and nothing to be said against it, a second one has nothing to add.
+            # A second link adds nothing to one that has a text and no word of NOFOLLOW.
             if known is not link and (known[3] or not known[2]):
                 links[url, kind] = _merged(known, text, rel)
         if self._beside:
@@ -168,7 +171,7 @@ class Extraction:
                     self.document.beside.setdefault(url, words)
 
     def _resolve_other(self, href: str, kind: str, told: str, rel: str) -> None:
-        """Take in a link that cannot be requested over HTTP, if it is one at all."""
+        """Add a link that cannot be requested over HTTP, if it is valid at all."""
         url = resolve_other_scheme(href, self.document.base, self.document.encoding)
         if url is None:
             return
@@ -180,12 +183,12 @@ class Extraction:
 
 
 def readable_as_html(text: str, mime: str | None) -> str:
-    """A page as a parser of HTML may read it; what is no XHTML stays as it is."""
+    """Return a page in a form that an HTML parser can read; a page that is not XHTML stays as it is."""
     return _CLOSES_ITSELF.sub(r"<\1\2></\1>", text) if mime == "application/xhtml+xml" else text
 
 
 def _merged(link: Link, text: str, rel: str) -> Link:
-    """Return the link that two links to the same URL make together."""
+    """Merge two links to the same URL into one."""
     return Link(link.url, link.type, link.text or text, link.rel if is_vouched_for(link.rel) else rel)
 
 

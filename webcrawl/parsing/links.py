@@ -1,6 +1,6 @@
-"""What counts as a link: which attribute of which element, and the type a link gets from where it stands.
+"""The kinds of links: which attributes of which elements hold them, and which types they get; and lists of links.
 
-The links of a page by columns: as they go from process to process, and most of the way into JSON.
+``LinkColumns`` holds the links of a page by columns, in which they are sent between processes and written as JSON.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SPACE = " \t\n\f\r"
 """ASCII whitespace as the HTML standard defines it; ``\\s`` is more."""
 
 TEXT_MAX = 200
-"""Characters of anchor text that are kept."""
+"""The number of characters of anchor text that are kept."""
 
 
 NOFOLLOW = ("nofollow", "ugc", "sponsored")
@@ -28,8 +28,8 @@ class Link(NamedTuple):
     """A link of a page.
 
     ``url`` is absolute, http or https, without fragment. ``type`` is a name of ``TYPES``. ``text`` is the anchor
-    text, or what the author gave for want of one (``alt``), with whitespace collapsed, at most ``TEXT_MAX``
-    characters. ``rel`` is the attribute, in lower case.
+    text, or a replacement given by the author (``alt``), with whitespace collapsed, at most ``TEXT_MAX`` characters.
+    ``rel`` is the attribute, in lower case.
     """
 
     url: str
@@ -66,7 +66,7 @@ ATTRIBUTES: dict[str, tuple[tuple[str, str], ...]] = {
 }
 """Element -> the attributes that hold a URL (``srcset``: several), each with the type of its links.
 
-``link`` and ``meta`` are not in here: ``type_of_link_element`` and ``refresh_target`` know about them.
+``link`` and ``meta`` are not included: ``type_of_link_element`` and ``refresh_target`` handle them.
 """
 
 _RELATIONS: tuple[tuple[str, str], ...] = (
@@ -89,7 +89,7 @@ _RELATIONS: tuple[tuple[str, str], ...] = (
     ("preconnect", "preconnect"),
     ("dns-prefetch", "preconnect"),
 )
-"""Words of ``<link rel>`` with the type they give, the decisive one first: ``alternate stylesheet`` is no page."""
+"""Words of ``<link rel>`` with the type they give, in order of precedence: ``alternate stylesheet`` is no page."""
 
 FOLLOWED = frozenset(
     {
@@ -106,25 +106,25 @@ FOLLOWED = frozenset(
         "refresh",
     }
 )
-"""The types that lead to further pages, and the ones that are extracted unless others are asked for."""
+"""The types that lead to further pages, which are extracted by default."""
 
 TYPES = frozenset(
     {"refresh", "link", "feed", "hreflang"}
     | {kind for _, kind in _RELATIONS}
     | {kind for pairs in ATTRIBUTES.values() for _, kind in pairs}
 )
-"""All types there are. ``feed`` is an alternate in RSS, Atom or JSON, ``hreflang`` one in another language (an
-``alternate`` as well where that type alone is asked for), ``link`` a ``<link>`` of any other kind.
+"""All types. ``feed`` is an alternate in RSS, Atom or JSON, ``hreflang`` one in another language (an ``alternate`` as
+well if only that type is requested), ``link`` a ``<link>`` of any other kind.
 """
 
 SELF_LINKS = frozenset({"a", "area"})
-"""Elements whose empty ``href`` is a link too: to the base of the page, which is mostly the page itself."""
+"""Elements whose empty ``href`` is a link too: to the base of the page, usually the page itself."""
 
 _NOFOLLOW = frozenset(NOFOLLOW)
 
 
 def is_vouched_for(rel: str) -> bool:
-    """Whether a ``rel`` in lower case has no word of ``NOFOLLOW``."""
+    """Return True if a ``rel`` in lower case has no word of ``NOFOLLOW``."""
     return not rel or _NOFOLLOW.isdisjoint(rel.split())
 
 
@@ -135,7 +135,7 @@ _FEEDS = frozenset(
 
 
 def elements_with(types: frozenset[str]) -> frozenset[str]:
-    """Return the names of the elements that may bear links of these types."""
+    """Return the names of the elements that may have links of these types."""
     names = {name for name, pairs in ATTRIBUTES.items() if any(kind in types for _, kind in pairs)}
     if types & _LINK_ELEMENT:
         names.add("link")
@@ -156,7 +156,7 @@ def type_of_link_element(rel: str, mime: str, hreflang: str = "") -> str:
     return "link"
 
 
-# The shared declarative refresh steps, HTML standard 4.2.5.3: a time that is thrown away, a separator, a URL.
+# The shared declarative refresh steps, HTML standard 4.2.5.3: a time, which is discarded, a separator, a URL.
 _S = f"[{SPACE}]*+"
 _REFRESH = re.compile(
     rf"{_S}(?:[0-9][0-9.]*+|\.[0-9.]*+)(?:{_S}[;,]|[{SPACE}]){_S}(?:[uU][rR][lL]{_S}={_S})?"
@@ -187,28 +187,29 @@ def srcset_urls(value: str) -> Iterator[str]:
 
 
 BETWEEN = '","'
-"""Stands between the values of a column that is one string: what JSON has between strings."""
+"""The separator of the values in a column that is one string: the text between two strings in JSON."""
 
 Column = str | tuple[str, ...]
-"""Values with ``BETWEEN`` between them where none has a quotation mark, else the values as they are."""
+"""Values joined by ``BETWEEN`` if none has a quotation mark, else a tuple of the values."""
 
 
 class LinkColumns(MutableSequence[Link]):
-    """A list of links. One string goes through a pipe at a tenth of what a hundred cost, and most pages need nothing
-    more: links are made one by one only for those who look at them, and columns only of lists that were made so.
+    """A list of links. Sending one string through a pipe costs a tenth of a hundred strings, and most pages need
+    nothing more: single links are created only when they are accessed, and columns only for lists that were created
+    from columns.
     """
 
     __slots__ = ("_columns", "_length", "_rows")
 
     def __init__(self, length: int, columns: tuple[Column, ...]) -> None:
-        """``columns`` are those of ``Link``, in its order; none where there are no links."""
+        """``columns`` are those of ``Link``, in its order; none if there are no links."""
         self._columns: tuple[Column, ...] | None = columns
         self._length = length
         self._rows: list[Link] | None = None
 
     @classmethod
     def of(cls, rows: Sequence[tuple[str, str, str, str]]) -> LinkColumns:
-        """The same links; they themselves if they are kept so already."""
+        """Return the same links as columns; ``rows`` itself if it has that form already."""
         if isinstance(rows, LinkColumns):
             return rows
         return cls(len(rows), tuple(map(_column, zip(*rows, strict=True))))
@@ -221,7 +222,7 @@ class LinkColumns(MutableSequence[Link]):
         return self._columns
 
     def values(self, place: int) -> Sequence[str]:
-        """All values of one column."""
+        """Return all values of one column."""
         column = self.columns[place] if self.columns else ()
         return column.split(BETWEEN) if isinstance(column, str) else column
 
@@ -247,7 +248,7 @@ class LinkColumns(MutableSequence[Link]):
     def __setitem__(self, index: slice, value: Iterable[Link]) -> None: ...
 
     def __setitem__(self, index: int | slice, value: Link | Iterable[Link]) -> None:
-        # As the overloads say: one for a place, several for a slice.
+        # As the overloads declare: one for an index, several for a slice.
         self._changed()[index] = value  # type: ignore[index,assignment]
 
     def __delitem__(self, index: int | slice) -> None:

@@ -1,9 +1,9 @@
-"""XML as strangers write it, read piece by piece: names, attributes and text, whatever else is wrong with it.
+"""A tolerant XML tokenizer that reads piece by piece: names, attributes and text, whatever errors there are.
 
-Parsers of the standard stop at the first error, or mend it by dropping text (libxml2 drops what follows a bare ``&``
-of an address). This one has nothing to stop at: what is no markup is text, and a reference that it does not know
-stays as it is written. It knows no entities but the predefined ones and HTML's, so no document can have it read a
-file, ask a server or write out more than it holds.
+Standard parsers stop at the first error, or repair it by dropping text (libxml2 drops the text after a bare ``&`` of
+an address). This tokenizer never stops: anything that is no markup is text, and an unknown reference stays as
+written. It supports only the predefined entities and those of HTML, so no document can make it read a file, contact a
+server or expand to more than its size.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from html.entities import html5
 from typing import Protocol
 
 TAG_MAX = 65_536
-"""Characters of a tag; what is longer is no tag."""
+"""The longest tag in characters; longer ones are text."""
 
 _REFERENCE = re.compile(r"&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([A-Za-z][A-Za-z0-9]{1,30}));")
 _ATTRIBUTE = re.compile(r"""([^\s=/"'<>]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'<>]++))""")
 _PLAIN_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9:_.-]*+)>")
-"""The greater part of all tags, seen at a third of the cost."""
+"""Matches most tags at a third of the cost."""
 _WHOLE_TAG = re.compile(r"""<[^<>"']*+(?:"[^"<]*+"[^<>"']*+|'[^'<]*+'[^<>"']*+)*+>""")
 
 _COMMENT = "!--"
@@ -26,34 +26,34 @@ _CDATA = "![CDATA["
 
 
 class Handler(Protocol):
-    """Receives what is found, in the order of the document. Names are in lower case, with their prefix."""
+    """Receives the tokens, in the order of the document. Names are in lower case, with their prefix."""
 
     def start(self, name: str, attributes: str, *, is_empty: bool) -> None:
-        """A start tag. ``attributes`` is the text behind the name, see ``attributes_of``."""
+        """Take a start tag. ``attributes`` is the text after the name, see ``attributes_of``."""
 
     def end(self, name: str) -> None:
-        """An end tag, whether or not it has a start tag."""
+        """Take an end tag, whether or not it has a start tag."""
 
     def data(self, text: str) -> None:
-        """Text with its references as they are written, see ``unescaped``."""
+        """Take text with its references as written, see ``unescaped``."""
 
     def entity_declared(self) -> None:
-        """The document declares an entity."""
+        """Take the declaration of an entity."""
 
 
 def attributes_of(text: str) -> dict[str, str]:
-    """The attributes of a tag by their names as they are written; the first of a name counts."""
+    """Return the attributes of a tag by their names as written; the first of a name counts."""
     found = _ATTRIBUTE.findall(text)
     return {name: unescaped(double or single or bare) for name, double, single, bare in reversed(found)}
 
 
 def unescaped(text: str) -> str:
-    """Text with its references resolved. A bare ``&`` and references that are not known are left as they are."""
+    """Return text with its references resolved. A bare ``&`` and unknown references are left as they are."""
     return _REFERENCE.sub(_resolved, text) if "&" in text else text
 
 
 def has_bare_ampersand(text: str) -> bool:
-    """Whether text has an ``&`` that begins no reference that is known."""
+    """Return True if the text has an ``&`` that begins no known reference."""
     return "&" in text and "&" in _REFERENCE.sub("", text)
 
 
@@ -68,22 +68,22 @@ def _resolved(reference: re.Match[str]) -> str:
 
 
 class Markup:
-    """Takes a document apart. Feed it text of any length, then look at ``ends_in_tag``. Never raises."""
+    """Splits a document into tokens. Feed it text of any length, then read ``ends_in_tag``. Never raises."""
 
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
         self._rest = ""
-        """The beginning of markup whose end has not come."""
+        """The beginning of markup that is incomplete."""
         self._inside: str | None = None
         """``_COMMENT`` or ``_CDATA``: the section that is being read."""
 
     @property
     def ends_in_tag(self) -> bool:
-        """The text fed so far ends between ``<`` and ``>``."""
+        """True if the text fed so far ends between ``<`` and ``>``."""
         return bool(self._rest) and self._inside is None
 
     def feed(self, text: str) -> None:
-        """Take in the next piece of the document."""
+        """Take the next piece of the document."""
         text, self._rest = self._rest + text, ""
         at = 0
         while 0 <= at < len(text):
@@ -96,10 +96,10 @@ class Markup:
             at = self._tag(text, opening) if opening >= 0 else -1
 
     def _section(self, text: str, at: int) -> int:
-        """Read on in a comment or CDATA section; return where it ends, -1 where that is not in this piece."""
+        """Read on in a comment or CDATA section; return where it ends, -1 if its end is not in this piece."""
         is_cdata = self._inside == _CDATA
         end = text.find("]]>" if is_cdata else "-->", at)
-        # The two last characters may be the beginning of the end.
+        # The last two characters may be the beginning of the end.
         upto = end if end >= 0 else max(at, len(text) - 2)
         if is_cdata and upto > at:
             self._handler.data(text[at:upto].replace("&", "&amp;"))
@@ -110,7 +110,7 @@ class Markup:
         return end + 3
 
     def _tag(self, text: str, opening: int) -> int:
-        """Read the markup that begins at ``opening``; return where it ends, -1 where more is needed to tell."""
+        """Read the markup that begins at ``opening``; return where it ends, -1 if it is incomplete."""
         plain = _PLAIN_TAG.match(text, opening)
         if plain is not None:
             if plain[1]:
@@ -129,7 +129,7 @@ class Markup:
                 return -1
             return self._no_markup(opening)
         if text.find('"', opening, closing) >= 0 or text.find("'", opening, closing) >= 0:
-            # A value may hold a ">".
+            # A value may contain a ">".
             whole = _WHOLE_TAG.match(text, opening)
             if whole is not None:
                 closing = whole.end() - 1
@@ -149,7 +149,9 @@ class Markup:
         return closing + 1
 
     def _declaration(self, text: str, opening: int, closing: int, is_last: bool) -> int:
-        """Comments, CDATA, and a document type: of its inner part each declaration is one of its own."""
+        """Read a comment, CDATA, or a document type: each declaration in its internal subset is read as one of its
+        own.
+        """
         for section in (_COMMENT, _CDATA):
             if text.startswith(section, opening + 1):
                 self._inside = section

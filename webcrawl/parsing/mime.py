@@ -1,4 +1,6 @@
-"""What kind of document a response is, by what the server says and, where that says nothing, by its beginning."""
+"""The media type of a response, by its header or, if that is missing or unspecific, by the first bytes of the
+body.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _ESSENCE = re.compile(rf"[ \t\n\r]*({_TOKEN}/{_TOKEN})[ \t\n\r]*(?:[;,]|$)")
 
-# Types that servers send when they do not know; the text types among them also when they are mistaken.
+# Types that servers send when they do not know the type; the text types among them also by mistake.
 _UNKNOWN = frozenset(
     {
         "text/plain",
@@ -27,7 +29,7 @@ _UNKNOWN = frozenset(
 )
 
 _SNIFFED_BYTES = 1445
-"""As many bytes as the resource header of the MIME sniffing standard (section 5.2) has."""
+"""The number of bytes in the resource header of the MIME sniffing standard (section 5.2)."""
 
 _PROLOGUE = rb"(?:\xef\xbb\xbf)?(?>(?:[\t\n\x0c\r ]++|<\?[^>]*+>|<!--(?>.*?-->))*)"
 
@@ -41,9 +43,9 @@ _ROOT = re.compile(_PROLOGUE + rb"<(?:!doctype html|html)[\t\n\x0c\r >]", re.IGN
 
 
 def mime_type(content_type: str | None) -> str | None:
-    """Return the essence of a Content-Type (``text/html``), in lower case; None when it holds none.
+    """Return the essence of a Content-Type (``text/html``), in lower case; None if it holds none.
 
-    Where a server sends several, joined by commas, the first counts.
+    If a server sends several, joined by commas, the first counts.
     """
     match = _ESSENCE.match(content_type) if content_type else None
     return match[1].lower() if match else None
@@ -52,9 +54,9 @@ def mime_type(content_type: str | None) -> str | None:
 def is_html(mime: str | None, body: bytes) -> bool:
     """Return whether the document is HTML.
 
-    A type of HTML is believed, and so is any other type that means something. Without a type the body decides as
-    it does in browsers; a type that servers also send for want of a better one gives way to a body that begins
-    with ``<html`` or its doctype.
+    A type of HTML is accepted, and any other specific type is not HTML. Without a type the body decides as in
+    browsers; a type that servers also send by default is overridden by a body that begins with ``<html`` or its
+    doctype.
     """
     if mime in HTML_TYPES:
         return True
@@ -71,8 +73,8 @@ def unwanted(mime: str | None, wanted: Sequence[str]) -> bool:
     return mime is not None and not any(fnmatchcase(mime, pattern) for pattern in wanted)
 
 
-# What the first bytes tell of a body whose server does not know better (MIME sniffing standard, section 6, and the
-# formats' own rules).
+# Signatures of bodies whose server does not send the type (MIME sniffing standard, section 6, and the formats' own
+# rules).
 _MAGIC = (
     (b"%PDF-", "application/pdf"),
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -83,10 +85,10 @@ _MAGIC = (
 
 
 def document_type(mime: str | None, body: bytes) -> str | None:
-    """Return the type as which a body is to be read: what the server says, unless that says nothing.
+    """Return the type as which a body is to be read: the server's type, unless it is unspecific.
 
-    As in ``is_html``; a body without a type, or with one that servers also send for want of a better one, is HTML,
-    a PDF or an image when it begins like one.
+    As in ``is_html``; a body without a type, or with one that servers also send by default, is HTML, a PDF or an
+    image if it begins like one.
     """
     if is_html(mime, body):
         return mime if mime in HTML_TYPES else "text/html"

@@ -1,4 +1,4 @@
-"""Extraction that does not lie on the event loop: it works in turns of a few milliseconds."""
+"""Extraction on an event loop in turns of a few milliseconds, so that it does not block the loop."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from webcrawl.parsing.html import Document, Extraction
 from webcrawl.parsing.links import FOLLOWED
 
 TURN_SECONDS = 0.005
-"""How long an extraction works before the loop gets a turn, but for the step of it that is under way by then."""
+"""How long in seconds an extraction runs before the loop gets a turn; the current step is finished first."""
 
 SECONDS_MAX = 5.0
-"""How long a page may be worked on in all. Most hostile pages of 1 MiB take 0.2 s, the worst known would take 17."""
+"""The longest time in seconds for one page. Most hostile pages of 1 MiB take 0.2 s, the worst known would take 17."""
 
 
 class Extractor:
     """Extracts pages for the coroutines of one event loop.
 
-    A page that takes less than a turn, as nearly every page does, is done in place and at once. Of the others
-    only one at a time is worked on, so that the loop waits for one turn and not for as many as there are pages.
+    A page that takes less than a turn, as nearly every page does, is processed at once. Of the others only one at a
+    time is processed, so that the loop waits for one turn and not for as many as there are pages.
     """
 
     def __init__(
@@ -70,4 +70,4 @@ class Extractor:
         return extraction.document
 
     def close(self) -> None:
-        """Give back what extraction holds, which at present is nothing."""
+        """Release resources; there are none at present."""

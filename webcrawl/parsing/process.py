@@ -1,10 +1,6 @@
-"""What goes between a crawl and a process that reads pages: values in frames, on one socket.
+"""Processes that parse pages, and the messages between them and the crawl on one socket each.
 
-A frame is its length (4 bytes, little-endian) and a value in marshal's form, whose strings may hold lone surrogates
-as pages do. Both ends are the same Python and the same code. The crawl asks about many pages at a time; answers come
-as they are ready, each with the number of its question.
-
-The crawl's side of the processes that read pages.
+The crawl sends many pages at a time; answers come as they are ready, each with the number of its question.
 """
 
 from __future__ import annotations
@@ -33,7 +29,7 @@ _values_of = attrgetter(*(field.name for field in fields(Document) if field.name
 
 
 class Question(NamedTuple):
-    """A page to be read, as ``html.extract`` takes it."""
+    """A page to parse, with the arguments of ``html.extract``."""
 
     number: int
     body: bytes
@@ -46,35 +42,38 @@ class Question(NamedTuple):
 
 
 def answer(number: int, document: Document) -> bytes:
-    """The frame that says what was found in the page of that number."""
+    """Return the frame with the findings of the page of that number."""
     links = document.links
     return frame((number, _values_of(document), len(links), LinkColumns.of(links).columns))
 
 
 def document_of(values: tuple[Any, ...], length: int, columns: tuple[Column, ...]) -> Document:
-    """The document that an answer is about."""
+    """Return the document of an answer."""
     document = Document(*values)
     document.links = LinkColumns(length, columns)
     return document
 
 
 IN_PLACE_FIRST = 200
-"""Pages that are read in place before a process is started: a small crawl without large pages needs none."""
+"""The number of pages that are parsed in place before a process is started: a small crawl without large pages needs
+none.
+"""
 
 START_SECONDS = 60.0
-"""How long a process may take to import its modules."""
+"""How long in seconds a process may take to import its modules."""
 
 LARGE_BYTES = 1 << 16
-"""A larger page is never read in place, unless no process can be started: steps of it may take long."""
+"""A page of more bytes is never parsed in place, unless no process can be started: steps of it may take long."""
 LARGE_AT_ONCE = 4
-"""Pages larger than that which a process has at a time. The others wait here, where they do not lie before small
-pages on the socket and are in memory once."""
+"""The number of large pages that a process has at a time. The others wait in the crawl, where they do not delay small
+pages on the socket and are in memory once.
+"""
 
 SILENCE_SECONDS = 60.0
-"""A process that has pages and gives no answer for so long is ended: none takes a tenth of it."""
+"""A process that has pages and sends no answer for so many seconds is killed: no page takes a tenth of it."""
 
 _PROBE = Question(-1, b"", "http://a.invalid/", None, 0, FOLLOWED, "", False)
-"""Asked first: what ends a process that has read nothing is no page."""
+"""Sent first: if the process ends before it has read any page, no page is the cause."""
 
 logger = logging.getLogger(__name__)
 
@@ -82,14 +81,14 @@ _READER = "webcrawl.parsing.reader"
 
 
 class Readers:
-    """Extracts pages for the coroutines of one event loop, as ``Extractor`` does, in processes beside it.
+    """Extracts pages for the coroutines of one event loop, as ``Extractor`` does, in other processes.
 
-    What ends a process costs one page: those that it had are read again one at a time by a process of their own, and
-    the one that ends that too is given up. Without a process pages are read in place.
+    If a page ends its process only that page is lost: the pages of the process are parsed again one at a time by a
+    separate process, and the one that ends this too is given up. Without a process pages are parsed in place.
     """
 
     def __init__(self, processes: int, in_place_first: int = IN_PLACE_FIRST, module: str = _READER) -> None:
-        """``processes``: at most so many, 0 for none. ``module``: what they run."""
+        """``processes``: the most processes, 0 for none. ``module``: the module that they run."""
         self._in_place = Extractor()
         self._processes = processes
         self._left_in_place = in_place_first
@@ -97,11 +96,11 @@ class Readers:
         self._readers: list[_Reader] = []
         self._apart: _Reader | None = None
         self._start: asyncio.Event | None = None
-        """Set when the process is there that is being started; None while none is."""
+        """Set when the process that is being started is ready; None if none is being started."""
         self._one_at_a_time = asyncio.Lock()
         self._numbers = count()
         self.ended = 0
-        """Processes that pages have ended."""
+        """The number of processes that ended because of pages."""
 
     async def extract(
         self,
@@ -114,7 +113,9 @@ class Readers:
         agent: str = "",
         surroundings: bool = False,
     ) -> Document:
-        """What ``html.extract`` returns, or ``error`` and less when the page took too long or ended its process."""
+        """Return the result of ``html.extract``, or ``error`` and less when the page took too long or ended its
+        process.
+        """
         large = len(body) > LARGE_BYTES
         if self._processes and self._left_in_place > 0 and not large:
             self._left_in_place -= 1
@@ -139,8 +140,9 @@ class Readers:
         self._readers.clear()
 
     async def _reader(self, *, wait: bool) -> _Reader | None:
-        """The one that has least to do, after one more was started if all have something and there may be more. While
-        the first one starts that is waited for, or there is None."""
+        """Return the process with the fewest pages; if all have pages and another process is allowed, start it and
+        return it. While the first one starts wait for it, or return None.
+        """
         best = self._least_busy()
         if (best is None or best.busy()) and len(self._readers) < self._processes and self._start is None:
             self._start = start = asyncio.Event()
@@ -169,7 +171,7 @@ class Readers:
             return None
 
     async def _again(self, question: Question) -> Document:
-        """Read a page whose process is gone, with nobody else in the next one."""
+        """Parse a page whose process has ended, alone in a separate process."""
         self.ended += 1
         async with self._one_at_a_time:
             if self._apart is None or self._apart.is_gone:
@@ -216,7 +218,7 @@ class _Reader(asyncio.Protocol):
         return reader
 
     def busy(self) -> int:
-        """How many pages it has."""
+        """Return the number of its pages."""
         return self._asked
 
     async def ask(self, question: Question) -> Document:
@@ -242,7 +244,7 @@ class _Reader(asyncio.Protocol):
             self._waiting.pop(question.number, None)
 
     def end(self) -> None:
-        """End it, whatever it is at."""
+        """End the process immediately."""
         if self._transport is not None:
             self._transport.abort()
         self._reap()
@@ -250,7 +252,7 @@ class _Reader(asyncio.Protocol):
     # -- what the loop tells ---------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # The one of uvloop is none by its class.
+        # The transport of uvloop does not derive from that class.
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
@@ -276,7 +278,7 @@ class _Reader(asyncio.Protocol):
                 answer.set_exception(_Gone())
 
     def _look(self, answered_before: int) -> None:
-        """End a process that has said nothing since the last look and should have."""
+        """Kill a process that has pages and has sent nothing since the last check."""
         if self._waiting and self._answered == answered_before:
             self.end()
         else:

@@ -1,7 +1,7 @@
-"""The process that reads pages: ``python -m webcrawl.parsing.reader``, started by ``readers.Readers``.
+"""The process that parses pages: ``python -m webcrawl.parsing.reader``, started by ``process.Readers``.
 
-A page that takes longer than a turn goes behind those that are waiting, so that a hostile one holds up nobody; it
-gets as much time as in the crawl's own process. The process ends when its socket does.
+A page that takes longer than a turn is queued behind the waiting pages, so that a hostile one delays no other; it
+gets as much time as in the crawl's own process. The process ends when its socket is closed.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 RECEIVED_BYTES = 1 << 18
 YOUNG_OBJECTS = 100_000
-"""After so many the garbage collector looks for cycles: a page makes many objects and none."""
+"""The garbage collector runs after so many new objects: a page creates many objects and no cycles."""
 
 
 class _Page:
-    """A page that is being read."""
+    """A page that is being parsed."""
 
     def __init__(self, question: Question) -> None:
         self.number = question.number
@@ -45,7 +45,7 @@ class _Page:
         self._turns = 0
 
     def is_done_after_a_turn(self) -> bool:
-        """Work for one turn."""
+        """Work for one turn; return True if the page is done."""
         ends_at = perf_counter() + TURN_SECONDS
         for _ in self._steps:
             if perf_counter() >= ends_at:
@@ -57,7 +57,7 @@ class _Page:
 
 
 def serve(connected: socket.socket) -> None:
-    """Answer until the other end is gone."""
+    """Answer until the socket is closed."""
     frames = Frames()
     long: deque[_Page] = deque()
     while True:
@@ -79,7 +79,7 @@ def serve(connected: socket.socket) -> None:
 
 
 def main() -> None:
-    """Serve whoever is at the other end of standard input, which is a socket."""
+    """Serve the crawl, whose socket is standard input."""
     leave_signals_to_the_crawl()
     gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS, 20, 50)

@@ -1,19 +1,16 @@
-"""Sitemaps: the URLs that a site itself lists, in XML, in RSS or Atom, or one a line (sitemaps.org, protocol 0.9).
+"""A parser of sitemaps in XML, RSS or Atom, or with one URL per line (sitemaps.org, protocol 0.9; RFC 4287).
 
-The document comes in pieces of any length, packed or not, and no more of it is kept than one element. Nothing that it
-declares is read. What is broken gives what can be read of it. What its elements mean ``sitemap_elements`` knows.
+The document comes in pieces of any length, compressed or not, and no more of it than one element is in memory. Its
+DTD is not read. A broken document yields the part that can be read.
 
-What the elements of sitemaps and feeds list (sitemaps.org, protocol 0.9; RSS 0.9 to 2.0; RFC 4287).
+An element is classified by its own name and its parent's, whatever the namespace and the root are, since many
+sitemaps get those wrong: ``loc`` in ``url`` is a page, ``loc`` in ``sitemap`` another sitemap, so an ``image:loc`` is
+neither. Each ``item`` or ``entry`` of a feed is one page: its ``link``, or without one another element that
+identifies it by a URL (``guid``, ``id``).
 
-An element is judged by its own name and its parent's, whatever the namespace and the root are, since many sitemaps
-get those wrong: ``loc`` in ``url`` is a page, ``loc`` in ``sitemap`` another sitemap, so an ``image:loc`` is neither.
-Of feeds each ``item`` or ``entry`` is one page: its ``link``, or where it has none what else identifies it by a URL
-(``guid``, ``id``). What is said of a URL beside it goes with it (``listed``).
-
-What a sitemap says of a URL that it lists: when it changed, how often it does, how much it counts on its site.
-
-The words are those of sitemaps.org, protocol 0.9; of feeds the date of an item or entry stands for ``lastmod``. They
-are a site's own claims, kept as they are for whoever plans a next visit. What cannot be true is left out.
+The hints that a sitemap gives for a URL (``lastmod``, ``changefreq``, ``priority``) are passed on with it as claims
+of the site for the planning of the next visit; in feeds the date of an item or entry takes the place of ``lastmod``.
+Impossible values are left out.
 """
 
 from __future__ import annotations
@@ -34,22 +31,22 @@ from webcrawl.urls.resolve import resolve
 
 CHANGEFREQS = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
 DATES = ("lastmod", "updated", "modified", "pubdate", "date", "published", "issued")
-"""Elements that say when something changed; the first that can be read counts."""
+"""Elements with the date of a change; the first that can be parsed counts."""
 ELEMENTS = frozenset({*DATES, "changefreq", "priority"})
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 class Listed(NamedTuple):
-    """A URL as it stands in a sitemap."""
+    """A URL as it is written in a sitemap."""
 
     url: str
     told: str | None = None
-    """As an entry of the frontier carries it, see ``told``."""
+    """The hints in the form of a frontier entry, see ``told``."""
 
 
 def told(texts: Mapping[str, str]) -> str | None:
-    """What is said by the texts of ``ELEMENTS``, by their names in lower case: JSON, None if nothing is.
+    """Return the hints in the texts of ``ELEMENTS``, by their names in lower case, as JSON; None if there are none.
 
     ``lastmod``: epoch seconds; ``changefreq``: a word of ``CHANGEFREQS``; ``priority``: 0 to 1. Never raises.
     """
@@ -69,7 +66,7 @@ def told(texts: Mapping[str, str]) -> str | None:
 
 
 def facts(told: str) -> dict[str, float | str]:
-    """The same as the fetch log has it."""
+    """Return the hints as the fetch log has them."""
     known: dict[str, float | str] = json.loads(told)
     return known
 
@@ -85,7 +82,7 @@ _DEPTH_MAX = 64
 _NAMESPACES_MAX = 64
 
 _BLANK = "\ufeff\u200b\0"
-"""Characters that nobody sees, beside whitespace."""
+"""Invisible characters besides whitespace."""
 _ABSOLUTE = re.compile(r"https?://", re.IGNORECASE)
 _NO_SCHEME = re.compile(r"www\.[^\s/.@]+\.[^\s@]+", re.IGNORECASE)
 _NAMESPACE = re.compile(r"""\bxmlns(?::([\w.-]{1,40}))?\s*=\s*["']([^"']{0,300})["']""")
@@ -100,57 +97,59 @@ _ALTERNATE = "alternate"
 
 
 class Listing(Protocol):
-    """Receives what a sitemap lists."""
+    """Receives the content of a sitemap."""
 
     def recognize(self) -> None:
-        """It is a sitemap, even if it lists nothing."""
+        """Note that the document is a sitemap, even if it lists nothing."""
 
     def complain(self, why: str) -> None:
-        """Something is wrong with it."""
+        """Note an error in it."""
 
     def stop(self, why: str) -> None:
-        """No more of it is to be taken in."""
+        """Take no more of it."""
 
     def add(self, url: str, *, is_sitemap: bool = False, said: str | None = None) -> None:
-        """It lists a URL; ``said`` is what it says of it, as ``listed.told`` writes it."""
+        """Take a URL; ``said`` has its hints, in the form of ``told``."""
 
 
 def written_url(text: str) -> str:
-    """A URL without the blanks around it."""
+    """Return a URL without surrounding blanks."""
     return text.strip().strip(_BLANK).strip()
 
 
 def absolute_url(url: str) -> str | None:
-    """The URL if it is one of HTTP with its host; one that begins with ``www.`` gets the scheme of its sitemap."""
+    """Return the URL if it is an HTTP one with its host; one that begins with ``www.`` gets the scheme of its
+    sitemap.
+    """
     if _ABSOLUTE.match(url):
         return url
     return f"//{url}" if _NO_SCHEME.fullmatch(url) else None
 
 
 class SitemapElements:
-    """Receives the elements of a document from ``Markup`` and tells a ``Listing`` what they list."""
+    """Receives the elements of a document from ``Markup`` and passes their URLs to a ``Listing``."""
 
     def __init__(self, reading: Listing, url: str) -> None:
         self._reading = reading
         self._url = url
         self._open: list[tuple[str, str, str | None]] = []
-        """Of each open element name, prefix, and the base of its URLs where xml:base names one."""
+        """For each open element its name, prefix, and the base of its URLs if xml:base sets one."""
         self._namespaces: dict[str, str] = {}
         self._is_feed = False
         self._listing = -1
-        """Where in ``_open`` the element is that lists something; -1 while there is none."""
+        """The index in ``_open`` of the element that lists something; -1 if there is none."""
         self._field: str | None = None
         """The element that is being read, the last one of ``_open``."""
         self._inner = 0
-        """Elements in it that are passed over."""
+        """The number of open elements in it that are ignored."""
         self._text: list[str] = []
         self._length = 0
         self._own = ""
-        """Text that is directly in the listing element."""
+        """Text directly in the listing element."""
         self._told: dict[str, str] = {}
-        """What that element says of its URL."""
+        """The hints of that element for its URL."""
         self._url_found: tuple[int, str] | None = None
-        """The best URL so far and its rank, the least of which is the best."""
+        """The best URL so far and its rank; the smallest rank is the best."""
 
     def start(self, name: str, attributes: str, *, is_empty: bool) -> None:
         prefix, _, name = name.rpartition(":")
@@ -159,7 +158,7 @@ class SitemapElements:
                 return
             self._leave_field()
         if self._listing >= 0 and self._lists(name):
-            # The one before it was not ended.
+            # The end tag of the one before it is missing.
             self._pop(self._listing)
         if not self._open and name == "html":
             self._reading.stop("no sitemap")
@@ -202,12 +201,12 @@ class SitemapElements:
         self._reading.stop("declares entities")
 
     def close(self, *, ends_in_tag: bool) -> None:
-        """The document has ended, in order if no element is open."""
+        """End the document, which is well-formed if no element is open."""
         if not self._open:
             return
         self._reading.complain(f"ends within {self._open[-1][0]}")
         if not ends_in_tag:
-            # Text may be cut anywhere.
+            # The text may be cut anywhere.
             self._field = None
             self._own = ""
         self._pop(0)
@@ -216,7 +215,7 @@ class SitemapElements:
         return name in _LISTING and (name in _IN_FEEDS or not self._is_feed)
 
     def _begin(self, name: str, parent: str, attributes: str) -> None:
-        """An element begins outside of those that list something."""
+        """Take the start of an element outside of those that list something."""
         if self._lists(name):
             self._listing = len(self._open) - 1
             if name == "item" and "about" in attributes:
@@ -237,14 +236,16 @@ class SitemapElements:
         return resolve(attributes_of(attributes).get("xml:base", ""), base or self._url) or base
 
     def _passes_over(self, name: str, prefix: str, *, is_empty: bool) -> bool:
-        """Whether an element in a ``loc`` is a ``url`` again, which some write around the text."""
+        """Return True for a ``url`` within a ``loc``, which some sitemaps write around the text."""
         if self._field != _LOC or name not in _LISTING or self._text or prefix != self._open[-1][1]:
             return False
         self._inner += not is_empty
         return True
 
     def _leave_field(self) -> None:
-        """An element begins where none can be. If there was text, the end tag is missing."""
+        """End the current field, since an element begins where none is allowed: if there was text, the end tag is
+        missing.
+        """
         if self._text:
             self._reading.complain(f"{self._field} is not ended")
             self._pop(len(self._open) - 1)
@@ -257,7 +258,7 @@ class SitemapElements:
         return self._namespaces.get(prefix, prefix) == self._namespaces.get(other, other)
 
     def _begin_field(self, name: str, prefix: str, parent: str, attributes: str) -> None:
-        """An element begins directly within one that lists something."""
+        """Take the start of an element directly within one that lists something."""
         if name in ELEMENTS:
             self._field = name
         elif self._open[self._listing][0] not in _IN_FEEDS:
@@ -280,7 +281,7 @@ class SitemapElements:
             self._propose(0 if is_page else 1, href)
 
     def _propose(self, rank: int, url: str, *, is_absolute: bool = False) -> None:
-        """A URL for what the element lists: of those with the least rank the first counts."""
+        """Propose a URL for the listing element: the first one with the smallest rank counts."""
         if is_absolute and not _ABSOLUTE.match(written_url(url)):
             return
         url = _with_host(url)
@@ -292,7 +293,7 @@ class SitemapElements:
         return url if base is None else resolve(url, base) or url
 
     def _pop(self, at: int) -> None:
-        """The element at that place of ``_open`` has ended, and with it all within it."""
+        """Close the element at that index of ``_open``, and all elements within it."""
         if self._field is not None:
             self._end_field()
         if self._listing >= at:
@@ -318,12 +319,12 @@ class SitemapElements:
             self._reading.add(_with_host(text), is_sitemap=self._open[-2][0] == "sitemapindex")
         else:
             if self._url_found is not None:
-                # Two in one element: what was said so far belongs to the first.
+                # Two in one element: the hints so far belong to the first.
                 self._settle(self._open[self._listing][0])
             self._propose(0, text)
 
     def _settle(self, name: str) -> None:
-        """The element ``name`` has ended: no more is said of its URL."""
+        """End the element ``name``: no more hints for its URL follow."""
         if self._url_found is None and self._own and name not in _IN_FEEDS:
             self._propose(0, unescaped(self._own), is_absolute=True)
         if self._url_found is not None:
@@ -340,22 +341,22 @@ def _with_host(text: str) -> str:
 
 
 URLS_MAX = 50_000
-"""URLs that the protocol allows in one file, and sitemaps in one index."""
+"""The number of URLs that the protocol allows in one file, and of sitemaps in one index."""
 
 MAX_BYTES = 50 * 1024 * 1024
-"""Bytes that the protocol allows a file to have, uncompressed."""
+"""The number of bytes that the protocol allows for a file, uncompressed."""
 
 _PIECE = 8_192
-"""Bytes looked at in one step, some 1 ms."""
+"""Bytes processed in one step, some 1 ms."""
 _HEAD = 4_096
-"""Bytes by which encoding and form are told."""
+"""Bytes by which encoding and form are detected."""
 _WHY_MAX = 200
 _LAYERS = 2
-"""Times that a body may be packed: ``sitemap.xml.gz`` is, and some servers pack it again."""
+"""How many times a body may be compressed: ``sitemap.xml.gz`` is, and some servers compress it again."""
 _MEMBERS_MAX = 1_000
-"""Members of a gzip stream that are looked at."""
+"""The number of members of a gzip stream that are decompressed."""
 _CAREFUL_BYTES = 256
-"""Bytes of a damaged stream that are unpacked at a time: what is packed beside the damage is lost."""
+"""Bytes of a damaged stream that are decompressed at a time: the data next to the damage is lost."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _MARKS = (
@@ -370,24 +371,25 @@ _BEGINNING = re.compile(
     r"\A[\s\ufeff\u200b\0]*+<|<\?xml\s|<(?:[\w.-]{1,40}:)?(?:urlset|sitemapindex|rss|feed|rdf)[\s>]",
     re.IGNORECASE,
 )
-"""The beginning of XML, whatever stands before it."""
+"""The beginning of XML, after any other text."""
 
 
 class SitemapReading:
-    """Reads one sitemap, a step of a millisecond or so at a time. Nothing raises.
+    """Reads one sitemap, a step of a millisecond or so at a time. Never raises.
 
-    Run ``steps(chunks)``, or ``feed(chunk)`` for each chunk that comes and ``finish()`` at last. Take what was found
-    with ``take()``, in between too.
+    Run ``steps(chunks)``, or ``feed(chunk)`` for each chunk that comes and ``finish()`` at the end. Take the findings
+    with ``take()``, at any time.
 
     ``error`` says what is wrong with it, or that it is no sitemap at all. ``found`` counts URLs, of pages and of
-    sitemaps. ``dropped`` is whether there were more than ``urls_max``. ``is_over`` is whether it wants no more of the
+    sitemaps. ``dropped`` is True if there were more than ``urls_max``. ``is_over`` is True if it needs no more of the
     document.
 
     Args:
-        url: the sitemap's own URL, by which a relative ``xml:base`` is resolved. What has no such base is given as it
-            stands there.
-        urls_max: URLs taken from it.
-        bytes_max: bytes of it that are read, unpacked.
+        url: the sitemap's own URL, by which a relative ``xml:base`` is resolved. URLs without such a base stay as
+            written.
+        urls_max: the most URLs taken from it.
+        bytes_max: the most bytes that are read, uncompressed.
+
     """
 
     def __init__(self, url: str = "", *, urls_max: int = URLS_MAX, bytes_max: int = MAX_BYTES) -> None:
@@ -397,11 +399,11 @@ class SitemapReading:
         self._pages: list[Listed] = []
         self._sitemaps: list[Listed] = []
         self._waiting = bytearray()
-        """Bytes that came and are fewer than a piece."""
+        """Received bytes that are fewer than a piece."""
         self._layers = [_Unpacking(self) for _ in range(_LAYERS)]
         self._head = b""
         self._decoder: codecs.IncrementalDecoder | None = None
-        """None while encoding and form are not known."""
+        """None until encoding and form are known."""
         self._elements = SitemapElements(self, url)
         self._form: Markup | _Lines = Markup(self._elements)
         self._is_one = False
@@ -409,11 +411,11 @@ class SitemapReading:
         self.dropped = False
         self.is_over = False
         self._is_stopped = False
-        """Nothing more is taken in; ``is_over`` alone lets what came before be read to its end."""
+        """True if no more bytes are accepted; with ``is_over`` alone the bytes that came before are still read."""
         self.error: str | None = None
 
     def take(self) -> tuple[list[Listed], list[Listed]]:
-        """What was found since the last call: pages and further sitemaps."""
+        """Return the findings since the last call: pages and further sitemaps."""
         taken = self._pages, self._sitemaps
         self._pages, self._sitemaps = [], []
         return taken
@@ -439,11 +441,11 @@ class SitemapReading:
                 yield from self._read(piece)
 
     def finish(self) -> Iterator[None]:
-        """The document has ended: read what is left of it, a step at a time."""
+        """End the document: read the rest of it, a step at a time."""
         piece = bytes(self._waiting)
         self._waiting.clear()
         yield from self._read(piece)
-        # What is left in a layer is for the next one.
+        # The rest in a layer is input of the next one.
         for number, layer in enumerate(self._layers):
             yield from self._read(layer.finish(), number + 1)
         if not self._is_stopped:
@@ -458,26 +460,26 @@ class SitemapReading:
             self.error = "no sitemap"
 
     def recognize(self) -> None:
-        """It is a sitemap, even if it lists nothing."""
+        """Note that the document is a sitemap, even if it lists nothing."""
         self._is_one = True
 
     def complain(self, why: str) -> None:
-        """Note what is wrong with it; the first counts."""
+        """Note an error in it; the first counts."""
         if self.error is None:
             self.error = line(why, _WHY_MAX) or "not well-formed"
 
     def stop(self, why: str) -> None:
-        """Make do with what was found so far."""
+        """Stop with the findings so far."""
         self.complain(why)
         self.is_over = self._is_stopped = True
 
     def end_early(self, why: str) -> None:
-        """Read what came as if it were all."""
+        """Read the bytes so far as if they were the whole document."""
         self.complain(why)
         self.is_over = True
 
     def add(self, url: str, *, is_sitemap: bool = False, said: str | None = None) -> None:
-        """Take in a URL and what is said of it."""
+        """Add a URL with its hints."""
         if not url or len(url) > HREF_MAX or self._is_stopped:
             return
         if self.found >= self._urls_max:
@@ -487,7 +489,7 @@ class SitemapReading:
         (self._sitemaps if is_sitemap else self._pages).append(Listed(url, said))
 
     def _read(self, data: bytes, layer: int = 0) -> Iterator[None]:
-        """Unpack bytes and read them."""
+        """Decompress bytes and read them."""
         if self.is_over or not data:
             return
         if layer < _LAYERS:
@@ -507,7 +509,7 @@ class SitemapReading:
         yield
 
     def _begin(self) -> codecs.IncrementalDecoder:
-        """Tell encoding and form by the beginning, and read it. Return what decodes the rest."""
+        """Detect encoding and form by the beginning, and read it. Return the decoder for the rest."""
         head, self._head = self._head, b""
         encoding = self._encoding(head)
         for mark, _ in _MARKS:
@@ -539,19 +541,19 @@ class SitemapReading:
 
 
 class _Unpacking:
-    """Takes gzip off a stream that has it, by its first bytes."""
+    """Decompresses a stream if its first bytes are those of gzip."""
 
     def __init__(self, reading: SitemapReading) -> None:
         self._reading = reading
         self._head: bytes | None = b""
-        """The first bytes, as long as they are too few to tell."""
+        """The first bytes, as long as they are too few for the detection."""
         self._is_packed = False
         self._stream = zlib.decompressobj(31)
         self._members = 0
         self._is_over = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Unpack bytes, a piece at a time."""
+        """Decompress bytes, a piece at a time."""
         if self._head is not None:
             data, self._head = self._head + data, None
             if len(data) < len(_GZIP_MAGIC):
@@ -564,7 +566,7 @@ class _Unpacking:
             yield data
 
     def finish(self) -> bytes:
-        """The stream has ended: what was too short to tell is not packed."""
+        """End the stream: bytes too few for the detection are not compressed."""
         if self._is_packed and not self._stream.eof and not self._reading.is_over:
             self._reading.complain("gzip: ends early")
         return self._head or b""
@@ -572,7 +574,7 @@ class _Unpacking:
     def _unpacked(self, data: bytes) -> Iterator[bytes]:
         while data and not self._is_over and not self._reading.is_over:
             if self._stream.eof:
-                # Padding or garbage behind the last member is overlooked by every decoder.
+                # Padding or garbage after the last member is ignored by every decoder.
                 self._is_over = not data.startswith(_GZIP_MAGIC[: len(data)])
                 self._members += 1
                 if self._members >= _MEMBERS_MAX:
@@ -593,7 +595,7 @@ class _Unpacking:
 
     @staticmethod
     def _rescued(stream: zlib._Decompress, data: bytes) -> Iterator[bytes]:
-        """What is before the damage."""
+        """Yield the data before the damage."""
         for start in range(0, len(data), _CAREFUL_BYTES):
             try:
                 yield stream.decompress(data[start : start + _CAREFUL_BYTES])
@@ -602,7 +604,7 @@ class _Unpacking:
 
 
 class _Lines:
-    """A list of URLs, one a line."""
+    """A list of URLs, one per line."""
 
     def __init__(self, reading: SitemapReading) -> None:
         self._reading = reading
@@ -611,7 +613,7 @@ class _Lines:
     def feed(self, text: str) -> None:
         lines = (self._rest + text).splitlines(keepends=True)
         self._rest = lines.pop() if lines and lines[-1].splitlines()[0] == lines[-1] else ""
-        # Of a line that is too long its length is enough.
+        # Only the length of a line that is too long matters.
         self._rest = self._rest[: 2 * HREF_MAX]
         for each in lines:
             self._take(each)

@@ -1,8 +1,8 @@
-"""The careful way: libxml2 tells of each tag as it comes (lxml's target parser), a piece of the page at a time.
+"""The careful parser: libxml2 reports each tag as it comes (lxml's target parser), a piece of the page at a time.
 
-There is no tree, so memory is bounded by the page's length whatever it holds. Time is in proportion to the length
-for all pages but those that leave ten thousands of elements open and close as many that are not: of these one
-piece may take some 60 ms, and all of them seconds. Between two pieces the event loop gets its turn.
+There is no tree, so memory is bounded by the page's length whatever its content is. Time is proportional to the
+length for all pages except those that leave ten thousands of elements open and close as many that are not: one piece
+of these may take some 60 ms, and all of them seconds. Between two pieces the event loop gets its turn.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from lxml import etree
 from webcrawl.parsing.findings import Findings, elements_of_interest
 
 PIECE = 1_024
-"""Characters parsed in one step: few, because an end tag of nothing is looked for among all that is open."""
+"""Characters parsed in one step: few, because an end tag without a start tag is compared with all open elements."""
 
 _TOLD = frozenset({"a", "title"})
-"""Elements of which the text inside is wanted."""
+"""Elements whose text content is needed."""
 
 
 def steps(text: str, findings: Findings) -> Iterator[None]:
@@ -28,13 +28,15 @@ def steps(text: str, findings: Findings) -> Iterator[None]:
     for start in range(0, len(text), PIECE):
         parser.feed(text[start : start + PIECE])
         yield
-    # A page without any element, the only one that the parser objects to, has given nothing.
+    # A page without any element, the only one that the parser rejects, has no findings.
     with suppress(etree.XMLSyntaxError):
         parser.close()
 
 
 class _Target:
-    """What lxml calls. What is inside a ``<template>`` is no part of the page, unless it is a shadow root of it."""
+    """The target that lxml calls. The content of a ``<template>`` is no part of the page, unless it is a shadow root
+    of it.
+    """
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -78,7 +80,7 @@ class _Target:
         self._tell()
 
     def _tell(self) -> None:
-        """The open element is over, or something that cannot be inside it has begun."""
+        """Report the open element: it has ended, or an element that cannot be inside it has begun."""
         if self._open is None:
             return
         (name, values), self._open = self._open, None

@@ -1,6 +1,7 @@
-"""Text that strangers wrote, reduced to what a person reads: nothing in it steers a terminal or breaks a file.
+"""Untrusted text reduced to safe, readable characters, so that it cannot control a terminal or break a file; and
+dates.
 
-Dates as documents write them: RFC 822, RFC 850 and ISO 8601, with the liberties that are taken in the wild.
+Dates are parsed as documents write them: RFC 822, RFC 850 and ISO 8601, with the common deviations.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from datetime import UTC, datetime
 from email.utils import mktime_tz, parsedate_tz
 
 LOOKED_AT = 8_192
-"""Characters that are looked at of a longer text, so that a page cannot make one line expensive."""
+"""Characters that are read of a longer text, so that a page cannot make one line expensive."""
 
-# Control characters, those that turn the direction of what follows them, and halves of characters (surrogates), which
-# no file takes.
+# Control characters, those that change the direction of the following text, and halves of characters (surrogates),
+# which no file accepts.
 _NOT_TEXT = r"\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff"
 _CONTROL = re.compile(rf"[\t-\r\x85{_NOT_TEXT}]")
 _CONTROL_IN_LINES = re.compile(rf"[{_NOT_TEXT}]")
@@ -38,7 +39,7 @@ _SHORT = re.compile(r"\d{4}(-\d{2})?")
 
 
 def epoch_seconds(text: str) -> float | None:
-    """The moment that a date names, in UTC where it names no zone, its beginning where it has no time.
+    """Return the moment of a date in epoch seconds: in UTC without a zone, the beginning of the day without a time.
 
     None if it is no date. Never raises.
     """
@@ -53,12 +54,12 @@ def epoch_seconds(text: str) -> float | None:
         parsed = next((parsed for form in forms if (parsed := parsedate_tz(form)) is not None), None)
         return None if parsed is None else float(mktime_tz(parsed))
     except (ValueError, TypeError, IndexError, OverflowError):
-        # The library's reader of dates raises on some that are none.
+        # The library's parser of dates raises on some invalid ones.
         return None
 
 
 def w3c_seconds(text: str) -> float | None:
-    """The same for the dates of sitemaps, which may be a year or a month too (W3C NOTE-datetime)."""
+    """Return the same for the dates of sitemaps, which may be a year or a month too (W3C NOTE-datetime)."""
     text = text.strip()
     if _SHORT.fullmatch(text):
         text += "-01-01"[len(text) - 4 :]

@@ -1,9 +1,9 @@
-"""The fast way: the whole page as a tree (Lexbor, by selectolax), asked for the elements of interest.
+"""The fast parser: the whole page as a tree (Lexbor, by selectolax), queried for the elements of interest.
 
-Lexbor builds the tree that a browser builds, and the HTML standard makes that expensive where a page wants it to
-be: open elements are looked through for every tag that follows, and formatting elements with attributes that are
-left open are made anew in every paragraph that follows, so that 500 KB become gigabytes. So only pages are given
-to it whose numbers rule that out, whatever they hold; ``stream`` reads the others.
+Lexbor builds the tree that a browser builds, which by the HTML standard can be expensive for hostile pages: open
+elements are searched for every tag that follows, and formatting elements with attributes that are left open are
+created again in every paragraph that follows, so that 500 KB become gigabytes. So it gets only pages whose numbers of
+elements rule that out, whatever they contain; ``stream`` reads the others.
 """
 
 from __future__ import annotations
@@ -17,42 +17,46 @@ from webcrawl.parsing.findings import HREF_MAX, Findings, elements_of_interest
 from webcrawl.parsing.text import LOOKED_AT
 
 LENGTH_MAX = 1 << 19
-"""Characters of a page that is read in one go."""
+"""The longest page in characters that is read at once."""
 
 TAGS_MAX = 3_000
-"""``<`` in such a page: all of them left open take some 30 ms."""
+"""The number of ``<`` in such a page: if all are left open they take some 30 ms."""
 
 BESIDE_MAX = 60
-"""Characters before a link, and behind it, that are told of what stands beside it."""
+"""The number of characters before a link, and behind it, that are recorded as its surroundings."""
 
 FEW_TAGS = 850
 FORMATTING_MAX = 150_000
-"""Formatting elements with attributes times tags, which bounds the elements that the tree may get: some 50 ms, and
-60 MB. Few tags cannot get there."""
+"""Formatting elements with attributes times tags, which bounds the number of elements of the tree: some 50 ms, and 60
+MB. Few tags cannot reach it.
+"""
 
 _STRETCH = 2_000
 STRETCHES_MAX = 100
 """Long tags, measured in the squares of their lengths, because each attribute is compared with all others: 30 ms."""
 
 TOLD_LEAST = 100
-"""Shorter texts are not counted, as nearly all are: of all links that a page may have they come to little."""
+"""Shorter texts, which nearly all are, are not counted: the texts of all links that a page may have add up to
+little.
+"""
 TOLD_MAX = 1 << 20
-"""Characters of link texts in a page, as far as they are looked at, after which links have none. Only links that
-stand in each other get there: the text of the innermost is in all of them."""
+"""Characters of link texts in a page, as far as they are read, after which links get none. Only nested links reach
+it: the text of the innermost is in all of them.
+"""
 
 _FORMATTING = re.compile(
     "<(?:[bBiIsSuU]|[eE][mM]|[tT][tT]|[bB][iI][gG]|[cC][oO][dD][eE]|[fF][oO][nN][tT]|[nN][oO][bB][rR]"
     "|[sS][mM][aA][lL][lL]|[sS][tT][rR][iI][kK][eE]|[sS][tT][rR][oO][nN][gG])[ \t\n\f\r/]"
 )
 
-# Without the events that copy the chosen option of a select into its button: nobody looks there.
+# Without the events that copy the chosen option of a select into its button, which are not needed.
 _OPTIONS = int(LexborDocumentOptions.WO_EVENTS)
 
 
 def is_harmless(text: str) -> bool:
-    """Whether the page takes the tree some 50 ms at most. What stands in comments or scripts counts like markup.
+    """Return True if the tree of the page takes some 50 ms at most. Comments and scripts count like markup.
 
-    A page with shadow roots is not for the tree either, which keeps the content of every template to itself.
+    A page with shadow roots is not for the tree either, which does not give access to the content of templates.
     """
     tags = text.count("<")
     return (
@@ -90,7 +94,7 @@ def read(text: str, findings: Findings) -> None:
     for node in LexborHTMLParser(text, options=_OPTIONS).css(_selector(findings.types)):
         values = node.attributes
         href = values.get("href")
-        # Of a hundred links a page nearly all are these, so they are not handed around.
+        # Nearly all of a hundred links per page are these, so they are handled here without a function call.
         if href and node.tag == "a" and len(href) <= HREF_MAX and len(found) < room:
             rel = values.get("rel")
             words = _text_of(node) if told < TOLD_MAX else ""
@@ -104,7 +108,7 @@ def read(text: str, findings: Findings) -> None:
 
 
 def _text_of(node: LexborNode) -> str:
-    """What is written inside an element, or else the ``alt`` of the first image in it that has one."""
+    """Return the text content of an element, or else the ``alt`` of the first image in it that has one."""
     text = node.text()
     if text and not text.isspace():
         return text[:LOOKED_AT]
@@ -113,7 +117,7 @@ def _text_of(node: LexborNode) -> str:
 
 
 def _text_beside(node: LexborNode) -> str:
-    """What is written right before and right behind an element."""
+    """Return the text directly before and directly behind an element."""
     before, behind = node.prev, node.next
     text = (before.text_content or "")[-BESIDE_MAX:] if before is not None and before.is_text_node else ""
     if behind is not None and behind.is_text_node:
@@ -124,5 +128,5 @@ def _text_beside(node: LexborNode) -> str:
 @lru_cache(maxsize=64)
 def _selector(types: frozenset[str]) -> str:
     names = elements_of_interest(types) - {"title"}
-    # What a drawing gives as a title is none of the page.
+    # The title of a drawing is not the title of the page.
     return ",".join([*sorted(names), ":not(svg, svg *) > title"])
