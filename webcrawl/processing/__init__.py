@@ -1,7 +1,6 @@
-"""What is found in a page beside its title and links: modules by MIME type, each with fields of its own.
+"""The processing of pages: modules by MIME type that extract further fields from a page, besides its title and links.
 
-Where this stands on a URL's route: between the parsing of a response and the item that goes to pipelines, feeds and
-stores.
+Processing runs between the parsing of a response and the item that goes to pipelines, feeds and stores.
 
 ::
 
@@ -16,6 +15,6 @@ stores.
                                         |
                                       Found: fields, links, title, problems
 
-A module is a class as ``module.Module`` describes it. What pages hold, nobody here trusts: no body makes ``chain``
-raise, and one that makes a process hang, grow or die costs that page's fields and that process.
+A module is a class as ``contract.Module`` describes it. Page content is untrusted: no body makes ``chain`` raise, and
+one that makes a process hang, run out of memory or crash costs that page's fields and that process.
 """

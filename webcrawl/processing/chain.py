@@ -1,7 +1,4 @@
-"""All modules of a crawl on one page: those in place at once, the others in the pool.
-
-One module on one page: what it gives is cleaned, what it raises is told in a line.
-"""
+"""Runs all modules of a crawl on a page: those in place at once, the others in the pool."""
 
 from __future__ import annotations
 
@@ -22,21 +19,21 @@ if TYPE_CHECKING:
 
 
 WHY_MAX = 300
-"""Characters of what an exception says that are kept."""
+"""The number of characters of an exception's message that are kept."""
 
 
 class Answer(NamedTuple):
-    """What one module gave of one page; plain values."""
+    """The result of one module for one page; plain values."""
 
     fields: dict[str, Value]
     links: list[tuple[str, str]]
-    """URL as it stands there, and text."""
+    """URL as written in the page, and text."""
     problem: str | None = None
-    """Why there is nothing, or not everything."""
+    """The reason why there is no result, or an incomplete one."""
 
 
 def run(module: Module, declared: Mapping[str, Kind], content: Content, links_max: int) -> Answer:
-    """Let a module process a page. Raises MemoryError alone."""
+    """Run a module on a page. Raises MemoryError alone."""
     try:
         given = module.process(content)
         return _answer(given, declared, links_max)
@@ -47,7 +44,7 @@ def run(module: Module, declared: Mapping[str, Kind], content: Content, links_ma
 
 
 def why(error: BaseException) -> str:
-    """An exception in a line."""
+    """Return an exception as one line."""
     return line(f"{type(error).__name__}: {error}", WHY_MAX)
 
 
@@ -89,33 +86,33 @@ def _links(given: Iterable[Any], links_max: int) -> list[tuple[str, str]]:
 
 
 _TYPES_REMEMBERED = 1_000
-"""MIME types whose modules are known without looking; strangers name them, so there may be any number."""
+"""The number of MIME types whose modules are cached; servers may send any number of types."""
 
 
 @dataclass(slots=True)
 class Found:
-    """What all modules together gave of a page."""
+    """The results of all modules for a page."""
 
     fields: dict[str, Value] = field(default_factory=dict)
     title: str | None = None
     links: list[Link] = field(default_factory=list)
-    """Resolved against the page's URL; their type is the name of the module."""
+    """Links, resolved against the page's URL; their type is the name of the module."""
     other_links: list[tuple[str, str, str, str]] = field(default_factory=list)
-    """Likewise those of other schemes than http and https."""
+    """The links of other schemes than http and https, likewise."""
     problems: list[tuple[str, str]] = field(default_factory=list)
-    """The name of a module and why it did not give (all) what it could."""
+    """Modules that failed or gave an incomplete result: their names and the reasons."""
 
 
 class Chain:
     """The modules of one crawl in the order of its settings."""
 
     def __init__(self, modules: Sequence[Loaded], pool: Pool, *, links_max: int) -> None:
-        """``pool``: has them all by the same numbers, and perhaps others behind them.
+        """``pool``: has all of them under the same numbers, and possibly others after them.
 
-        :raises TypeError: two modules differ about a field
+        :raises TypeError: two modules declare a field differently
         """
         self.schema = schema_of(modules)
-        """All fields that may be found, in order."""
+        """All fields that the modules may produce, in order."""
         self._modules = tuple(modules)
         self._in_place = {number: each.type() for number, each in enumerate(modules) if each.in_place}
         self._links_max = links_max
@@ -123,11 +120,11 @@ class Chain:
         self._pool = pool
 
     def wants(self, mime: str | None) -> bool:
-        """Whether any module is for this type."""
+        """Return True if any module is for this type."""
         return mime is not None and any(self._for(mime))
 
     async def process(self, content: Content) -> Found:
-        """What is found in a page. Raises ProcessingBroken alone."""
+        """Run the modules on a page. Raises ProcessingBroken alone."""
         in_place, elsewhere = self._for(content.mime)
         answers = {number: self._run(number, content) for number in in_place}
         if elsewhere:
@@ -137,7 +134,7 @@ class Chain:
 
     @property
     def replaced(self) -> int:
-        """Processes that pages have ended."""
+        """The number of processes that ended because of pages."""
         return self._pool.replaced
 
     def close(self) -> None:
@@ -145,7 +142,7 @@ class Chain:
         self._pool.close()
 
     def _for(self, mime: str) -> tuple[list[int], list[int]]:
-        """The numbers of the modules for a type: those in place, and the others."""
+        """Return the numbers of the modules for a type: those in place, and the others."""
         known = self._for_types.get(mime)
         if known is None:
             if len(self._for_types) >= _TYPES_REMEMBERED:

@@ -1,8 +1,7 @@
-"""The contract of a processing module, and how a setting's import path becomes one.
+"""The contract of a processing module: the page it gets, the kinds of its fields, and its loading by import path.
 
-What a module is given of a page.
-
-Fields: what kinds there are, and how what a module gives becomes a value that no store, feed or terminal minds.
+The values that a module returns are checked and cleaned by their kinds, so that every store, feed or terminal accepts
+them.
 """
 
 from __future__ import annotations
@@ -27,35 +26,37 @@ Row = tuple[str, int, str, str | None, dict[str, str], bytes, bool]
 
 @dataclass(slots=True)
 class Content:
-    """A page as it was fetched, with its content coding taken off."""
+    """A page as it was fetched, with its content coding removed."""
 
     url: str
     status: int
     mime: str
-    """In lower case, without parameters, and HTML only where it is: see ``documents.mime.document_type``."""
+    """The type in lower case, without parameters; HTML only if the page is HTML: see
+    ``parsing.mime.document_type``.
+    """
     encoding: str | None
-    """The Python codec of its text where it is known already; ``text`` finds out otherwise."""
+    """The Python codec of its text if it is known already; otherwise ``text`` detects it."""
     headers: Mapping[str, str]
-    """By their names in lower case; several of a name are joined by commas."""
+    """Headers by their names in lower case; several of a name are joined by commas."""
     body: bytes
     truncated: bool = False
-    """Whether the body was cut, as one longer than DOWNLOAD_MAXSIZE is."""
+    """True if the body was cut, as one longer than DOWNLOAD_MAXSIZE is."""
     document: Document | None = None
-    """What the parser found in an HTML page; for modules that run in place, None for all others."""
+    """The parser's findings in an HTML page; for modules that run in place, None for all others."""
     shared: dict[str, Any] = field(default_factory=dict)
-    """What modules leave for those that come after them on the same page."""
+    """Values that modules leave for later modules on the same page."""
     _text: str | None = None
 
     @property
     def text(self) -> str:
-        """The body as text: decoded as browsers do, whatever it holds. The whole of it: see to your time."""
+        """The body as text, decoded as in browsers, whatever it contains. It is the whole body, so mind the time."""
         if self._text is None:
             encoding = self.encoding or encoding_of(self.body, self.headers.get("content-type"))
             self._text = self.body.decode(encoding, "replace").removeprefix("\ufeff")
         return self._text
 
     def row(self) -> Row:
-        """This as plain values, without what is for modules in place."""
+        """Return the page as plain values, without the data for modules in place."""
         return (
             self.url,
             self.status,
@@ -68,19 +69,19 @@ class Content:
 
 
 LINE_MAX = 2_000
-"""Characters of a line."""
+"""The most characters of a line."""
 TEXT_MAX = 1 << 24
-"""Characters of a text: more than a body of any usual limit has."""
+"""The most characters of a text: more than a body of any usual limit has."""
 ENTRIES_MAX = 1_000
-"""Entries of a list or a mapping."""
+"""The most entries of a list or a mapping."""
 _WHOLE_MAX = 2**63 - 1
-"""Files with types have 64 bits for a number."""
+"""Typed file formats have 64 bits for a number."""
 
 Value = str | int | float | bool | list[str] | dict[str, int] | dict[str, str] | None
 
 
 class Kind(StrEnum):
-    """What a field holds. In CSV lists and mappings are JSON."""
+    """The kinds of fields. In CSV lists and mappings are JSON."""
 
     LINE = "line"
     """Text in one line, at most ``LINE_MAX`` characters."""
@@ -95,13 +96,13 @@ class Kind(StrEnum):
     COUNTS = "counts"
     """Whole numbers by lines."""
     NAMED = "named"
-    """Lines by lines."""
+    """Lines by names, which are lines too."""
 
 
 def cleaned(value: Any, kind: Kind) -> Value:
-    """``value`` as a field of this kind; None for what says nothing: empty, not finite, too large.
+    """Return ``value`` as a field of this kind; None for an empty, non-finite or too large value.
 
-    :raises TypeError: :raises ValueError: it is nothing of the kind
+    :raises TypeError: :raises ValueError: the value is not of that kind
     """
     if value is None:
         return None
@@ -152,38 +153,37 @@ def _lines(value: Iterable[Any] | Mapping[Any, Any]) -> list[str]:
 
 
 TITLE, LINKS = "title", "links"
-"""What a module may give without declaring it: the page's title where the parser found none, and links.
+"""Fields that a module may return without declaring them: the page's title if the parser found none, and links.
 
-Links are URLs as they stand in the page, or pairs of URL and text; they are resolved and followed as a page's links
-are.
+Links are URLs as written in the page, or pairs of URL and text; they are resolved and followed as a page's links are.
 """
 
 
 class Module(Protocol):
-    """A class without arguments. It is built once in each process that runs it, which is where it imports what is
-    heavy; its class attributes are read in the crawl itself.
+    """A class without arguments. It is instantiated once in each process that runs it, which is where it imports
+    heavy libraries; its class attributes are read in the crawl itself.
 
-    It may have ``in_place = True``: then it runs on the event loop, is given ``content.document``, and must be done
-    in some microseconds. Without that it runs in another process, where it may take its time and fail in any way.
+    It may have ``in_place = True``: then it runs on the event loop, gets ``content.document``, and must be done in
+    some microseconds. Without that it runs in another process, where it may take its time and fail in any way.
     """
 
     mime_types: Sequence[str]
-    """Types that it is for, in lower case, ``text/*`` and the like included."""
+    """The types that it processes, in lower case, ``text/*`` and the like included."""
     fields: Mapping[str, str]
-    """The fields that it may give, by their names, with what each holds: a word of ``fields.Kind``. The columns of
-    feeds are made of these, so what is not declared is not kept. Several modules may give the same field, of one
-    kind: of a page the first that gives it counts.
+    """The fields that it may return, by their names, with their kinds: words of ``Kind``. The columns of feeds are
+    made of these, so undeclared fields are dropped. Several modules may return the same field, of one kind: the first
+    one that returns it for a page counts.
     """
 
     def process(self, content: Content) -> Mapping[str, Any]:
-        """What was found in a page; what is missing or None was not. May raise whatever it likes: that is an error
-        of this page.
+        """Return the fields of a page; missing ones and None are left out. May raise any exception: it is an error of
+        this page.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A module's class, with what it says of itself."""
+    """A module's class with its declarations."""
 
     path: str
     type: type[Module]
@@ -193,12 +193,12 @@ class Loaded:
 
     @property
     def name(self) -> str:
-        """How it is called in logs and figures, and what the links are that it finds."""
+        """The name of the module in logs and figures, and the type of the links that it finds."""
         return self.path.rpartition(".")[2].lower()
 
 
 def load(path: str) -> Loaded:
-    """The module with this import path. Raises ImportError when there is none, TypeError when it is no module."""
+    """Return the module with this import path. Raises ImportError if there is none, TypeError if it is no module."""
     package, _, name = path.rpartition(".")
     try:
         found = getattr(import_module(package), name)
@@ -219,7 +219,9 @@ def load(path: str) -> Loaded:
 
 
 def schema_of(modules: Iterable[Loaded]) -> dict[str, Kind]:
-    """All fields that these modules may give, in their order. Raises TypeError where two differ about one."""
+    """Return all fields that these modules may produce, in their order. Raises TypeError if two declare one
+    differently.
+    """
     schema: dict[str, Kind] = {}
     for module in modules:
         for name, kind in module.fields.items():

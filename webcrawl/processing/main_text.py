@@ -1,4 +1,4 @@
-"""The text of an HTML page: what it says, its headings, and apart from both its boilerplate."""
+"""The main text of an HTML page, its headings, and its boilerplate."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _SHARED = "visible text"
 
 
 class MainText:
-    """The text as plain text, a line for each block. All that is visible is in ``text`` or in ``boilerplate``."""
+    """The text as plain text, a line for each block. All visible text is in ``text`` or in ``boilerplate``."""
 
     mime_types = HTML
     fields: ClassVar[dict[str, str]] = {"text": "text", "headings": "lines", "boilerplate": "text"}
 
     def __init__(self) -> None:
-        # Imported where it is used: by the processes of the pool.
+        # Imported in the processes of the pool, which use it.
         import webcrawl.processing.visible_text  # noqa: F401
 
     def process(self, content: Content) -> Mapping[str, Any]:
@@ -57,7 +57,7 @@ class Markdown:
 
 
 def main_text(content: Content) -> str:
-    """What an HTML page says, without boilerplate; extracted once for all modules that want it."""
+    """Return the text of an HTML page without boilerplate; extracted once for all modules that need it."""
     return _visible(content).main
 
 

@@ -1,4 +1,4 @@
-"""Markdown (CommonMark 0.31) of reduced HTML: headings, paragraphs, lists, links, preformatted text."""
+"""Conversion of reduced HTML to Markdown (CommonMark 0.31): headings, paragraphs, lists, links, preformatted text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BLOCKS = frozenset({"p", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "ul", "ol"}
 
 
 def markdown_of(html: str, url: str) -> str:
-    """``html`` as Markdown; links are resolved against ``url``, and those that lead nowhere are text."""
+    """Return ``html`` as Markdown; links are resolved against ``url``, and invalid links become text."""
     writer = _Writer(url)
     writer.feed(html)
     writer.close()
@@ -21,7 +21,7 @@ def markdown_of(html: str, url: str) -> str:
 
 
 class _Writer(HTMLParser):
-    """Writes as the tags come, without a tree: nesting costs nothing but a number."""
+    """Writes as the tags come, without a tree: nesting costs only a number."""
 
     def __init__(self, url: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -31,7 +31,7 @@ class _Writer(HTMLParser):
         """The open lists: the number of the last entry, None for those with bullets."""
         self._link: str | None = None
         self._bracket = 0
-        """Where in ``written`` the open link begins."""
+        """The index in ``written`` at which the open link begins."""
         self._preformatted = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -66,7 +66,7 @@ class _Writer(HTMLParser):
             self.written.append("\n" if self._lists else "\n\n")
         elif tag == "a":
             if self._link:
-                # Brackets and blanks would end it early.
+                # Brackets and blanks would end the target early.
                 target = re.sub(r"[()<>\s\\]", lambda match: f"%{ord(match[0]):02X}", self._link)
                 self.written.append(f"]({target})")
             self._link = None
@@ -75,7 +75,7 @@ class _Writer(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self._preformatted:
-            # What is fenced must not end the fence.
+            # The fenced text must not end the fence.
             self.written.append(data.replace("```", "` ` `"))
             return
         if self.written and self.written[-1] == "\\\n":
@@ -88,7 +88,7 @@ class _Writer(HTMLParser):
         self.written.append(text)
 
     def _leave_link(self) -> None:
-        """A link around blocks is none in Markdown: its text stays."""
+        """Close a link around blocks, which Markdown does not have: its text stays."""
         if self._link:
             self.written[self._bracket] = ""
             self._link = None

@@ -1,16 +1,5 @@
-"""What the head of an HTML page says of it; the parser has come by all of it anyway.
-
-Images: what they are and how large, by their first bytes.
-
-JSON-LD in HTML pages: what they say of themselves in the words of schema.org.
-
-The language that a text is in.
-
-Documents that list others: RSS, Atom and sitemaps, come upon as ordinary pages.
-
-Plain text.
-
-How often each element stands in an HTML page (the tag counter of Mercator).
+"""The modules of PROCESSING_MODULES that come with the crawler: head, images, JSON-LD, language, feeds, text,
+tags.
 """
 
 from __future__ import annotations
@@ -46,7 +35,7 @@ PUBLISHED = (
     "parsely-pub-date",
 )
 MODIFIED = ("article:modified_time", "og:updated_time", "datemodified", "dcterms.modified", "last-modified")
-"""Names of meta elements that tell when; the first that can be read counts."""
+"""Names of meta elements with the time of a change; the first that can be parsed counts."""
 
 _OPEN_GRAPH = ("type", "title", "description", "url", "image", "site_name", "locale")
 _DESCRIPTION = ("description", "dc.description")
@@ -54,7 +43,7 @@ _AUTHOR = ("author", "article:author", "dc.creator")
 _NAMES = frozenset(
     [*_DESCRIPTION, *_AUTHOR, "keywords", *PUBLISHED, *MODIFIED, *(f"og:{name}" for name in _OPEN_GRAPH)]
 )
-"""Of meta elements that are looked at here: most pages have at least some others."""
+"""The names of meta elements that are used here: most pages have at least some others."""
 
 
 class Head:
@@ -116,12 +105,12 @@ def _first(metas: Mapping[str, str], names: Iterable[str]) -> str | None:
 
 
 def first_moment(texts: Iterable[str]) -> float | None:
-    """The first that is a date, in epoch seconds."""
+    """Return the first text that is a date, in epoch seconds."""
     return next((at for text in texts if (at := w3c_seconds(text[:100])) is not None), None)
 
 
 def _translations(document: Document) -> dict[str, str]:
-    """URL by language code; of a code the first counts."""
+    """Return URLs by language code; the first URL of a code counts."""
     urls = resolve_all([href for _, href in document.translations], document.base, document.encoding)
     found: dict[str, str] = {}
     for (language, _), url in zip(document.translations, urls, strict=True):
@@ -161,7 +150,7 @@ class Image:
 
 
 def _kind(content: Content) -> str:
-    """The type by the image's own first bytes, or else what the server says."""
+    """Return the type by the image's own first bytes, or else the server's type."""
     body = content.body
     if body[:4] == b"RIFF" and body[8:12] == b"WEBP":
         return "webp"
@@ -175,13 +164,13 @@ def _kind(content: Content) -> str:
 
 BLOCKS_MAX = 50
 NODES_MAX = 2_000
-"""Objects that are looked at of all blocks of a page."""
+"""The number of objects that are searched in all blocks of a page."""
 KEPT_MAX = 200_000
-"""Characters of JSON that are kept; a page with more has its types alone."""
+"""The number of characters of JSON that are kept; a page with more has its types alone."""
 
 
 class JsonLd:
-    """All blocks as one JSON array, the types in them, and dates, author and language where an object has them."""
+    """All JSON-LD blocks as one JSON array, their types, and dates, author and language if an object has them."""
 
     mime_types = HTML
     fields: ClassVar[dict[str, str]] = {
@@ -210,20 +199,20 @@ class JsonLd:
 
 
 def _blocks(text: str) -> Iterator[Any]:
-    """The values of all blocks that are JSON; what is none is left out."""
+    """Yield the values of all blocks that are JSON; invalid blocks are left out."""
     from selectolax.lexbor import LexborHTMLParser
 
     found = LexborHTMLParser(text).css("script[type='application/ld+json' i]")
     for script in found[:BLOCKS_MAX]:
         try:
-            # Line ends within texts are wrong and common.
+            # Line breaks within strings are wrong and common.
             yield json.loads(script.text(), strict=False, parse_constant=lambda name: None)
         except (ValueError, RecursionError):
             continue
 
 
 def _nodes(value: Any) -> Iterator[dict[str, Any]]:
-    """All objects in a value, the outer ones first."""
+    """Yield all objects in a value, the outer ones first."""
     waiting = deque([value])
     for _ in range(NODES_MAX):
         if not waiting:
@@ -250,9 +239,9 @@ def _names(author: Any) -> Iterator[str]:
 
 
 LOOKED_AT = 2_000
-"""Characters of a text that are looked at: more take time and change nothing."""
+"""The number of characters of a text that are used: more take time and do not change the result."""
 LEAST = 20
-"""Characters of a text that tell a language; of fewer nothing is said."""
+"""The smallest number of characters of a text for which a language is detected."""
 
 
 class Language:
@@ -285,12 +274,12 @@ _KINDS = {"rss": "rss", "feed": "atom", "rdf": "rss", "urlset": "sitemap", "site
 _TITLE = re.compile(r"<title[^>]{0,200}>\s*(?:<!\[CDATA\[)?(.{0,2000}?)(?:\]\]>)?\s*</title>", re.DOTALL)
 _XML = ("text/xml", "application/xml", "application/rss+xml", "application/atom+xml", "application/rdf+xml")
 _LOOKED_AT = 8_192
-"""Bytes in which the root element and the title of a feed are looked for."""
+"""Bytes in which the root element and the title of a feed are searched."""
 
 
 class Feed:
-    """Kind, title and number of entries of RSS and Atom; the entries' URLs are links. For feeds that a server calls
-    ``application/rss+xml`` or the like MIME_TYPES_WANTED must name that type.
+    """Kind, title and number of entries of RSS and Atom; the entries' URLs are links. For feeds with types such as
+    ``application/rss+xml`` MIME_TYPES_WANTED must include the type.
     """
 
     mime_types: Sequence[str] = _XML
@@ -318,7 +307,7 @@ class Feed:
 
 
 class Sitemap(Feed):
-    """Kind and number of URLs of a sitemap that is no sitemap of robots.txt but was linked; its URLs are links."""
+    """Kind and number of URLs of a sitemap that is not listed in robots.txt but was linked; its URLs are links."""
 
     mime_types = ("text/xml", "application/xml")
     fields: ClassVar[dict[str, str]] = {"listing": "line", "listed": "whole"}
@@ -335,7 +324,7 @@ def _unescaped(text: str) -> str:
 
 
 class PlainText:
-    """The text of a plain text, in the encoding that it turns out to have."""
+    """The text of a plain text, in its detected encoding."""
 
     mime_types = ("text/plain", "text/markdown")
     fields: ClassVar[dict[str, str]] = {"text": "text"}
@@ -345,7 +334,9 @@ class PlainText:
 
 
 class TagCounter:
-    """Elements by their names, as a browser's tree has them: those that a page leaves out, such as ``tbody``, too."""
+    """The number of elements by name (the tag counter of Mercator) in a browser's tree, which adds elements such as
+    ``tbody`` that a page leaves out.
+    """
 
     mime_types = HTML
     fields: ClassVar[dict[str, str]] = {"tags": "counts"}

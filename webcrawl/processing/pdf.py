@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from webcrawl.processing.contract import Content
 
 PAGES_MAX = 500
-"""Pages that are read."""
+"""The number of pages that are read."""
 
 _READ = "pdf"
 
@@ -41,7 +41,7 @@ class Pdf:
 
 
 def pdf_text(content: Content) -> str:
-    """The text of a PDF, extracted once for all modules that want it. Raises what the library raises."""
+    """Return the text of a PDF, extracted once for all modules that need it. Raises the library's exceptions."""
     if "text" not in content.shared:
         pieces, length = [], 0
         for number, page in enumerate(_reader(content).pages):
@@ -63,7 +63,7 @@ def _reader(content: Content) -> Any:
 
 
 def _links(reader: Any) -> Iterator[str]:
-    """The URIs of link annotations (PDF 32000-1, 12.6.4.7); a broken one is none."""
+    """Yield the URIs of link annotations (PDF 32000-1, 12.6.4.7); broken ones are skipped."""
     for number, page in enumerate(reader.pages):
         if number == PAGES_MAX:
             return

@@ -1,12 +1,8 @@
-"""Processes that modules run in: started when a page needs one, replaced when a page has ended one.
+"""The processes that run modules: started when a page needs one, replaced when a page has ended one.
 
-Each is given one page at a time. A page that finds all of them busy waits and keeps its place among the requests that
-are open, so no more of them are held than CONCURRENT_REQUESTS. Pages that are likely to take long wait in a line of
-their own (``line``), so that the others do not wait for them.
-
-Which page is next when all processes are busy: those that take long do not hold up those that do not.
-
-There are two lines. While slow pages have all processes, quick ones have one more for themselves.
+Each process gets one page at a time. A page that finds all of them busy waits and still counts as an open request, so
+no more pages are held than CONCURRENT_REQUESTS. Pages that are likely to be slow wait in a queue of their own
+(``Line``): while they occupy all processes, quick pages get one more process.
 """
 
 from __future__ import annotations
@@ -35,38 +31,40 @@ if TYPE_CHECKING:
 
 
 SLOW_SECONDS = 0.5
-"""A page that is likely to take longer is slow."""
+"""A page that is likely to take more seconds is slow."""
 LARGE_BYTES = 1 << 18
 LARGE_SECONDS = 1.0
-"""What larger pages than that are likely to take, as long as nothing is known of their kind; smaller ones nothing."""
+"""Seconds that pages larger than LARGE_BYTES are likely to take, as long as no page of their kind was measured; 0 for
+smaller ones.
+"""
 KINDS_MAX = 4096
 _WEIGHT = 0.3
-"""Of the last page in what is expected of the next one of its kind."""
+"""The weight of the last page in the expected time of the next one of its kind."""
 
 Kind = tuple[str, int, tuple[int, ...]]
 
 _T = TypeVar("_T")
 _Turn = tuple[int, "asyncio.Future[_T]"]
-"""When a page came, and what it waits for."""
+"""The number of a waiting page, and its future."""
 
 
 class Costs:
-    """How long pages take: those of about the same size, of one MIME type, with the same modules."""
+    """The expected times of pages by kind: about the same size, the same MIME type, the same modules."""
 
     def __init__(self) -> None:
         self._seconds: dict[Kind, float] = {}
 
     @staticmethod
     def kind(row: Row, numbers: Sequence[int]) -> Kind:
-        """The kind of a page; sizes of a kind differ by less than a factor of two."""
+        """Return the kind of a page; sizes of a kind differ by less than a factor of two."""
         return row[2], len(row[5]).bit_length(), tuple(numbers)
 
     def is_slow(self, kind: Kind) -> bool:
-        """Whether a page of this kind is likely to take long."""
+        """Return True if a page of this kind is likely to be slow."""
         return self._expected(kind) > SLOW_SECONDS
 
     def took(self, kind: Kind, seconds: float) -> None:
-        """Learn from a page."""
+        """Record the time of a page."""
         expected = self._expected(kind)
         if len(self._seconds) >= KINDS_MAX and kind not in self._seconds:
             self._seconds.clear()
@@ -80,21 +78,21 @@ class Costs:
 
 
 class Line(Generic[_T]):
-    """Hands out things of which there are too few, in the order in which pages came: to as many pages at a time as it
-    is told, and to one quick page more when the others are all slow. Things given back last are handed out first.
+    """Assigns a limited number of workers to pages in the order in which the pages came: up to ``at_once`` pages at a
+    time, and one further quick page when all others are slow. Workers that were returned last are assigned first.
     """
 
     def __init__(self, new: Callable[[], _T], at_once: int) -> None:
-        """``new`` makes a thing, which nobody has had before."""
+        """``new`` creates an unused worker."""
         self._idle = [new() for _ in range(at_once + 1)]
         self._at_once = at_once
         self._given = [0, 0]
-        """How many quick and slow pages have one."""
+        """The numbers of quick and slow pages that have one."""
         self._waiting: tuple[deque[_Turn[_T]], deque[_Turn[_T]]] = deque(), deque()
         self._numbers = count()
 
     async def get(self, is_slow: bool) -> _T:
-        """One of them, in turn. It must be given back by ``put``, with the same word."""
+        """Wait for a worker. It must be returned by ``put``, with the same argument."""
         future: asyncio.Future[_T] = asyncio.get_running_loop().create_future()
         self._waiting[is_slow].append((next(self._numbers), future))
         self._hand_out()
@@ -106,7 +104,7 @@ class Line(Generic[_T]):
             raise
 
     def put(self, thing: _T, is_slow: bool) -> None:
-        """Give one back."""
+        """Return a worker."""
         self._given[is_slow] -= 1
         self._idle.append(thing)
         self._hand_out()
@@ -122,7 +120,7 @@ class Line(Generic[_T]):
                 future.set_result(self._idle.pop())
 
     def _next(self) -> bool | None:
-        """Whether a quick or a slow page is next; None when nobody is."""
+        """Return whether a slow page is next; None if no page is."""
         quick, slow = self._waiting
         if sum(self._given) < self._at_once:
             if quick and slow:
@@ -132,36 +130,36 @@ class Line(Generic[_T]):
 
 
 START_SECONDS = 60.0
-"""How long a process may take to import its modules."""
+"""How long in seconds a process may take to import its modules."""
 
 GRACE_SECONDS = 5.0
-"""How much longer than its own alarm clock a process is waited for: one that was stopped does not hear it."""
+"""How many seconds after its own alarm a process is waited for: a stopped process does not react to it."""
 
 
 GONE_SECONDS = 1.0
-"""How long a process may take from the end of its socket to its own."""
+"""How long in seconds a process may take from the close of its socket to its end."""
 
 
 class ProcessingBroken(Exception):  # noqa: N818 - what is so, as the other errors of the crawl
-    """The processes for modules cannot be started, for a reason that has nothing to do with a page."""
+    """The processes for modules cannot be started, for a reason unrelated to a page."""
 
 
 @dataclass(frozen=True, slots=True)
 class PoolOptions:
-    """What each process is told."""
+    """The options that each process gets."""
 
     modules: tuple[str, ...]
-    """Import paths of all modules; the pool speaks of them by their numbers."""
+    """Import paths of all modules; the pool refers to them by their numbers."""
     processes: int
     seconds: float
-    """For one module on one page."""
+    """The time limit of one module for one page."""
     memory_bytes: int
-    """For one page, beyond what a process takes without any; 0 for no limit."""
+    """The memory limit for one page, in addition to the memory of an idle process; 0 for no limit."""
     links_max: int
 
 
 class Pool:
-    """For one event loop. Nothing is started before the first page."""
+    """The processes of one event loop. None is started before the first page."""
 
     def __init__(self, options: PoolOptions) -> None:
         self._options = options
@@ -169,15 +167,15 @@ class Pool:
         self._costs = Costs()
         self._workers: set[_Worker] = set()
         self.replaced = 0
-        """Processes that pages have ended."""
+        """The number of processes that ended because of pages."""
 
     def number(self, path: str) -> int:
-        """How the pool calls the module with this import path, which is one of its options."""
+        """Return the number of the module with this import path, which is one of the options."""
         return self._options.modules.index(path)
 
     async def process(self, row: Row, numbers: Sequence[int]) -> list[Answer]:
-        """What these modules give of a page, in their order; of a page that ends its process the last answer says so,
-        and the modules after it have none.
+        """Return the results of these modules for a page, in their order; if a page ends its process the last result
+        says so, and the modules after it have none.
 
         :raises ProcessingBroken: no process can be started
         """
@@ -193,7 +191,7 @@ class Pool:
                 answers.append(Answer({}, [], worker.lost))
                 self.replaced += 1
         except BaseException:
-            # Cancelled in the middle of an answer: nobody could tell where the next one begins.
+            # Cancelled within an answer: the start of the next answer could not be found.
             if worker is not None:
                 worker.kill()
                 worker.lost = "cancelled"
@@ -206,7 +204,7 @@ class Pool:
         return answers
 
     def close(self) -> None:
-        """End all processes, whatever they are at."""
+        """End all processes immediately."""
         for worker in self._workers:
             worker.kill()
         self._workers.clear()
@@ -234,7 +232,7 @@ class Pool:
 
 
 def _none_yet() -> _Worker | None:
-    """In the place of a process that nobody has needed yet."""
+    """Return the placeholder for a process that was not needed yet."""
     return None
 
 
@@ -251,7 +249,7 @@ class _Worker:
         self._reader = reader
         self._writer = writer
         self.lost: str | None = None
-        """Why it is not there any more."""
+        """The reason why the process has ended."""
 
     @classmethod
     async def start(cls) -> _Worker:
@@ -260,7 +258,7 @@ class _Worker:
         return cls(process, reader, writer)
 
     async def ask(self, row: Row, numbers: Sequence[int], seconds: float) -> list[Answer]:
-        """The answers of the modules, or of those that were done when it was ``lost``."""
+        """Return the answers of the modules, or of those that had finished when the process was ``lost``."""
         answers: list[Answer] = []
         try:
             async with asyncio.timeout(seconds * len(numbers)):
@@ -278,9 +276,9 @@ class _Worker:
         return await receive_from(self._reader)
 
     async def how_it_ended(self) -> str:
-        """See to its end, and say in words how it came to it."""
+        """Make sure that the process has ended, and describe how."""
         with suppress(subprocess.TimeoutExpired):
-            # It is gone a moment after its socket.
+            # It ends a moment after its socket is closed.
             await asyncio.to_thread(self._process.wait, GONE_SECONDS)
         hung = self._process.poll() is None
         status = self.kill()
@@ -289,7 +287,7 @@ class _Worker:
         return "took too much memory" if status == MEMORY else f"ended its process (status {status})"
 
     def kill(self) -> int:
-        """End it now; its exit status."""
+        """Kill it now; return its exit status."""
         with suppress(OSError, RuntimeError):
             self._writer.close()
         if self._process.poll() is None:

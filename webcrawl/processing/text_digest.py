@@ -1,4 +1,4 @@
-"""What a page says, as sixteen bytes: the same for pages with the same main text, whatever is around it."""
+"""A digest of a page's main text: the same for pages with the same main text, whatever surrounds it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _FIELD = "digest"
 
 
 def text_digest(text: str) -> bytes:
-    """Sixteen bytes that stand for a text; none where it has neither letter nor digit: that is nothing which two
-    pages could have in common.
+    """Return a digest of a text, 16 bytes; empty if it has neither letter nor digit, since such pages have nothing in
+    common.
 
-    White space and line breaks do not count, nor how Unicode composes a letter. Capitals do: who corrects them has
-    changed the text.
+    White space and line breaks do not count, nor does the Unicode composition of letters. Case counts, since a
+    correction of it changes the text.
     """
     if not any(map(str.isalnum, text)):
         return b""
@@ -47,7 +47,7 @@ PATH = f"{__name__}.{TextDigest.__name__}"
 
 
 class TextDigests:
-    """Has the processes of a pool digest the main text of pages."""
+    """Computes the digests of pages in the processes of a pool."""
 
     def __init__(self, pool: Pool) -> None:
         """``pool``: has the module ``PATH``."""
@@ -55,8 +55,8 @@ class TextDigests:
         self._number = pool.number(PATH)
 
     async def of(self, content: Content) -> bytes:
-        """The digest of a page's main text; empty where there is no text, or a page of another type or one that ended
-        the process has none to tell.
+        """Return the digest of a page's main text; empty if there is no text, for pages of other types, and if the
+        page ended the process.
 
         :raises ProcessingBroken: no process can be started
         """

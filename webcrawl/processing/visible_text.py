@@ -1,8 +1,8 @@
-"""The text that a reader sees of an HTML page, all of it, in two parts: what the page says, and its boilerplate.
+"""The visible text of an HTML page, divided into the content and the boilerplate.
 
-Nothing that is visible is dropped: a text belongs to one part or the other. Boilerplate is what stands in elements
-that say so, by their names, their roles (WAI-ARIA landmarks) or the words of their classes and ids; there is no guess
-by the density of links, since in documentation, forums and lists of results links are what a page says.
+No visible text is dropped: it belongs to one part or the other. Boilerplate is the text in elements that are marked
+as such by their names, their roles (WAI-ARIA landmarks) or the words of their classes and ids; link density is not
+used, since in documentation, forums and lists of results links are the content.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _INLINE = (
 )
 _WITHIN_LINES = frozenset(["a", "b", "i", "q", "s", "u", *_INLINE.split("|")])
 _BREAK = "\f"
-"""Stands where a line of text ends: white space in HTML, so that it changes no tree."""
-# A browser shows words apart that stand in different blocks, cells, links or fields, and those as one that are parted
-# by an inline element alone. All other elements separate, those that nobody has heard of too.
+"""Marks the end of a line of text: white space in HTML, so it does not change the tree."""
+# A browser separates words in different blocks, cells, links or fields, and joins those that only an inline element
+# separates. All other elements separate, including unknown ones.
 _SEPARATING = re.compile(
     rf"<(?:(?!/?(?:[abiqsuABIQSU]|{_INLINE}|{_INLINE.upper()})[\s/>])(?=[a-zA-Z/])|(?<=</[aA]><)(?=[aA]\s))"
 )
 _NOTE = re.compile(r"<sup\b[^<>]*>(?=[\W\d_]|TM<|SM<)", re.IGNORECASE)
-"""A number or a sign above the line belongs to no word; in 1<sup>st</sup> it does."""
+"""A superscript number or sign does not belong to the word; in 1<sup>st</sup> it does."""
 
 _OPTIONS = int(LexborDocumentOptions.WO_EVENTS)
 _UNSEEN = (
@@ -64,29 +64,30 @@ _WORDS = re.compile(
 )
 _HUMPS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _WHOLE = frozenset({"header", "banner", "top", "bottom", "path"})
-"""Ids and classes that say it alone and not as parts of others."""
+"""Ids and classes that mark boilerplate as whole words and not as parts of others."""
 
 _MOST = 0.5
-"""Of a page's characters: an element that has more may be what the page says, whatever it is called."""
+"""A share of a page's characters: an element that has more may be the content, whatever its name."""
 _PROSE = 300
-"""Characters of an element from which on it may be prose; no navigation is so long without links."""
+"""The number of characters from which on an element may be prose; no navigation is so long without links."""
 _LINKED = 0.2
-"""Of the characters of prose stand in links at most."""
+"""The largest share of the characters of prose that is in links."""
 _NEVER_TOLD = frozenset({"footer", "header", "nav", "noscript"})
 _HIDDEN = frozenset({"hidden", "style"})
 _LEAST = 0.1
-"""Of a page's characters: where something is left besides boilerplate, but less, a page is taken as it is. Where
-nothing is left, it says nothing: pages that have their navigation in common are not the same."""
+"""A share of a page's characters: if some text besides boilerplate is left, but less than this, nothing is removed
+from the page. If none is left, the content is empty: pages with the same navigation are not the same.
+"""
 
 
 class VisibleText(NamedTuple):
-    """What there is to read, a line for each block."""
+    """The visible text, a line for each block."""
 
     main: str
     headings: list[str]
-    """Those that are in no boilerplate, in their order."""
+    """The headings outside of boilerplate, in their order."""
     boilerplate: str
-    """Navigation, headers and footers of the site, what surrounds its pages."""
+    """Navigation, headers and footers of the site, which surround its pages."""
 
 
 _NOTHING = VisibleText("", [], "")
@@ -98,7 +99,7 @@ def visible_text(content: Content) -> VisibleText:
 
 
 def main_markup(content: Content) -> str:
-    """The body of an HTML page as HTML, without boilerplate and what nobody sees."""
+    """Return the body of an HTML page as HTML, without boilerplate and invisible elements."""
     markup = readable_as_html(content.text, content.mime)
     body = LexborHTMLParser(markup, options=_OPTIONS).body
     if body is None:
@@ -139,10 +140,10 @@ def _remove_unseen(body: LexborNode) -> None:
 
 
 def _spell_out(body: LexborNode) -> None:
-    """Put texts of attributes where they are shown, keep the lines of preformatted text, and bring what is written
-    above characters to the end of their block, so that it stands between no two of them.
+    """Insert the texts of attributes where they are shown, keep the lines of preformatted text, and move superscripts
+    to the end of their block, so that they separate no characters.
     """
-    # The inner ones come first: what they show is a part of what the outer ones do.
+    # The inner ones come first: their text is a part of that of the outer ones.
     for node in reversed(body.css(_SHOWN_OTHERWISE)):
         match node.tag:
             case "img" | "area" | "input":
@@ -169,7 +170,7 @@ def _read_aloud(ruby: LexborNode) -> None:
 
 
 def _main_element(body: LexborNode, length: int) -> LexborNode | None:
-    """The one element that says it is what a page is about, and holds most of its text."""
+    """Return the one element that is marked as the content of the page, and holds most of its text."""
     found: dict[bool, dict[int, LexborNode]] = {True: {}, False: {}}
     for node in body.css(_MAIN):
         found[node.tag == "article" and node.attributes.get("role") != "main"][node.mem_id] = node
@@ -182,10 +183,10 @@ def _main_element(body: LexborNode, length: int) -> LexborNode | None:
 
 
 def _part(body: LexborNode, markup: str, length: int) -> list[str]:
-    """Take boilerplate out of a body whose text has this length; what it says."""
+    """Remove boilerplate from a body whose text has this length; return the removed lines."""
     selector = _selector(markup)
     apart: list[str] = []
-    # The inner ones come first: what is left of the outer ones is looked at without them.
+    # The inner ones come first: outer ones are examined without them.
     for node in reversed({node.mem_id: node for node in body.css(selector)}.values()):
         if node.tag in _WITHIN_LINES:
             continue
@@ -200,8 +201,8 @@ def _part(body: LexborNode, markup: str, length: int) -> list[str]:
 
 
 def _is_told(node: LexborNode, text: str, length: int) -> bool:
-    """Whether an element is what the page says although it is called otherwise: it has the page's heading, it is
-    prose, such as a book has beside its text, or most of the page is in it and more than links.
+    """Return True if an element is content although it is marked as boilerplate: it has the page's heading, it is
+    prose, such as a book beside its text, or it has most of the page and more than links.
     """
     if node.css_first("h1,main,article") is not None:
         return True
@@ -214,7 +215,7 @@ def _is_told(node: LexborNode, text: str, length: int) -> bool:
 
 
 def _selector(markup: str) -> str:
-    """For the elements of a page that may be boilerplate, by the attributes that it has."""
+    """Return a selector for the elements of a page that may be boilerplate, by the attributes that it has."""
     named = [
         f"[{name.strip()}='{value}']"
         for name, pattern in _ATTRIBUTES.items()
@@ -239,5 +240,5 @@ def _lines(text: str) -> str:
 
 
 def _length(text: str) -> int:
-    """Characters without most white space, which markup has in any amount."""
+    """Return the number of characters without most white space, of which markup has any amount."""
     return len(text) - text.count(" ") - text.count("\n") - text.count("\t") - text.count(_BREAK)

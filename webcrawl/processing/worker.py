@@ -1,8 +1,8 @@
 """The process that runs modules: ``python -m webcrawl.processing.worker``, started by ``pool.Pool``.
 
-It is given one page at a time and answers for each module that is asked for. Whatever a page does to it ends with it:
-a page that takes too long is ended by an alarm clock that needs no cooperation of the interpreter, one that wants too
-much memory does not get it. It ends when its socket does.
+It gets one page at a time and answers for each requested module. A failure affects this process alone: a page that
+takes too long is ended by an alarm signal that needs no cooperation of the interpreter, and memory beyond the limit
+is refused. The process ends when its socket is closed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def serve(stream: _Stream) -> None:
-    """Answer until the other end is gone.
+    """Answer until the socket is closed.
 
     ::
 
@@ -35,6 +35,7 @@ def serve(stream: _Stream) -> None:
                                            <- ("ready",) or ("broken", why)
         (numbers of modules, row)          ->
                                            <- an Answer for each, one after the other as they are done
+
     """
     options = receive(stream)
     try:
@@ -56,19 +57,19 @@ def serve(stream: _Stream) -> None:
 
 
 def _limit_memory(beyond: int) -> None:
-    """Let this process take so many bytes beyond what it has taken to be ready."""
+    """Limit the memory of this process to so many bytes more than it uses when it is ready."""
     if not beyond:
         return
-    # Other systems than Linux do not tell what is taken, and some do not limit it.
+    # Other systems than Linux do not report the memory in use, and some cannot limit it.
     with suppress(OSError, ValueError):
         taken = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (taken + beyond, taken + beyond))
 
 
 def main() -> None:
-    """Serve whoever is at the other end of standard input, which is a socket."""
+    """Serve the crawl, whose socket is standard input."""
     leave_signals_to_the_crawl()
-    # Nobody catches it: the alarm ends the process, whatever it is in.
+    # The signal is not caught: the alarm ends the process, whatever it is doing.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     try:
         with socket_to_parent() as connected, connected.makefile("rwb") as stream:
@@ -76,12 +77,12 @@ def main() -> None:
     except (BrokenPipeError, ConnectionResetError, EOFError):
         sys.exit(0)
     except MemoryError:
-        # What a library left half done, nobody knows: another process takes this one's place.
+        # Libraries may be in an undefined state: another process takes the place of this one.
         os._exit(MEMORY)
 
 
 MEMORY = 86
-"""The exit status of a worker that was out of memory."""
+"""The exit status of a worker that ran out of memory."""
 
 if __name__ == "__main__":
     main()
