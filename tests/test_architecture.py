@@ -86,7 +86,7 @@ MACHINE = {
 }
 """The rooms of the machine, each with what it may know of the rest of the project (all modules below a name)."""
 
-KNOWN_TO_ALL = ("atomic_file",)
+KNOWN_TO_ALL = ("atomic_file", "external_sort")
 """Modules of the standard library's kind: they know nothing of the project."""
 
 WIRED = ("feature", "extension", "middleware")

@@ -34,8 +34,8 @@ from typing import TYPE_CHECKING
 from webcrawl.archive.disk import translated
 from webcrawl.archive.reading import Damaged, Record, records
 from webcrawl.archive.sinks import ArchiveSink
-from webcrawl.archive.sortedlines import Sorter, merged
 from webcrawl.atomic_file import UNFINISHED
+from webcrawl.external_sort import Sorter, merged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -19,8 +19,8 @@ from webcrawl.archive.reading import Damaged, next_whole_member, records
 from webcrawl.archive.record_check import Fault, Leftovers, Pairs, Totals, faults_of, index_faults, told
 from webcrawl.archive.records import PROFILES, uri, warc_date
 from webcrawl.archive.repair import WARC_FOLDER
-from webcrawl.archive.sortedlines import CHUNK_BYTES, Sorter, merged
 from webcrawl.archive.warc import OPEN
+from webcrawl.external_sort import CHUNK_BYTES, Sorter, merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -18,12 +18,12 @@ from webcrawl.archive.check import Check, indexes_of
 from webcrawl.archive.disk import ArchiveError, Disk
 from webcrawl.archive.reading import Damaged
 from webcrawl.archive.repair import WARC_FOLDER
-from webcrawl.archive.sortedlines import merged
 from webcrawl.command import ProjectCommand
 from webcrawl.commands.output import complain, refuse, tell
 from webcrawl.config import Configuration
 from webcrawl.config.vocabulary import nearest
 from webcrawl.errors import Problem
+from webcrawl.external_sort import merged
 from webcrawl.links.check import LinkLogCheck
 from webcrawl.reports import text as units
 

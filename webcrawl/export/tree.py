@@ -14,8 +14,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.export.safe import in_html, shown
+from webcrawl.external_sort import Gathered
 from webcrawl.reports import text
-from webcrawl.reports.counting import Gathered, Sums, summed
+from webcrawl.reports.counting import Sums, summed
 from webcrawl.urls.politeness_key import host_of, registrable_domain
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.export.safe import one_line
 from webcrawl.export.tree import NO_HOST, domain_of, host_in
+from webcrawl.external_sort import Gathered
 from webcrawl.frontier.records import State
-from webcrawl.reports.counting import Gathered
 from webcrawl.urls.canonical import canonical_all
 from webcrawl.urls.fingerprint import fingerprint_all
 from webcrawl.urls.resolve import resolve

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from webcrawl.archive import fetchlog
 from webcrawl.archive.disk import translated
 from webcrawl.archive.record_check import Fault, Leftovers
-from webcrawl.archive.sortedlines import CHUNK_BYTES, Sorter
+from webcrawl.external_sort import CHUNK_BYTES, Sorter
 from webcrawl.links import segments
 from webcrawl.links import segments as index
 from webcrawl.links.line import PAGE, lines_of, parse

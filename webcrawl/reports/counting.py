@@ -1,33 +1,18 @@
-"""Counters with bounded memory: values by key, frequent items, histograms and sums over time.
+"""Counters with bounded memory: frequent items, histograms and sums over time.
 
-``Gathered`` is exact and keeps the values that do not fit in sorted runs on the disk; ``HeavyHitters`` counts the
-most frequent items approximately; ``Histogram`` counts values between given edges; ``TimeLine`` sums over equal
-periods of time.
+``HeavyHitters`` counts the most frequent items approximately; ``Histogram`` counts values between given edges;
+``TimeLine`` sums over equal periods of time. ``external_sort.Gathered`` is exact for any number of keys.
 """
 
 from __future__ import annotations
 
-import marshal
-import tempfile
-import weakref
 from bisect import bisect_right
-from heapq import merge
-from operator import add, itemgetter
-from typing import IO, TYPE_CHECKING, Generic, TypeVar
+from operator import add
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Hashable, Sequence
 
-
-Value = TypeVar("Value")
-
-HELD_MAX = 200_000
-"""The number of keys in memory, with their values some 60 MB."""
-WEIGHT_MAX = 32_000_000
-"""The number of characters of these keys."""
-RUNS_MAX = 64
-"""The number of files that are open at a time."""
-_BATCH = 500
 
 Sums = tuple[int, ...]
 
@@ -35,97 +20,6 @@ Sums = tuple[int, ...]
 def summed(one: Sums, other: Sums) -> Sums:
     """Return the elementwise sum of two tuples of one length."""
     return tuple(map(add, one, other))
-
-
-class Gathered(Generic[Value]):
-    """One value for each key; the values that are added to a key are combined.
-
-    The result of ``combine`` must not depend on the order of the values. Values are plain (numbers, texts, bytes and
-    tuples of these). Runs are unnamed files in the system's folder for temporary files, and are deleted with this
-    object.
-    """
-
-    def __init__(
-        self,
-        combine: Callable[[Value, Value], Value],
-        *,
-        held_max: int = HELD_MAX,
-        weight_max: int = WEIGHT_MAX,
-    ) -> None:
-        self._combine = combine
-        self._held_max = held_max
-        self._weight_max = weight_max
-        self._held: dict[str, Value] = {}
-        self._weight = 0
-        self._runs: list[IO[bytes]] = []
-        weakref.finalize(self, _close, self._runs)
-
-    def add(self, key: str, value: Value, weight: int = 0) -> None:
-        """``weight``: bytes of the value, if it is more than a few numbers."""
-        held = self._held
-        known = held.get(key)
-        if known is not None:
-            held[key] = self._combine(known, value)
-            return
-        held[key] = value
-        self._weight += len(key) + weight
-        if len(held) >= self._held_max or self._weight >= self._weight_max:
-            self._spill()
-
-    def __iter__(self) -> Iterator[tuple[str, Value]]:
-        """Yield all keys in their order, each once. May be repeated, one iteration after the other."""
-        ordered = sorted(self._held.items(), key=itemgetter(0))
-        if not self._runs:
-            return iter(ordered)
-        return self._merged([*map(_read, self._runs), ordered])
-
-    def __bool__(self) -> bool:
-        return bool(self._held or self._runs)
-
-    def _spill(self) -> None:
-        self._runs.append(_written(sorted(self._held.items(), key=itemgetter(0))))
-        self._held, self._weight = {}, 0
-        if len(self._runs) >= RUNS_MAX:
-            merged = _written(self._merged([*map(_read, self._runs)]))
-            _close(self._runs)
-            self._runs[:] = [merged]
-
-    def _merged(self, streams: list[Iterable[tuple[str, Value]]]) -> Iterator[tuple[str, Value]]:
-        items = merge(*streams, key=itemgetter(0))
-        last, value = next(items)
-        for key, other in items:
-            if key == last:
-                value = self._combine(value, other)
-            else:
-                yield last, value
-                last, value = key, other
-        yield last, value
-
-
-def _written(items: Iterable[tuple[str, Value]]) -> IO[bytes]:
-    run = tempfile.TemporaryFile(prefix="webcrawl-")  # noqa: SIM115 - it lives as long as its owner
-    batch: list[tuple[str, Value]] = []
-    for item in items:
-        batch.append(item)
-        if len(batch) == _BATCH:
-            marshal.dump(batch, run)
-            batch = []
-    marshal.dump(batch, run)
-    return run
-
-
-def _close(runs: list[IO[bytes]]) -> None:
-    for run in runs:
-        run.close()
-
-
-def _read(run: IO[bytes]) -> Iterator[tuple[str, Value]]:
-    run.seek(0)
-    while True:
-        try:
-            yield from marshal.load(run)
-        except EOFError:
-            return
 
 
 Thing = TypeVar("Thing", bound="Hashable")

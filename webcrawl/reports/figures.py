@@ -16,10 +16,10 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webcrawl.audit.clocks import NOTHING_SENT
+from webcrawl.external_sort import Gathered
 from webcrawl.reports.counting import (
     SECONDS_EDGES,
     SIZE_EDGES,
-    Gathered,
     HeavyHitters,
     Histogram,
     Sums,

@@ -15,7 +15,7 @@ from webcrawl.archive import cdxj as index_room
 from webcrawl.archive.capture import Entry, Revisit
 from webcrawl.archive.cdxj import INDEX_FOLDER, Index, build, line_of, lines_of
 from webcrawl.archive.disk import Disk, StorageFull
-from webcrawl.archive.sortedlines import Sorter
+from webcrawl.external_sort import Sorter
 
 if TYPE_CHECKING:
     from pathlib import Path

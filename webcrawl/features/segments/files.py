@@ -19,8 +19,8 @@ from isal import igzip, igzip_lib
 
 from webcrawl.atomic_file import replacing
 from webcrawl.errors import CrawlError
+from webcrawl.external_sort import Gathered
 from webcrawl.frontier.records import Kind, UrlEntry
-from webcrawl.reports.counting import Gathered
 from webcrawl.urls.resolve import resolve
 
 if TYPE_CHECKING:

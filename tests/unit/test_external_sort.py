@@ -6,8 +6,9 @@ import random
 
 import pytest
 
-from webcrawl.reports import counting
-from webcrawl.reports.counting import Gathered, summed
+from webcrawl import external_sort
+from webcrawl.external_sort import Gathered
+from webcrawl.reports.counting import summed
 
 
 @pytest.mark.parametrize(
@@ -26,7 +27,7 @@ def test_sums_are_exact_whatever_is_held(held: int, weight: int) -> None:
 
 
 def test_many_runs_become_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting, "RUNS_MAX", 3)
+    monkeypatch.setattr(external_sort, "RUNS_MAX", 3)
     least: Gathered[int] = Gathered(min, held_max=2)
     for number in range(100):
         least.add(str(number % 10), number)
