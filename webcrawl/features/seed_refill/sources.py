@@ -33,7 +33,8 @@ class Source(Protocol):
     """Returns seeds on request."""
 
     async def ask(self, keys: int) -> bytes:
-        """Return lines as in a file of seeds. ``keys``: the counted number of keys with URLs. :raises NoAnswer:"""
+        """Return lines as in a file of seeds. ``keys``: the counted number of keys with URLs. :raises NoAnswer: there
+        are none that can be read"""
         ...
 
     def end(self) -> None:

@@ -59,7 +59,8 @@ class SegmentCrawl:
     async def queue_all(self, context: CrawlContext, scheduler: Scheduler) -> None:
         """Queue the URLs of the segment that are not known yet.
 
-        :raises SegmentError: it cannot be read :raises ContactMissing: a crawl of the public web has no contact
+        :raises SegmentError: it cannot be read
+        :raises ContactMissing: a crawl of the public web has no contact
         """
         await asyncio.to_thread(self._take_copy)
         entries, queued = self._entries(context), 0

@@ -222,7 +222,7 @@ class Quarantine:
         return new, kept
 
     def give_back(self, new: list[Trap], kept: dict[str, Kept]) -> None:
-        """Return the result of ``take_news`` that could not be stored."""
+        """Take back the result of ``take_news``, which could not be stored; the next call returns it again."""
         self._new = [*(trap for trap in new if trap.pattern in self._traps), *self._new]
         for pattern, one in kept.items():
             later = self._kept.setdefault(pattern, Kept())

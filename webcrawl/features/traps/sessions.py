@@ -31,15 +31,16 @@ EQUAL_LEAST = 3
 TIMES_AS_OFTEN = 4
 """Pages have to be the same so many times as often as different."""
 PAGES_LEAST = 3
-"""Minimum number of different pages that were the same, if the name is no known session name."""
+"""Minimum number of distinct pages that were the same, if the name is no known session name."""
 EQUAL_MANY = 20
-"""Alternative to ``PAGES_LEAST``: so many comparisons of fewer different pages."""
+"""Alternative to ``PAGES_LEAST``: so many comparisons of fewer distinct pages."""
 CLOSE_PAGES_LEAST, CLOSE_MANY = 8, 80
 """The same two limits for pages that were not equal word by word."""
 HOPELESS = 8
-"""Number of different pages after which a name is no longer compared."""
+"""Number of pages that differed after which a name is no longer compared, if they outnumber those that
+were the same."""
 UNCLEAR_MANY = 16
-"""The same for pages that have no content beside the template."""
+"""The same for pages without content beside the template, if none was the same."""
 SAMPLE = 48
 """Number of word pairs remembered of a page."""
 OWN_LEAST = 4

@@ -25,9 +25,9 @@ class Terms:
     callback_url: str
     """URL at which hubs reach the crawl; a token is appended after a slash."""
     lease_seconds: int = 864_000
-    """Lease that is requested; the hub decides."""
+    """Requested lease; the hub decides."""
     secret: SecretChoice = "https"
-    """Hubs that are given a secret: those requested by HTTPS, all, or none."""
+    """Hubs that are given a secret: those reached by HTTPS, all, or none."""
     subscriptions_max: int = 10_000
     per_key_max: int = 100
     """Maximum number of subscriptions to topics of one politeness key."""
@@ -38,7 +38,7 @@ class Terms:
         return f"{self.callback_url.rstrip('/')}/{token}"
 
     def signs(self, asked_at: str) -> bool:
-        """Return whether a hub that is requested at this URL is given a secret: over HTTP anyone could read it."""
+        """Return whether a hub at this URL is given a secret: over HTTP anyone could read it."""
         return self.secret == "always" or (self.secret == "https" and asked_at.startswith("https:"))
 
 
@@ -61,7 +61,7 @@ class Counts:
 
 
 def favoured(hub: str) -> str:
-    """Return the URL at which a hub is requested first: by HTTPS, even if its URL says HTTP (section 8.2)."""
+    """Return the URL to which the first request to a hub is sent: HTTPS, even if its URL says HTTP (section 8.2)."""
     parts = urlsplit(hub)
     if parts.scheme == "http" and parts.port is None:
         return parts._replace(scheme="https").geturl()
@@ -229,7 +229,7 @@ class Subscriber:
         self._ends = True
 
     async def is_leaving(self) -> bool:
-        """Return whether hubs have still to be requested to unsubscribe, or to verify it."""
+        """Return whether requests to unsubscribe have still to be sent or to be verified."""
         async for one in self._all():
             if one.state is not State.DENIED and one.state is not State.REPLACED:
                 return True

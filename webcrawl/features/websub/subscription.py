@@ -24,11 +24,11 @@ class State(StrEnum):
     """State of a subscription."""
 
     WANTED = "wanted"
-    """The hub is to be requested."""
+    """A request to the hub is due."""
     ASKED = "asked"
-    """The hub was requested, or is about to be, and has not verified yet."""
+    """A request was sent to the hub, or is about to be, and the hub has not verified it yet."""
     ACTIVE = "active"
-    """The hub has verified the request and got a confirmation: it pushes."""
+    """The hub has verified the request and pushes."""
     ENDING = "ending"
     """Like active, but not renewed: a successor was requested, or the topic no longer names this hub."""
     REPLACED = "replaced"
@@ -36,7 +36,7 @@ class State(StrEnum):
     DENIED = "denied"
     """The hub denied it, or does not answer."""
     LEAVING = "leaving"
-    """The hub is requested to unsubscribe."""
+    """A request to unsubscribe is due, or was sent to the hub."""
 
 
 class Mode(StrEnum):
@@ -64,7 +64,7 @@ class Subscription:
     hub: str
     """Hub as the document names it."""
     asked_at: str
-    """URL at which the hub is requested: by HTTPS if that may work, or the target of a redirect."""
+    """URL to which requests to the hub are sent: by HTTPS if that may work, or the target of a redirect."""
     generation: int
     signed: bool
     """True if the hub was given a secret, so that unsigned pushes are ignored."""
