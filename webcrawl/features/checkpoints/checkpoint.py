@@ -179,7 +179,7 @@ def _archive_files(source: Path) -> Iterator[str]:
     yield from (name for name in names if f"{name}.gz" not in names)
     yield from (name for name in (PROGRESS, FOUND, SEGMENT, SEED_ADDRESSES) if (source / name).is_file())
     yield from (f"{WARC}/{path.name}" for path in (source / WARC).glob("*.warc.gz*"))
-    # A copy rebuilds the index of a file that is still open when it starts.
+    # An index that is still being written is not copied: a crawl that starts from the copy rebuilds it.
     closed = (path.name for path in (source / INDEX).glob("*.cdxj") if f"{_OPEN}-" not in path.name)
     yield from (f"{INDEX}/{name}" for name in closed)
     yield from (f"{LINKS}/{path.name}" for path in (source / LINKS).glob("links-*"))

@@ -62,7 +62,7 @@ NUMBERED = 0.02
 site whose pages have almost no text looks the same and is not a trap."""
 HOLLOW = 0.75
 """Points of pages whose numbers are drawn from a wide range and that all have the same content: eighty make a trap,
-since such a page is not missed if it does not exist."""
+since such a site may answer any number with that page."""
 REPEATS_FROM = 5
 """Minimum number of segments of a path for its repeated segments to count: folder trees with short names repeat them
 too."""

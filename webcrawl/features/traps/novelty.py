@@ -238,8 +238,8 @@ class Shingles:
         return [ECHO if word in tokens or word in numbers else word for word in words]
 
     def signature(self) -> tuple[int, ...]:
-        """Return a few numbers: the first stands for the whole content; pages with the same content have most of the
-        others in common. Empty for a page without content."""
+        """Return a few numbers: the first stands for the whole content; pages with nearly the same content share most
+        of the others. Empty for a page without content."""
         said = sorted(fingerprint_all([*{*self.stretches, *self.shown}]))
         return (hash(tuple(said)), *islice(said, _SIGNATURE)) if said else ()
 
