@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
+from webcrawl.control.blocking import blocking
 from webcrawl.crawl import exclusion_state
 from webcrawl.crawl.jobdir import Jobdir
 from webcrawl.crawl.seeded_hosts import NAME as SEED_ADDRESSES
@@ -120,13 +120,13 @@ class LocalCrawl:
 
     def traps(self) -> list[Trap]:
         """All patterns that are or were in quarantine. :raises webcrawl.errors.JobdirUnusable: it is no crawl"""
-        return asyncio.run(self._traps(()))
+        return self._traps(())
 
     def release_traps(self, patterns: Sequence[str]) -> list[Trap]:
         """Let patterns go; all of them as they are then. The crawl queues what was withheld, at once or when it goes
         on.
         """
-        return asyncio.run(self._traps(patterns))
+        return self._traps(patterns)
 
     def subscriptions(self) -> list[Subscription]:
         """All subscriptions at hubs. :raises webcrawl.errors.JobdirUnusable: it is no crawl"""
@@ -139,6 +139,7 @@ class LocalCrawl:
                 f"{self._jobdir.path} is no crawl with a frontier on disk: it has no {FRONTIER}"
             )
 
+    @blocking
     async def _traps(self, release: Sequence[str]) -> list[Trap]:
         self._is_crawl()
         store = SqliteTraps(self._jobdir.path)

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, asynccontextmanager, contextmanag
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from webcrawl.control.blocking import blocking
 from webcrawl.features.revisits.store import Lookup
 from webcrawl.reports import text
 from webcrawl.scope.private import names_that_allow
@@ -115,30 +116,22 @@ class SharedCrawl:
 
     # -- looking ---------------------------------------------------------------------------------------------
 
-    def standing(self) -> CrawlStatus:
-        return asyncio.run(self._standing())
-
-    async def _standing(self) -> CrawlStatus:
+    @blocking
+    async def standing(self) -> CrawlStatus:
         async with self._control() as control:
             return await control.standing()
 
-    def sighting(
+    @blocking
+    async def sighting(
         self, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str
     ) -> UrlSnapshot:
         """As ``redis.sighting.sighting_of``."""
-        return asyncio.run(self._sighting(key_of, fingerprint, origin))
-
-    async def _sighting(
-        self, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str
-    ) -> UrlSnapshot:
         async with self._control() as control:
             return await sighting_of(control, key_of, fingerprint, origin)
 
-    def visits(self, key: str, fingerprint: int) -> Lookup:
+    @blocking
+    async def visits(self, key: str, fingerprint: int) -> Lookup:
         """What is remembered of a page that is visited again."""
-        return asyncio.run(self._visits(key, fingerprint))
-
-    async def _visits(self, key: str, fingerprint: int) -> Lookup:
         async with self._control() as control:
             store = RedisVisits(control.server, lambda: control.shards)
             [page] = await store.find([(key, fingerprint)])
@@ -147,24 +140,20 @@ class SharedCrawl:
             standing = await store.standing(await control.now())
             return Lookup(page, tuple((await store.lessons()).values()), standing.pages)
 
-    def named(self, host: str) -> bool:
+    @blocking
+    async def named(self, host: str) -> bool:
         """Whether ``host`` is known to be one that the operator named, or below one."""
-        return asyncio.run(self._named(host))
-
-    async def _named(self, host: str) -> bool:
         async with self._control() as control:
             return await control.seeded(names_that_allow(host))
 
-    def uses(self, pauses: Pauses) -> dict[str, Use]:
+    @blocking
+    async def uses(self, pauses: Pauses) -> dict[str, Use]:
         """How clocks stand that keys share: those that somebody has, or has had lately."""
-        return asyncio.run(self._uses(pauses))
-
-    async def _uses(self, pauses: Pauses) -> dict[str, Use]:
         async with self._control() as control:
             return await uses_of(control.server, control.shards[0], pauses, await control.now())
 
     def check(self, progress: Callable[[int, int], None] | None) -> Checked:
-        return asyncio.run(self._audited(progress, Audit.check))
+        return self._audited(progress, Audit.check)
 
     def books(self) -> AbstractContextManager[SharedBooks]:
         """Its URLs, to be listed."""
@@ -172,18 +161,17 @@ class SharedCrawl:
         self.place = control.server.address
         return shared_books(control)
 
-    def reach(self, asked: Asked) -> ExclusionImpact:
+    @blocking
+    async def reach(self, asked: Asked) -> ExclusionImpact:
         """What of its queues an exclusion would hit."""
-        return asyncio.run(self._reach(asked))
-
-    async def _reach(self, asked: Asked) -> ExclusionImpact:
         async with self._control() as control:
             return await reach_of(control, asked)
 
     def mend(self, progress: Callable[[int, int], None] | None) -> Checked:
         """:raises webcrawl.errors.StartRefused: somebody is at work"""
-        return asyncio.run(self._audited(progress, Audit.mend))
+        return self._audited(progress, Audit.mend)
 
+    @blocking
     async def _audited(
         self, progress: Callable[[int, int], None] | None, work: Callable[[Audit], Awaitable[Checked]]
     ) -> Checked:
@@ -194,12 +182,13 @@ class SharedCrawl:
 
     def traps(self) -> list[Trap]:
         """All patterns that are or were in quarantine."""
-        return asyncio.run(self._traps(()))
+        return self._traps(())
 
     def release_traps(self, patterns: Sequence[str]) -> list[Trap]:
         """Let patterns go; all of them as they are then. Whoever is at work queues what was withheld."""
-        return asyncio.run(self._traps(patterns))
+        return self._traps(patterns)
 
+    @blocking
     async def _traps(self, release: Sequence[str]) -> list[Trap]:
         async with self._control() as control:
             store = RedisTraps(control.server, control.spider)
@@ -207,30 +196,24 @@ class SharedCrawl:
                 await store.release(release, await control.now())
             return await store.traps()
 
-    def learner(self) -> Learner | None:
+    @blocking
+    async def learner(self) -> Learner | None:
         """What all have learned of links; None where nothing was looked for."""
-        return asyncio.run(self._learner())
-
-    async def _learner(self) -> Learner | None:
         async with self._control() as control:
             return await learner_of(control.server, control.spider)
 
-    def subscriptions(self) -> list[Subscription]:
+    @blocking
+    async def subscriptions(self) -> list[Subscription]:
         """All subscriptions at hubs."""
-        return asyncio.run(self._subscriptions())
-
-    async def _subscriptions(self) -> list[Subscription]:
         async with self._control() as control:
             store = RedisSubscriptions(control.server, control.spider)
             return await store.some("", await store.count())
 
     # -- commanding ------------------------------------------------------------------------------------------
 
-    def command(self, command: OperatorCommand, *, wait: bool, tell: Callable[[str], None]) -> None:
+    @blocking
+    async def command(self, command: OperatorCommand, *, wait: bool, tell: Callable[[str], None]) -> None:
         """Give all workers a command. ``tell`` hears, in sentences, what came of it; with ``wait`` until all obey."""
-        asyncio.run(self._command(command, wait, tell))
-
-    async def _command(self, command: OperatorCommand, wait: bool, tell: Callable[[str], None]) -> None:
         async with self._control() as control:
             workers, silent = await self._workers(control)
             if command is OperatorCommand.STOP and not workers and not silent:
@@ -244,21 +227,17 @@ class SharedCrawl:
             if silent:
                 tell(f"not heard of for a while, and not waited for: {_names(silent)}")
 
-    def look(self) -> list[Worker]:
+    @blocking
+    async def look(self) -> list[Worker]:
         """Have all who are at work look at their exclusion files at once: those who gave signs of life lately."""
-        return asyncio.run(self._look())
-
-    async def _look(self) -> list[Worker]:
         async with self._control() as control:
             await control.look(uuid4().hex)
             heard, _ = await self._workers(control)
             return heard
 
-    def at_work(self) -> list[Worker]:
+    @blocking
+    async def at_work(self) -> list[Worker]:
         """Those who gave signs of life lately."""
-        return asyncio.run(self._at_work())
-
-    async def _at_work(self) -> list[Worker]:
         async with self._control() as control:
             return (await self._workers(control))[0]
 
