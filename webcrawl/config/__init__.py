@@ -1,8 +1,11 @@
-"""All settings of the crawler: one table, from which they are checked, read and documented.
+"""The table of the crawler's settings. They are declared here alone: name, reader, default, unit and meaning.
 
-Scrapy's ``Settings`` hold whatever text was typed. ``check`` finds everything that is wrong with it at once;
-``Configuration.from_settings`` turns it into typed values, and the wiring reads nothing but those. A setting
-is called like its field, in capitals; each room of this folder has those of one concern.
+``check`` finds all wrong values in Scrapy's ``Settings``, which hold text from the command line or Python values.
+``Configuration.from_settings`` reads them as typed values, and the crawl uses only these. The name of a setting is
+that of its field in capitals. ``webcrawl/settings.py`` takes the defaults from here.
+
+To add a setting, add a field to one of these modules and the code that uses it. ``python -m tests.docs_tables`` then
+adds its row to ``docs/settings.md``.
 """
 
 from __future__ import annotations
@@ -12,16 +15,16 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.config.archive import KeepingSettings
+from webcrawl.config.archive import ArchiveSettings
 from webcrawl.config.checks import contradictions, likely_backend, sink_contradictions
-from webcrawl.config.display import ShowingSettings, own_name
+from webcrawl.config.display import DisplaySettings, own_name
 from webcrawl.config.features import (
     FocusSettings,
     HintSettings,
-    ReplenishingSettings,
     RevisitSettings,
+    SeedRefillSettings,
     WebsubSettings,
-    replenishing_contradictions,
+    seed_refill_contradictions,
 )
 from webcrawl.config.fetching import FetchingSettings
 from webcrawl.config.frontier import FrontierSettings
@@ -48,16 +51,16 @@ __all__ = ["SETTINGS", "Configuration", "Setting", "check", "contact_problem", "
 # A dataclass has the fields of its last base first: the order of the table.
 @dataclass(frozen=True, kw_only=True)
 class Configuration(
-    ShowingSettings,
+    DisplaySettings,
     SearchSettings,
-    KeepingSettings,
+    ArchiveSettings,
     RevisitSettings,
     WebsubSettings,
     HintSettings,
     FocusSettings,
     ProcessingSettings,
     FetchingSettings,
-    ReplenishingSettings,
+    SeedRefillSettings,
     ScopeSettings,
     PolitenessSettings,
     FrontierSettings,
@@ -66,12 +69,12 @@ class Configuration(
 
     @property
     def product_token(self) -> str:
-        """The name under which robots.txt may speak to this crawl."""
+        """The name of this crawler in robots.txt."""
         return product_token(self.user_agent)
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Configuration:
-        """The typed values.
+        """Return the settings as typed values.
 
         :raises ConfigurationError: naming every setting that is wrong.
         """
@@ -96,7 +99,7 @@ def defaults() -> dict[str, Any]:
 
 
 def check(settings: BaseSettings, given: Iterable[str] = (), known: Iterable[str] = ()) -> list[Problem]:
-    """Everything that is wrong with the settings, all at once; empty when they are right.
+    """Return all problems of the settings; empty when they are right.
 
     ``given`` are the names set on the command line: each must be the name of a setting of ours, of Scrapy, of
     scrapy-redis or one of ``known`` (those of the project and the spider).
@@ -118,5 +121,5 @@ def check(settings: BaseSettings, given: Iterable[str] = (), known: Iterable[str
     problems += contradictions(read)
     problems += search_contradictions(read)
     problems += sink_contradictions(read)
-    problems += replenishing_contradictions(read)
+    problems += seed_refill_contradictions(read)
     return problems

@@ -1,4 +1,4 @@
-"""Settings of what is kept: the crawl's folder, archive and log."""
+"""Settings of the JOBDIR, the checkpoints, the archive and the logs of fetches and links."""
 
 from __future__ import annotations
 
@@ -11,72 +11,82 @@ from webcrawl.config.setting import setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeepingSettings:
-    """A part of ``Configuration``; each field is a setting of the same name in capitals."""
+class ArchiveSettings:
+    """A part of ``Configuration``. Each field is the setting of the same name in capitals."""
 
     jobdir: Path | None = setting(
         folder("a folder or the name of a new one"),
         None,
         "",
-        "where the crawl lives; a fresh folder if unset",
+        "Folder of the crawl. If unset, a new folder in `crawls/`.",
     )
     checkpoint_interval: float = setting(
-        real(0, 8784, zero="never"), 0, "hours", "how often a checkpoint of the crawl is taken by itself"
+        real(0, 8784, zero="never"), 0, "hours", "Interval between automatic checkpoints of the crawl."
     )
     checkpoint_folder: Path | None = setting(
         folder("a folder or the name of a new one"),
         None,
         "",
-        "where these are; if unset `checkpoints` in the JOBDIR",
+        "Folder of the automatic checkpoints. If unset, `checkpoints` in the JOBDIR.",
     )
     checkpoints_kept: int = setting(
-        whole(1, 10_000), 2, "checkpoints", "of those taken by themselves; older ones are deleted"
+        whole(1, 10_000),
+        2,
+        "checkpoints",
+        "Number of automatic checkpoints that are kept. Older ones are deleted.",
     )
-    warc_enabled: bool = setting(switch(), True, "", "whether requests and responses are kept")
+    warc_enabled: bool = setting(switch(), True, "", "Write requests and responses to WARC files.")
     warc_pages: str = setting(
         choice("all", "relevant", "none"),
         "all",
         "",
-        "which pages are kept there: all, those found relevant, or none; of the others there is the line of the log",
+        "Pages that are archived: all, those that are relevant to the FOCUS, or none. The others have "
+        "only their line in the fetch log.",
     )
     warc_roll_bytes: int = setting(
-        whole(1024, 1 << 50), 1_000_000_000, "bytes", "a WARC file is closed at this size"
+        whole(1024, 1 << 50), 1_000_000_000, "bytes", "Size at which a WARC file is closed."
     )
-    warc_compression_level: int = setting(whole(0, 3), 2, "", "effort of gzip, from quick to small")
+    warc_compression_level: int = setting(
+        whole(0, 3), 2, "", "Compression level of gzip, from 0 (fastest) to 3 (smallest)."
+    )
     fetch_log_roll_bytes: int = setting(
-        whole(1024, 1 << 50), 1_000_000_000, "bytes", "fetch.jsonl is set aside and compressed at this size"
+        whole(1024, 1 << 50), 1_000_000_000, "bytes", "Size at which `fetch.jsonl` is rotated and compressed."
     )
     fetch_log_keep_days: float = setting(
         real(0, 36_500, zero="for good"),
         0.0,
         "days",
-        "how long what was set aside of fetch.jsonl is kept; reports and audits know no more of what is deleted",
+        "How long rotated files of the fetch log are kept. Reports and audits do not include deleted files.",
     )
     warc_metadata: bool = setting(
-        switch(), True, "", "whether each page has a metadata record: via, depth, links, robots.txt"
+        switch(), True, "", "Write a metadata record for each page: via, depth, links, robots.txt."
     )
-    warc_index: bool = setting(
-        switch(), True, "", "whether a CDXJ index of the WARC files is kept, for replay"
-    )
+    warc_index: bool = setting(switch(), True, "", "Write a CDXJ index of the WARC files, for replay.")
     warc_upload: str | None = setting(
         upload_url(),
         None,
         "",
-        "URL to which closed WARC files and their indexes are copied, such as s3://bucket/crawl",
+        "URL to which closed WARC files and their indexes are copied, such as s3://bucket/crawl.",
     )
     warc_upload_keep: bool = setting(
-        switch(), True, "", "whether they stay in the JOBDIR too, once the copy was compared"
+        switch(),
+        True,
+        "",
+        "Keep copied files in the JOBDIR too. If False, they are deleted after the copy has been compared.",
     )
-    link_log_enabled: bool = setting(switch(), True, "", "whether the links of all pages are kept")
+    link_log_enabled: bool = setting(switch(), True, "", "Write the links of all pages to the link log.")
     link_log_roll_bytes: int = setting(
-        whole(1024, 1 << 50), 32_000_000, "bytes", "a segment of the link log is closed at this size"
+        whole(1024, 1 << 50), 32_000_000, "bytes", "Size at which a segment of the link log is closed."
     )
     archive_sinks: tuple[str, ...] = setting(
         sink_paths(),
         [],
         "",
-        "what else is kept of each request, behind WARC files and fetch log, in this order",
+        "Classes that store further data of each request, after WARC files and fetch log, in this order.",
     )
     commit_interval_seconds: float = setting(
-        real(0, 60), 0.1, "seconds", "how long finished requests wait for others to be stored with them"
+        real(0, 60),
+        0.1,
+        "seconds",
+        "How long finished requests wait for others that are committed with them.",
     )

@@ -1,7 +1,4 @@
-"""Settings that are right alone and wrong together.
-
-Where else things are kept: what settings name is looked at before a crawl begins.
-"""
+"""Checks of settings that contradict each other, and the readers of ``ARCHIVE_SINKS`` and ``WARC_UPLOAD``."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from webcrawl.errors import Problem
 from webcrawl.processing.contract import load, schema_of
 
 LEAST_BUDGET = 16 << 20
-"""With less, what is on its way to the server at a moment would matter."""
+"""With a smaller budget, the data on its way to the server at one moment would matter."""
 
 _ORDERED = (
     ("POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY"),
@@ -27,16 +24,16 @@ _ORDERED = (
 )
 
 Read = Mapping[str, Callable[[], Any]]
-"""What gives the value of each setting that is right alone, by its name."""
+"""A function that returns the value, for each setting that is right alone, by its name."""
 
 
 def likely_backend(redis_url: object) -> str:
-    """Whoever names a Redis and no backend means that one."""
+    """Return the backend for a crawl that names none: redis if there is a ``redis_url``, else sqlite."""
     return "redis" if redis_url else "sqlite"
 
 
 def contradictions(read: Read) -> Iterator[Problem]:
-    """What is wrong with settings together; those that are wrong alone are left out."""
+    """Yield problems of settings that contradict each other. Settings that are wrong alone are left out."""
     for less, more in _ORDERED:
         if less in read and more in read:
             least, most = read[less](), read[more]()
@@ -65,7 +62,7 @@ _FOUND_BY = {
 
 
 def sink_paths() -> Reader:
-    """Import paths of archive sinks, each once, in their order."""
+    """Import paths of archive sinks, each at most once, in their order."""
     allowed = "a list of import paths of archive sinks"
 
     def read(value: object) -> tuple[str, ...]:
@@ -101,7 +98,7 @@ def upload_url() -> Reader:
 
 
 def sink_contradictions(read: Read) -> Iterator[Problem]:
-    """Fields that sinks need and no module finds; settings that are wrong alone are left out."""
+    """Yield a problem for each field that a sink needs and no module finds. Wrong settings are left out."""
     if not read.keys() >= {"ARCHIVE_SINKS", "PROCESSING_MODULES"} or not (paths := read["ARCHIVE_SINKS"]()):
         return
     found = {"title", *schema_of(map(load, read["PROCESSING_MODULES"]()))}

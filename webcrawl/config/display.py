@@ -1,4 +1,4 @@
-"""Settings of what a person sees, and of when a crawl ends for it."""
+"""Settings of logs and display, and the limits of errors, pages and time at which a crawl stops."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from webcrawl.config.setting import ANY, DAY, setting
 
 
 def own_name() -> str:
-    """What a process is called that has no WORKER_NAME."""
+    """Return the name of a process without a WORKER_NAME."""
     return f"{socket.gethostname()}-{os.getpid()}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowingSettings:
-    """A part of ``Configuration``; each field is a setting of the same name in capitals."""
+class DisplaySettings:
+    """A part of ``Configuration``. Each field is the setting of the same name in capitals."""
 
     worker_name: str = field(
         default_factory=own_name,
@@ -25,38 +25,43 @@ class ShowingSettings:
             "reader": label("letters, digits, dots, hyphens and underscores"),
             "default": None,
             "unit": "",
-            "meaning": "this process in logs and records; HOST-PID if unset",
+            "meaning": "Name of this process in logs and records. If unset, HOST-PID.",
         },
     )
     statistics_interval_seconds: float = setting(
-        real(0, DAY, zero="never"), 10, "seconds", "how often a line of figures is logged"
+        real(0, DAY, zero="never"), 10, "seconds", "Interval between log lines with statistics."
     )
     progress_log_seconds: float = setting(
         real(0, DAY, zero="never"),
         60,
         "seconds",
-        "how often progress.jsonl is told how the crawl stands and what it has taken",
+        "Interval between lines of `progress.jsonl` with the state of the crawl and the resources that "
+        "it has used.",
     )
     loop_held_seconds: float = setting(
         real(0, 60, zero="not watched"),
         0.05,
         "seconds",
-        "CPU time in one turn of the event loop from which on the log says what held it",
+        "CPU time of one turn of the event loop from which on the log names the code that took it.",
     )
     component_logs: bool = setting(
-        switch(), False, "", "whether each component has a log of its own, in `logs/` of the JOBDIR"
+        switch(), False, "", "Write a separate log for each component, in `logs/` of the JOBDIR."
     )
     progress_display: str = setting(
-        choice("auto", "on", "off"), "auto", "", "the live display; auto shows it in a terminal"
+        choice("auto", "on", "off"), "auto", "", "Live display. auto shows it in a terminal."
     )
     errors_unanticipated_max: int = setting(
         whole(0, 1_000_000),
         20,
         "errors",
-        "more unanticipated errors than this within the window stop the crawl",
+        "More unexpected errors than this within ERRORS_WINDOW_SECONDS stop the crawl.",
     )
-    errors_window_seconds: float = setting(real(1, DAY), 60, "seconds", "the window for these errors")
+    errors_window_seconds: float = setting(
+        real(1, DAY), 60, "seconds", "Time window of ERRORS_UNANTICIPATED_MAX."
+    )
     closespider_pagecount: int = setting(
-        whole(0, ANY, zero="no limit"), 0, "pages", "stop after so many pages"
+        whole(0, ANY, zero="no limit"), 0, "pages", "Stop after this number of pages."
     )
-    closespider_timeout: float = setting(real(0, 1e10, zero="no limit"), 0, "seconds", "stop after so long")
+    closespider_timeout: float = setting(
+        real(0, 1e10, zero="no limit"), 0, "seconds", "Stop after this time."
+    )

@@ -1,13 +1,4 @@
-"""Settings of focused crawling: what is looked for.
-
-Settings of hints: what sitemaps and feeds say of pages that are known.
-
-Settings of a crawl that asks for more seeds when it runs low on domains.
-
-Settings of crawls that go on: which pages are visited again, when, and by whose judgement.
-
-Settings of WebSub: being told by hubs that pages have changed.
-"""
+"""Settings of the features: focus, hints of sitemaps and feeds, seed refill, revisits, WebSub."""
 
 from __future__ import annotations
 
@@ -35,7 +26,7 @@ from webcrawl.features.focus.judge import ALLOWED, FocusError, judge_of
 
 
 def focus() -> Reader:
-    """What ``judge_of`` takes, as it was typed; None when empty."""
+    """An argument of ``judge_of``, as it was typed; None when empty."""
 
     def read(value: object) -> str | None:
         if value in EMPTY:
@@ -53,25 +44,31 @@ def focus() -> Reader:
 
 @dataclass(frozen=True, kw_only=True)
 class FocusSettings:
-    """A part of ``Configuration``; each field is a setting of the same name in capitals."""
+    """A part of ``Configuration``. Each field is the setting of the same name in capitals."""
 
     focus: str | None = setting(
-        focus(), None, "", "what is looked for: keywords, re:, mime:, pages:, model: or module:function"
+        focus(),
+        None,
+        "",
+        "Subject of a focused crawl: keywords, re:, mime:, pages:, model: or module:function.",
     )
     focus_relevant: float = setting(
-        real(0, 1, above=True), 0.5, "", "the relevance from which on a page counts as found"
+        real(0, 1, above=True), 0.5, "", "Lowest relevance at which a page counts as relevant."
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class HintSettings:
-    """A part of ``Configuration``; each field is a setting of the same name in capitals."""
+    """A part of ``Configuration``. Each field is the setting of the same name in capitals."""
 
     hints_follow: bool = setting(
-        switch(), True, "", "whether pages are due earlier that a sitemap or feed says have changed"
+        switch(), True, "", "Make pages due earlier if a sitemap or feed says that they have changed."
     )
     hints_trust_min: float = setting(
-        real(0, 1), 0.25, "", "share of a host's claims that must prove true, or none of them counts"
+        real(0, 1),
+        0.25,
+        "",
+        "Share of a host's claims that must prove true. If fewer do, its claims are ignored.",
     )
 
 
@@ -88,38 +85,42 @@ def command() -> Reader:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReplenishingSettings:
-    """A part of ``Configuration``; each field is a setting of the same name in capitals."""
+class SeedRefillSettings:
+    """A part of ``Configuration``. Each field is the setting of the same name in capitals."""
 
     seed_refill_threshold: int = setting(
         whole(1, 1_000_000),
         500,
         "hosts",
-        "with fewer that have URLs more seeds are asked for, if somebody is asked",
+        "If fewer hosts than this have queued URLs, fetch more seeds (needs SEEDS_COMMAND or SEEDS_HOOK).",
     )
     seeds_command: str = setting(
-        command(), "", "", "who is asked: a command that writes a file of seeds to its output"
+        command(), "", "", "Command that fetches more seeds: it writes a seeds file to its standard output."
     )
     seeds_hook: str | None = setting(
         import_path("the import path of an asynchronous function"),
         None,
         "",
-        "or a function: from the number of hosts that have URLs to lines of seeds",
+        "Asynchronous function that fetches more seeds: it takes the number of hosts with queued URLs and returns "
+        "lines of a seeds file.",
     )
     seeds_ask_seconds: float = setting(
-        real(1, DAY), 60, "seconds", "between an answer and the next question, at least"
+        real(1, DAY),
+        60,
+        "seconds",
+        "Minimum time between the end of one fetch of seeds and the start of the next.",
     )
 
     @property
     def asks_for_seeds(self) -> bool:
-        """Whether more seeds are asked for at all."""
+        """True if a command or a function can fetch more seeds."""
         return bool(self.seeds_command or self.seeds_hook)
 
 
-def replenishing_contradictions(read: Read) -> Iterator[Problem]:
-    """Who is asked must be one; settings that are wrong alone are left out."""
+def seed_refill_contradictions(read: Read) -> Iterator[Problem]:
+    """Check that more seeds have at most one source. Settings that are wrong alone are left out."""
     if read.keys() >= {"SEEDS_COMMAND", "SEEDS_HOOK"} and read["SEEDS_COMMAND"]() and read["SEEDS_HOOK"]():
-        yield Problem("SEEDS_HOOK", "must not be set with SEEDS_COMMAND: one of them is asked")
+        yield Problem("SEEDS_HOOK", "must not be set with SEEDS_COMMAND: seeds have one source")
 
 
 POLICIES = ("fixed", "multiplicative", "freshness")
@@ -133,7 +134,7 @@ def policy() -> Reader:
         name = str(value)
         if name in POLICIES:
             return name
-        # What the freshness policy takes to import only those wait for who use it.
+        # The imports of the freshness policy take time, which only its users spend.
         from webcrawl.features.revisits.freshness import policy_of
         from webcrawl.features.revisits.policies import Pace
 
@@ -148,47 +149,60 @@ def policy() -> Reader:
 
 @dataclass(frozen=True, kw_only=True)
 class RevisitSettings:
-    """A part of ``Configuration``; each field is a setting of the same name in capitals."""
+    """A part of ``Configuration``. Each field is the setting of the same name in capitals."""
 
     crawl_mode: str = setting(
-        choice("once", "continuous"), "once", "", "whether pages are visited once, or again and again"
+        choice("once", "continuous"), "once", "", "once visits each page once; continuous visits pages again."
     )
-    revisit_policy: str = setting(policy(), "freshness", "", "what says when a page is due again")
+    revisit_policy: str = setting(policy(), "freshness", "", "Policy that decides when a page is due again.")
     revisit_interval_seconds: float = setting(
-        real(1, 10 * YEAR), 7 * DAY, "seconds", "between two visits of a page, before more is known of it"
+        real(1, 10 * YEAR),
+        7 * DAY,
+        "seconds",
+        "Interval between two visits of a page until more is known about the page.",
     )
     revisit_interval_min_seconds: float = setting(
-        real(0, 10 * YEAR), 3600, "seconds", "no page is visited again sooner"
+        real(0, 10 * YEAR), 3600, "seconds", "Shortest interval between two visits of a page."
     )
     revisit_interval_max_seconds: float = setting(
-        real(1, 10 * YEAR), 90 * DAY, "seconds", "no page is due again later"
+        real(1, 10 * YEAR), 90 * DAY, "seconds", "Longest interval until a page is due again."
     )
     revisit_faster: float = setting(
         real(0, 1, above=True),
         0.5,
         "",
-        "by what an interval is multiplied that saw a change (multiplicative)",
+        "Factor for the interval after a visit that found a change (policy multiplicative).",
     )
     revisit_slower: float = setting(
-        real(1, 100), 1.5, "", "by what one is multiplied that saw none (multiplicative)"
+        real(1, 100),
+        1.5,
+        "",
+        "Factor for the interval after a visit that found no change (policy multiplicative).",
     )
     revisit_pages_per_day: float | None = setting(
         optional(real(0, 1e12, above=True)),
         None,
         "pages",
-        "the budget of policies that have one, in place of REVISIT_INTERVAL_SECONDS",
+        "Number of visits a day, for policies with a budget. If unset, it follows from "
+        "REVISIT_INTERVAL_SECONDS.",
     )
     revisit_share: float = setting(
-        real(0, 1), 0.3, "", "share of requests for pages that are due, of hosts that have new URLs as well"
+        real(0, 1), 0.3, "", "Share of requests that go to due pages, on hosts that have new URLs as well."
     )
     revisit_hosts_pages: int = setting(
-        whole(1, 1000), 8, "pages", "most pages of a host that wait in its queue to be visited again"
+        whole(1, 1000), 8, "pages", "Maximum number of due pages of one host in its queue."
     )
     revisit_change: str = setting(
-        choice("body", "text"), "body", "", "what has to differ for a page to count as changed"
+        choice("body", "text"),
+        "body",
+        "",
+        "Part of a page that must differ for the page to count as changed.",
     )
     revisit_gone_max: int = setting(
-        whole(1, 1000), 3, "visits", "in a row that find a page gone, after which it is visited no more"
+        whole(1, 1000),
+        3,
+        "visits",
+        "Number of consecutive visits that find a page gone, after which it is not visited again.",
     )
 
 
@@ -197,7 +211,7 @@ Place = tuple[str, int]
 
 
 def callback_url() -> Reader:
-    """Where hubs reach the crawl; None when empty."""
+    """The URL at which hubs reach the crawl; None when empty."""
 
     def read(value: object) -> str | None:
         if value in EMPTY:
@@ -229,36 +243,51 @@ def place() -> Reader:
 
 @dataclass(frozen=True, kw_only=True)
 class WebsubSettings:
-    """A part of ``Configuration``; each field is a setting of the same name in capitals."""
+    """A part of ``Configuration``. Each field is the setting of the same name in capitals."""
 
     websub_callback_url: str | None = setting(
-        callback_url(), None, "", "where hubs reach the crawl; unset, there are no subscriptions"
+        callback_url(),
+        None,
+        "",
+        "Public URL at which hubs reach the crawl. If unset, the crawl makes no subscriptions.",
     )
     websub_listen: Place = setting(
-        place(), "127.0.0.1:8090", "", "where the crawl listens for what comes to that URL"
+        place(), "127.0.0.1:8090", "", "Address and port at which the crawl listens for requests to that URL."
     )
     websub_lease_seconds: int = setting(
         whole(600, 366 * DAY),
         10 * DAY,
         "seconds",
-        "how long a subscription is asked for; it is renewed in time",
+        "Duration that is requested for a subscription. The hub decides, and the subscription is "
+        "renewed in time.",
     )
     websub_secret: str = setting(
         choice("https", "always", "never"),
         "https",
         "",
-        "which hubs are given a secret to sign with: those asked by HTTPS, all, none",
+        "Hubs that get a secret to sign pushes with: those that are contacted by HTTPS, all, or none.",
     )
     websub_debounce_seconds: float = setting(
-        real(0, DAY), 60.0, "seconds", "between two visits of a page for pushes; what comes meanwhile waits"
+        real(0, DAY),
+        60.0,
+        "seconds",
+        "Minimum time between two visits of a page because of pushes. Pushes in between wait.",
     )
     websub_push_maxsize: int = setting(
-        whole(1024, 1 << 30), 8 * MIB, "bytes", "a longer push is ignored where it must be signed"
+        whole(1024, 1 << 30),
+        8 * MIB,
+        "bytes",
+        "Maximum size of a push. A longer one is ignored if it must be signed.",
     )
-    websub_subscriptions_max: int = setting(whole(1, 1_000_000), 10_000, "subscriptions", "at one time")
+    websub_subscriptions_max: int = setting(
+        whole(1, 1_000_000), 10_000, "subscriptions", "Maximum number of simultaneous subscriptions."
+    )
     websub_per_key_max: int = setting(
-        whole(1, 1_000_000), 100, "subscriptions", "at one time to pages of one host"
+        whole(1, 1_000_000),
+        100,
+        "subscriptions",
+        "Maximum number of simultaneous subscriptions to pages of one host.",
     )
     websub_unsubscribe: bool = setting(
-        switch(), False, "", "whether hubs are told to forget us when the crawl has come to its end"
+        switch(), False, "", "Cancel all subscriptions when the crawl has finished."
     )

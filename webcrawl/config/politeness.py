@@ -1,4 +1,4 @@
-"""Settings of politeness: clocks, robots.txt, hosts that fail."""
+"""Settings of politeness: delays, robots.txt, failing hosts."""
 
 from __future__ import annotations
 
@@ -11,70 +11,103 @@ from webcrawl.config.setting import DAY, YEAR, setting
 
 @dataclass(frozen=True, kw_only=True)
 class PolitenessSettings:
-    """A part of ``Configuration``; each field is a setting of the same name in capitals."""
+    """A part of ``Configuration``. Each field is the setting of the same name in capitals."""
 
     politeness_key: str = setting(
-        choice("domain", "host"), "domain", "", "what shares one clock: a registrable domain or a host name"
+        choice("domain", "host"),
+        "domain",
+        "",
+        "Unit that has one clock: a registrable domain or a host name.",
     )
     politeness_model: str = setting(
         choice("mean", "last", "fixed"),
         "mean",
         "",
-        "factor times the mean, the last download time, or neither",
+        "Delay after a request: a factor times the mean download time, times the last one, or the "
+        "minimum delay always.",
     )
-    politeness_min_delay: float = setting(real(0, DAY), 5.0, "seconds", "shortest pause between two requests")
+    politeness_min_delay: float = setting(real(0, DAY), 5.0, "seconds", "Minimum delay between two requests.")
     politeness_max_delay: float = setting(
-        real(0, DAY), 60.0, "seconds", "longest pause that we choose ourselves"
+        real(0, DAY), 60.0, "seconds", "Maximum delay that the crawler chooses itself."
     )
     politeness_factor: float = setting(
-        real(0, 10_000, zero="the shortest pause always"), 10.0, "download times", "pause after a request"
+        real(0, 10_000, zero="the shortest pause always"),
+        10.0,
+        "download times",
+        "Delay after a request, as a multiple of the download time.",
     )
     politeness_unknown_delay: float = setting(
         real(0, DAY, zero="the shortest pause"),
         0.0,
         "seconds",
-        "pause while no page of a host was downloaded, so that its time is unknown",
+        "Delay until the first page of a host has been downloaded, because its download time is unknown.",
     )
-    politeness_crawl_delay_max: float = setting(real(0, DAY), 300.0, "seconds", "longest Crawl-delay obeyed")
+    politeness_crawl_delay_max: float = setting(
+        real(0, DAY),
+        300.0,
+        "seconds",
+        "Longest Crawl-delay that is obeyed. Hosts with a longer one are not crawled.",
+    )
     politeness_address_delay: float = setting(
         real(0, DAY, zero="no clock for addresses"),
         0.0,
         "seconds",
-        "shortest pause between two requests to an IP address, whichever hosts they are for",
+        "Minimum delay between two requests to one IP address, for all hosts at this address.",
     )
     politeness_host_delay: float = setting(
-        real(0, DAY, zero="no clock for hosts"), 0.0, "seconds", "the same for a host name"
+        real(0, DAY, zero="no clock for hosts"),
+        0.0,
+        "seconds",
+        "Minimum delay between two requests to one host name.",
     )
     politeness_domain_delay: float = setting(
-        real(0, DAY, zero="no clock for domains"), 0.0, "seconds", "the same for a registrable domain"
+        real(0, DAY, zero="no clock for domains"),
+        0.0,
+        "seconds",
+        "Minimum delay between two requests to one registrable domain.",
     )
     politeness_groups_file: Path | None = setting(
         readable_file("a readable file of groups"),
         None,
         "",
-        "sites that share a server, with a pause for each group: NAME SECONDS SITES, one a line",
+        "File of groups of sites that share a server, each with its delay: NAME SECONDS SITES, one "
+        "group a line.",
     )
-    robots_ttl_seconds: float = setting(real(1, YEAR), 86_400, "seconds", "how long a robots.txt is good for")
+    robots_ttl_seconds: float = setting(real(1, YEAR), 86_400, "seconds", "How long a robots.txt is valid.")
     robots_max_bytes: int = setting(
-        whole(1024, 1 << 30), 512_000, "bytes", "how much of a robots.txt is read"
+        whole(1024, 1 << 30), 512_000, "bytes", "Number of bytes of a robots.txt that are read."
     )
-    robots_cache_size: int = setting(whole(1, 1 << 30), 262_144, "origins", "robots.txt answers kept")
-    robots_max_redirects: int = setting(whole(0, 20), 5, "", "redirects followed to a robots.txt")
+    robots_cache_size: int = setting(
+        whole(1, 1 << 30), 262_144, "origins", "Number of origins whose robots.txt is kept."
+    )
+    robots_max_redirects: int = setting(
+        whole(0, 20), 5, "", "Maximum number of redirects that are followed to a robots.txt."
+    )
     robots_unreachable_seconds: float = setting(
         real(0, YEAR),
         30 * DAY,
         "seconds",
-        "after so long without a robots.txt that cannot be had the next setting holds",
+        "Time for which a robots.txt must have been unreachable before ROBOTS_UNREACHABLE_POLICY applies.",
     )
     robots_unreachable_policy: str = setting(
         choice("refuse", "copy", "allow"),
         "refuse",
         "",
-        "fetch nothing, go by the last text for good, or take it for absent",
+        "refuse fetches nothing; copy obeys the last known robots.txt without a time limit; allow "
+        "treats the robots.txt as absent.",
     )
-    health_failures_to_park: int = setting(whole(1, 1000), 5, "", "failures in a row that park a host")
-    health_park_seconds: float = setting(real(0, YEAR), 60, "seconds", "how long at first; doubled each time")
-    health_park_max_seconds: float = setting(real(0, YEAR), 86_400, "seconds", "how long at most")
+    health_failures_to_park: int = setting(
+        whole(1, 1000), 5, "", "Number of consecutive failures after which a host is parked."
+    )
+    health_park_seconds: float = setting(
+        real(0, YEAR), 60, "seconds", "Duration of the first parking of a host. It is doubled each time."
+    )
+    health_park_max_seconds: float = setting(
+        real(0, YEAR), 86_400, "seconds", "Maximum duration of a parking."
+    )
     health_parks_to_give_up: int = setting(
-        whole(0, 1000, zero="never"), 5, "", "parks in a row after which a host is left alone in this run"
+        whole(0, 1000, zero="never"),
+        5,
+        "",
+        "Number of consecutive parkings after which a host is not contacted any more in this run.",
     )

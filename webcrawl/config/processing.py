@@ -1,4 +1,4 @@
-"""Settings of processing: what is found in a page beside title and links, and what that may take."""
+"""Settings of processing: the modules that find fields in pages, and their limits."""
 
 from __future__ import annotations
 
@@ -33,30 +33,33 @@ def processing_modules() -> Reader:
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessingSettings:
-    """A part of ``Configuration``; each field is a setting of the same name in capitals."""
+    """A part of ``Configuration``. Each field is the setting of the same name in capitals."""
 
     processing_modules: tuple[str, ...] = setting(
-        processing_modules(), [DEFAULT], "", "what is found in pages beside title and links, in this order"
+        processing_modules(),
+        [DEFAULT],
+        "",
+        "Modules that find fields in pages besides title and links, in this order.",
     )
     extraction_processes: int = setting(
         whole(0, 64, zero="in the crawl's own process"),
         1,
         "processes",
-        "read pages of HTML beside the event loop, from the 200th page on",
+        "Number of processes that parse HTML beside the event loop, from the 200th page on.",
     )
     processing_processes: int = setting(
         whole(1, 1000),
         2,
         "processes",
-        "most that heavy modules run in, and one more for quick pages while slow ones have all of them; none is "
-        "started without need",
+        "Maximum number of processes for heavy modules, plus one for quick pages if slow pages occupy "
+        "all of them. They are started on demand.",
     )
     processing_timeout: float = setting(
-        real(0.1, DAY), 10.0, "seconds", "longest time for one module on one page"
+        real(0.1, DAY), 10.0, "seconds", "Longest time for one module on one page."
     )
     processing_memory_bytes: int = setting(
         whole(0, 1 << 50, zero="no limit"),
         512 * MIB,
         "bytes",
-        "what a page may take of memory in such a process (on Linux)",
+        "Memory that a page may use in such a process (on Linux).",
     )

@@ -1,4 +1,4 @@
-"""Settings of full text: by which engine pages are found, and how their words are read."""
+"""Settings of full-text search."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEFAULT = "webcrawl.search.tantivy.Tantivy"
 
 
 def engine_path() -> Reader:
-    """The import path of a search engine. Only that of another one than the default is imported to be looked at."""
+    """The import path of a search engine. The default engine is not imported for the check."""
     allowed = "the import path of a search engine"
 
     def read(value: object) -> str:
@@ -33,7 +33,7 @@ def engine_path() -> Reader:
 
 
 def server_url() -> Reader:
-    """Where a server is, with the name of its index; None when empty."""
+    """The URL of a server, with the name of its index; None when empty."""
 
     def read(value: object) -> str | None:
         if value in EMPTY:
@@ -50,7 +50,7 @@ def server_url() -> Reader:
 
 
 def search_contradictions(read: Read) -> Iterator[Problem]:
-    """What an engine lacks; settings that are wrong alone are left out."""
+    """Check that an engine has its server. Settings that are wrong alone are left out."""
     if read.keys() >= {"SEARCH_ENGINE", "SEARCH_URL"} and not read["SEARCH_URL"]():
         path = read["SEARCH_ENGINE"]()
         if path != DEFAULT and engine.load(path).is_server:
@@ -59,18 +59,18 @@ def search_contradictions(read: Read) -> Iterator[Problem]:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchSettings:
-    """A part of ``Configuration``; each field is a setting of the same name in capitals."""
+    """A part of ``Configuration``. Each field is the setting of the same name in capitals."""
 
-    search_engine: str = setting(engine_path(), DEFAULT, "", "what finds pages by words")
+    search_engine: str = setting(engine_path(), DEFAULT, "", "Class that indexes and searches pages.")
     search_url: str | None = setting(
-        server_url(), None, "", "where the server of a search engine is, and its index"
+        server_url(), None, "", "Server of the search engine, and the name of its index."
     )
     search_stemmer: str = setting(
         choice(engine.NO_STEMMER, *engine.STEMMERS),
         "english",
         "",
-        "whose rules make one word of crawls and crawling",
+        "Language whose rules reduce words to their stems (crawls and crawling are then one word).",
     )
     search_interval_seconds: float = setting(
-        real(0.1, 3600), 10.0, "seconds", "how often what was fetched is brought into the search index"
+        real(0.1, 3600), 10.0, "seconds", "Interval at which fetched pages are added to the search index."
     )

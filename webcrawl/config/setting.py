@@ -1,4 +1,4 @@
-"""What a setting is: its name, what it may be, its default and what it means."""
+"""A row of the table of settings: name, reader, default, unit and meaning."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ ANY = 1 << 62
 
 
 def setting(reader: Reader, default: object, unit: str, meaning: str) -> Any:
-    """A field of a settings class that is a setting."""
+    """Return a dataclass field that is a setting. ``default`` is given as in a settings module."""
     about = {"reader": reader, "default": default, "unit": unit, "meaning": meaning}
     return field(default=reader.read(default), metadata=about)
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A row of the table: what a setting is called, what it may be, its default and what it means."""
+    """A row of the table of settings."""
 
     name: str
     reader: Reader
     default: object
-    """As it would stand in a settings module."""
+    """As a settings module has it."""
     unit: str
     meaning: str
 
@@ -38,7 +38,7 @@ class Setting:
         return self.name.lower()
 
     def value(self, settings: BaseSettings) -> object:
-        """The value as given; the default when none is, or when Scrapy's own default is all there is."""
+        """Return the value as given, or the default if no value was given but Scrapy's own default."""
         if (settings.getpriority(self.name) or 0) <= 0:
             return self.default
         return settings[self.name]

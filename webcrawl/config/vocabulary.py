@@ -1,4 +1,4 @@
-"""Which names a setting may have, and what the settings of Scrapy take, as far as their defaults tell."""
+"""The names of all settings, and the types of Scrapy's settings as far as their defaults show them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SIMILAR = 0.75
 
 
 def unknown_names(given: Iterable[str], known: Iterable[str]) -> Iterator[Problem]:
-    """A problem for each of ``given`` that is no setting's name, with the name that was probably meant."""
+    """Yield a problem for each name in ``given`` that is no setting, with the name that was probably meant."""
     names = FOREIGN | set(known)
     for name in given:
         if name in names:
@@ -56,13 +56,13 @@ def unknown_names(given: Iterable[str], known: Iterable[str]) -> Iterator[Proble
 
 
 def nearest(word: str, words: Iterable[str]) -> str | None:
-    """The one of ``words`` that ``word`` is most probably a slip of; None when none is near."""
+    """Return the word in ``words`` that ``word`` most probably misspells; None if none is similar."""
     found = difflib.get_close_matches(word, sorted(words), 1, _SIMILAR)
     return found[0] if found else None
 
 
 def wrong_types(settings: BaseSettings, names: Iterable[str]) -> Iterator[Problem]:
-    """A problem for each of Scrapy's settings in ``names`` whose value its default's type rules out."""
+    """Yield a problem for each of Scrapy's settings in ``names`` whose value does not fit the type of its default."""
     for name in names:
         reader = _reader(name, getattr(default_settings, name, None)) if name in FOREIGN else None
         if reader and (why := reader.problem(settings[name])):
@@ -70,7 +70,7 @@ def wrong_types(settings: BaseSettings, names: Iterable[str]) -> Iterator[Proble
 
 
 def _reader(name: str, default: object) -> Reader | None:
-    """What a setting of Scrapy with this default takes; None where the default does not tell."""
+    """Return a reader for a setting of Scrapy with this default; None if the default does not show the type."""
     if name == "LOG_LEVEL":
         return Reader(_LEVELS.allowed, _log_level)
     if isinstance(default, bool) or name.endswith("_ENABLED"):
@@ -87,7 +87,7 @@ def _reader(name: str, default: object) -> Reader | None:
 
 
 def _log_level(value: object) -> int:
-    """A level's number, by name or as it is."""
+    """Return the number of a log level that is given by name or number."""
     levels = logging.getLevelNamesMapping()
     return levels[value] if isinstance(value, str) and value in levels else int(str(value))
 
