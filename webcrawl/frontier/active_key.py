@@ -1,4 +1,4 @@
-"""One active politeness key: what the frontier holds of it in memory, and which of its URLs comes next."""
+"""One active politeness key: the part of it that the frontier holds in memory, and the choice of its next URL."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
 
 class Want(Enum):
-    """What a key is in need of when it has no URL to give."""
+    """The need of a key that has no URL to give."""
 
     LOAD = auto()
-    """The next stretch of its queue."""
+    """The next part of its queue."""
     TIME = auto()
     """Every URL it holds waits for a robots.txt; see ``ActiveKey.blocked_until``."""
     RULES = auto()
-    """The rules of ``ActiveKey.unread``, which take long to be parsed."""
+    """The rules of ``ActiveKey.unread``, which take long to parse."""
     CLOCK = auto()
-    """What it could give may not be fetched yet."""
+    """The URLs that it could give may not be fetched yet."""
     NOTHING = auto()
     """Its queue is empty."""
 
 
 @dataclass(slots=True)
 class Pick:
-    """What a key answers when asked for its next URL."""
+    """The answer of a key that is asked for its next URL."""
 
     entry: UrlEntry | None
     want: Want = Want.NOTHING
@@ -48,10 +48,10 @@ class Pick:
 
 
 class ActiveKey:
-    """A key that is ours to contact.
+    """A key that this process may contact.
 
-    Always true: at most one of its requests is open (``open``); no page of an origin is given out unless the
-    origin's robots.txt is fresh and allows it.
+    Always true: at most one of its requests is open (``open``); no page of an origin is given out unless the origin's
+    robots.txt is fresh and allows it.
     """
 
     __slots__ = (
@@ -73,7 +73,7 @@ class ActiveKey:
     )
 
     def __init__(self, activated: Activated, session_budget: int) -> None:
-        """``session_budget``: URLs that the key may give before hosts that wait come first."""
+        """``session_budget``: number of URLs that the key may give before waiting hosts come first."""
         self.record = activated.record
         self.hold = activated.hold
         self.head = QueueHead(activated.queue.entries, activated.queue.more, HEAD)
@@ -82,23 +82,24 @@ class ActiveKey:
         """robots.txt redirects that stay on this key."""
         self.open = False
         self.asking = False
-        """A robots.txt was asked for, and its answer is not durable yet: nothing else is sent meanwhile."""
+        """A robots.txt was requested, and its answer is not durable yet: nothing else is sent meanwhile."""
         self.claim: RateLimitLease | None = None
-        """Granted for its next fetch: on the clocks that it shares with other keys (``turns.py``)."""
+        """Granted for its next fetch: the lease of the clocks that it shares with other keys
+        (``shared_clocks.py``)."""
         self.claiming = False
-        """It waits for those clocks."""
+        """True while it waits for those clocks."""
         self.unsettled = 0
-        """Leases of its URLs that are open or whose outcome is not durable yet."""
+        """Number of leases of its URLs that are open or whose outcome is not durable yet."""
         self.unprocessed = 0
-        """Of these, responses that have ended and are still being read: parsed, or waiting for it."""
+        """Of these, the responses that have ended and are still being parsed, or wait for it."""
         budget = session_budget if activated.record.pages else 1
         self.session = budget if activated.queue.more else min(budget, len(self.head))
-        """How many more URLs it gives in this session, robots.txt not counted: one on the first visit. What is found
-        while the session lasts has to wait for the next one, behind the hosts that waited longer."""
+        """Number of URLs that it may still give in this session, robots.txt not counted: one on the first visit. URLs
+        found while the session lasts wait for the next one, behind the hosts that waited longer."""
         self.unread: RobotsRecord | None = None
         """A robots.txt that is being parsed; nothing is sent meanwhile."""
         self.leaving = False
-        """Another process is to have it: it goes back to the backend once its URLs are settled."""
+        """Another process gets it: it goes back to the backend once its URLs are settled."""
         self._blocked: dict[str, list[UrlEntry]] = {}
         self._know(activated.queue.robots)
 
@@ -108,7 +109,7 @@ class ActiveKey:
 
     @property
     def level(self) -> int:
-        """That of what it gives next."""
+        """The level of the next entry."""
         return requests.LEVEL if self.hops else self.head.level
 
     def loaded(self, loaded: Loaded) -> None:
@@ -116,14 +117,14 @@ class ActiveKey:
         self.head.loaded(loaded.entries, loaded.more)
 
     def answered(self, answer: RobotsRecord) -> None:
-        """A robots.txt was answered. The longest Crawl-delay of all origins holds for the key."""
+        """Take the answer of a robots.txt. The longest Crawl-delay of all origins holds for the key."""
         self.robots[answer.origin] = answer
         delays = [known.crawl_delay_seconds or 0.0 for known in self.robots.values()]
         self.record.crawl_delay_seconds = max(delays) or None
 
     def owe(self, politeness: Politeness) -> None:
-        """A Crawl-delay became known after the key's clock had restarted: it holds from that moment on. A key
-        that was never asked for anything owes nothing."""
+        """Apply a Crawl-delay that became known after the key's clock had restarted: it holds from that moment on. A
+        key without any request owes nothing."""
         record = self.record
         if not record.fetches:
             return
@@ -133,7 +134,7 @@ class ActiveKey:
             record.delay_seconds = owed
 
     def _know(self, answers: Iterable[RobotsRecord]) -> None:
-        """Answers that came while the key was not active, or whose origins were not in the head yet."""
+        """Take answers that came while the key was not active, or whose origins were not in the head yet."""
         for answer in answers:
             known = self.robots.get(answer.origin)
             if known is None or (known.fetched_at, known.attempts) < (answer.fetched_at, answer.attempts):
@@ -143,10 +144,10 @@ class ActiveKey:
                 self.record.crawl_delay_seconds = delay
 
     def offer(self, entry: UrlEntry) -> None:
-        """An entry of this key was queued."""
+        """Take an entry of this key that was queued."""
         origin = web_origin(entry.url)
         if entry.kind != Kind.ROBOTS and origin is not None and origin not in self.robots:
-            # Its origin's robots.txt may be known to the backend: let both come by the next load.
+            # Its origin's robots.txt may be known to the backend: the next load brings both.
             self.head.pass_over(entry)
         else:
             self.head.offer(entry)
@@ -155,11 +156,11 @@ class ActiveKey:
         return bool(self.hops or self.head or self.head.more or self._blocked)
 
     def blocked_until(self) -> float:
-        """When the first of the origins that hold URLs back may be asked again."""
+        """Return when the robots.txt of the first of the blocked origins may be requested again."""
         return min(self.robots[origin].expires_at for origin in self._blocked)
 
     def pick(self, now: float, policies: Policies, blocked_max: int) -> Pick:
-        """The next URL to fetch. It is taken out of the head; its robots.txt comes first where one is due."""
+        """Return the next URL to fetch, and take it out of the head; its robots.txt comes first if one is due."""
         if self.is_skipped(now, policies.politeness):
             return self._refuse_all(now)
         pick = Pick(None)
@@ -173,7 +174,8 @@ class ActiveKey:
                 pick.entry = entry
                 return pick
             if rule := policies.admit(entry) or self._spent(entry, policies):
-                # First: a host that asked to be left alone, or gave enough, is not asked for its robots.txt either.
+                # Checked first: no robots.txt is requested from a host that asked to be left alone, or has used its
+                # budget.
                 pick.refused.append((entry, rule))
                 continue
             origin = web_origin(entry.url)
@@ -195,7 +197,8 @@ class ActiveKey:
         return pick
 
     def put_back(self, entry: UrlEntry) -> None:
-        """A pick is not fetched yet. A first request for a robots.txt follows from what is in the queue."""
+        """Return a pick that is not fetched yet. A first request for a robots.txt follows from the entries in the
+        queue."""
         if entry.kind == Kind.ROBOTS and entry.position == 0:
             if requests.origin_asked(entry)[1]:
                 self.hops.appendleft(entry)
@@ -203,14 +206,15 @@ class ActiveKey:
             self.head.put_back([entry])
 
     def is_skipped(self, now: float, politeness: Politeness) -> bool:
-        """Whether a robots.txt that is still good asks for so long a Crawl-delay that nothing is fetched."""
+        """Return True if a robots.txt that is still fresh has so long a Crawl-delay that nothing is fetched."""
         return politeness.skips(self.record) and any(
             robots.is_fresh(known, now) and politeness.is_too_long(known.crawl_delay_seconds)
             for known in self.robots.values()
         )
 
     def _refuse_all(self, now: float) -> Pick:
-        """Its URLs need not wait for its clock to be refused. What it is asked for other keys' sake has to."""
+        """Refuse all of its URLs; that need not wait for its clock. Requests made to it for other keys have to
+        wait."""
         pick = Pick(None)
         for origin in list(self._blocked):
             self.head.put_back(self._blocked.pop(origin))
@@ -242,7 +246,7 @@ class ActiveKey:
         return spent(self.record, policies.requests_per_key_max, policies.page_budget, again=entry.repeat)
 
     def _refusal(self, entry: UrlEntry, origin: str | None, now: float, policies: Policies) -> str | None:
-        """None when the entry may be fetched, the rule when not, "" when it was put aside for later."""
+        """Return None if the entry may be fetched, the rule if not, "" if it was put aside for later."""
         if policies.politeness.skips(self.record):
             return "crawl-delay"
         record = None if origin is None else self.robots.get(origin)
@@ -256,7 +260,7 @@ class ActiveKey:
         return "robots"
 
     def _unblock(self, now: float) -> None:
-        """URLs whose origin has a new answer, or is to be asked again, go back to their places."""
+        """Put back URLs whose origin has a new answer, or is to be asked again."""
         for origin in list(self._blocked):
             record = self.robots[origin]
             known = record.state not in (RobotsState.UNREACHABLE, RobotsState.PENDING)

@@ -1,4 +1,4 @@
-"""The back end: the keys that are active, and the heap that says whose turn it is (Mercator, section 4.2)."""
+"""The back end: the active keys, and the heap that decides whose turn it is (Mercator, section 4.2)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from webcrawl.politeness.host_record import RobotsRecord
 from webcrawl.storage.contract import HEAD, Backend, Counts, Idle
 
 ACTIVATED_LEAST = 16
-"""Keys that are made active at a time, if there are so many."""
+"""Number of keys that are made active at a time, if there are so many."""
 
 READY_LEAST = 32
-"""With fewer ready keys others become active at the end of a session."""
+"""If fewer keys are ready, others become active at the end of a session."""
 
 LONG_SECONDS = 30.0
 """A key that waits longer than this, and not because of its delay, is parked."""
@@ -33,26 +33,26 @@ LONG_SECONDS = 30.0
 
 BETTER_SECONDS = 1.0
 EXCHANGED = 100
-"""Best first: how often keys are looked for that are better than active ones, and how many become so at least."""
+"""Best first: how often to look for keys that are better than active ones, and the least number that become
+active."""
 
 LOOK_SECONDS = 0.25
-"""How old the answer may be to the question whether idle keys could be contacted."""
+"""The greatest age of the answer to the question if idle keys could be contacted."""
 
 _KEY = attrgetter("key")
 
 
 class ActiveKeys:
-    """Keys that are ours to contact, each in exactly one place.
+    """The active keys of this process, each in exactly one place.
 
-    An active key is open (a request of it is), in the heap (it has URLs and waits for its time), claiming (its
-    time has come, that of the clocks it shares with others has not), loading (its next URLs are on their way
-    from the backend), waiting for what it gave to become durable, or dry (nothing is queued; it is kept a
-    while, since the next page often brings more). A key that is none of these is idle, in the backend, where it
-    costs no memory.
+    An active key is open (a request of it is), in the heap (it has URLs and waits for its time), claiming (its time
+    has come, that of the clocks it shares with others has not), loading (its next URLs are on their way from the
+    backend), waiting for its results to become durable, or dry (nothing is queued; it is kept a while, since the next
+    page often brings more). A key that is none of these is idle, in the backend, where it costs no memory.
 
     Keys take turns: one that has given the URLs of its session goes back to the backend if idle keys could be
-    contacted. The backend gives those first that could have been contacted for the longest time, so it comes again
-    when each of them had its session. As long as nobody waits, a session goes on.
+    contacted. The backend returns those first that could have been contacted for the longest time, so the key comes
+    again when each of them had its session. As long as no idle key could be contacted, a session goes on.
     """
 
     def __init__(
@@ -67,8 +67,8 @@ class ActiveKeys:
         patience: StorageRetry,
         turns: SharedRateLimiter,
     ) -> None:
-        """``drain`` waits until every change so far is durable; ``turns``: on the clocks that keys share; the
-        rest is as for the frontier."""
+        """``drain`` waits until every change so far is durable; ``turns`` is the limiter of shared clocks; the rest
+        is as for the frontier."""
         self._backend = backend
         self._policies = policies
         self._limits = limits
@@ -89,42 +89,42 @@ class ActiveKeys:
         )
         self._heap: KeyHeap | BestFirst = KeyHeap() if self._best is None else self._best
         self._better_at = 0.0
-        """When it is looked next for idle keys with better URLs than those of ready ones."""
+        """When to look next for idle keys with better URLs than those of ready ones."""
         self._moves = 0
-        """Moves that are under way: URLs that may be in no queue that is known here."""
+        """Number of moves under way: their URLs may be in no queue that is known here."""
         self._dry: dict[str, None] = {}
         self._tasks = Tasks(broken, changed)
         self._reading = asyncio.Lock()
         self._activating = False
         self._early: dict[str, Place] = {}
-        """What was queued while keys are being activated, theirs perhaps: the first place of each key."""
+        """URLs queued during an activation, perhaps of its keys: the first place of each key."""
         self._idle: Idle | None = None
-        """What is known of idle keys; None when it may have changed."""
+        """The known state of idle keys; None if it may have changed."""
         self._waiting_at: float | None = None
-        """When the first idle key can be contacted, as it was when that was last asked; None: no key is idle."""
+        """When the first idle key can be contacted, as of the last look; None if no key is idle."""
         self._look_at = 0.0
-        """When that is asked again, if somebody wants to know."""
+        """The time from which ``_others_wait`` looks again."""
         self._looking = False
         self._resting: list[ActiveKey] = []
-        """Keys at the end of their session that are to be given back together."""
+        """Keys at the end of their session that are given back together."""
         self._giving_back = False
         self._sessions_ended = 0
-        """Best first: sessions that ended since keys were last made active. The keys stay."""
+        """Best first: number of sessions that ended since keys were last made active. The keys stay."""
         self._share: int | None = None
-        """How many keys we may have while other processes wait for some."""
+        """The number of keys that this process may have while other processes wait for some."""
         self.counts = Counts()
 
     def get(self, key: str) -> ActiveKey | None:
         return self._keys.get(key)
 
     def has_work(self, key: str) -> bool:
-        """Whether a key has URLs in its queue, as far as is known here: those of idle keys are not."""
+        """Return True if a key is known to have URLs in its queue; those of idle keys are not known here."""
         active = self._keys.get(key)
         return active is not None and active.has_work()
 
     def pop_ready(self, now: float, room: int) -> ActiveKey | None:
-        """The key whose turn it is, taken out of the heap; None when no key's time has come. ``room``: how many may
-        be fetched from now: no more than these ask for the clocks that they share."""
+        """Take the key whose turn it is out of the heap; None if no key's time has come. ``room``: number of URLs
+        that may be fetched now: no more keys than this ask for the clocks that they share."""
         turns = self._turns
         if self._best is not None and now >= self._better_at:
             self._look_for_better(now)
@@ -142,16 +142,15 @@ class ActiveKeys:
         return None
 
     def next_at(self) -> float | None:
-        """When the next key may be contacted, as far as time alone decides."""
+        """Return when the next key may be contacted, as far as time alone decides."""
         times = [self._heap.next_at(), self._turns.next_at()]
         if self._idle is not None and self._room() > 0:
             times += [self._idle.at, self._idle.parked_at]
         return min((time for time in times if time is not None), default=None)
 
     def is_exhausted(self) -> bool:
-        """Whether no key has a URL that can be had within the crawl's patience. Looks for more if that is
-        unknown.
-        """
+        """Return True if no key has a URL that will be available within the crawl's patience. Looks for more keys if
+        that is unknown."""
         if self._tasks or len(self._heap) or self._turns or self._moves:
             return False
         if self._idle is None:
@@ -168,25 +167,25 @@ class ActiveKeys:
         return len(self._keys) - len(self._dry), ready, len(self._heap) + self._turns.in_line
 
     def is_waiting(self) -> bool:
-        """Whether more keys would be of use."""
+        """Return True if more keys would be of use."""
         return self._heap.next_at() is None or not self._heap.count_ready(self._clock(), at_most=1)
 
-    # -- news from other processes ---------------------------------------------------------------------------
+    # -- changes by other processes ----------------------------------------------------------------------------
 
     def lose(self, key: str) -> None:
-        """The key is not ours any more: forget it. What is under way of it ends without effect on it."""
+        """Forget a key that this process does not hold any more. Its open requests end without effect on it."""
         if (active := self._keys.pop(key, None)) is not None:
             self._forget(active)
             self._idle = None
 
     def _forget(self, active: ActiveKey) -> None:
-        """It is in no place any more."""
+        """Remove it from all places."""
         self._dry.pop(active.key, None)
         self._heap.remove(active.key)
         self._turns.drop(active)
 
     def changed_queues(self, key: str, place: Place) -> None:
-        """Somebody else changed its queue, at ``place`` or behind it."""
+        """Note that another process changed its queue, at ``place`` or behind it."""
         active = self._keys.get(key)
         if active is not None:
             active.head.reopen(place)
@@ -195,7 +194,7 @@ class ActiveKeys:
             self._note(key, place)
 
     def look_again(self) -> None:
-        """What is known of idle keys may be out of date."""
+        """Note that the known state of idle keys may be out of date."""
         self._idle = None
 
     @contextmanager
@@ -210,7 +209,7 @@ class ActiveKeys:
             self._changed()
 
     def refresh(self, share: int | None) -> None:
-        """What was idle may be so no more, and the other way round. ``share``: see ``Pulse``."""
+        """Note that idle keys may have changed. ``share``: see ``HeartbeatAnswer``."""
         self._idle = None
         self._share = share
         if share is None:
@@ -221,21 +220,21 @@ class ActiveKeys:
         surplus = len(staying) - share
         # A share of many keys changes all the time, and a few more are no harm; of few keys each one counts.
         if surplus > share // 10:
-            # Those that wait for their time and are settled can go at once, others as soon as they are.
+            # Keys that wait for their time and are settled can go at once, others as soon as they are settled.
             staying.sort(key=lambda active: active.unsettled > 0 or active.key not in self._heap)
             for active in staying[:surplus]:
                 active.leaving = True
             self._release([active for active in staying[:surplus] if active.key in self._heap])
 
-    # -- where a key goes ------------------------------------------------------------------------------------
+    # -- the place of a key ------------------------------------------------------------------------------------
 
     def arm(self, active: ActiveKey) -> None:
-        """Put a key that is not open where it belongs now; nothing happens when it is there already."""
+        """Put a key that is not open where it belongs now; do nothing if it is there already."""
         key, record = active.key, active.record
         if active.open or active.asking or active.claiming or active.head.loading or active.unread:
             return
         if active.unprocessed >= self._unprocessed_max:
-            # What it gave takes long to be read: until that is done others have the slots.
+            # Its pages take long to parse: other keys get the slots until that is done.
             return
         if self._best is not None and active.session == 0:
             active.session = -1
@@ -261,7 +260,7 @@ class ActiveKeys:
             self._dry_up(active)
 
     def rest(self, active: ActiveKey, want: Want) -> None:
-        """The key has no URL to give now: what it waits for instead of its turn."""
+        """Put a key that has no URL to give where it belongs by what it waits for."""
         self._turns.drop(active)
         match want:
             case Want.LOAD:
@@ -276,7 +275,7 @@ class ActiveKeys:
                 self._dry_up(active)
 
     def load(self, active: ActiveKey) -> None:
-        """Have the next stretch of its queue brought; until then it keeps what it has."""
+        """Load the next part of its queue; until then it keeps its entries."""
         if not active.head.loading:
             active.head.loading = True
             self._dry.pop(active.key, None)
@@ -289,7 +288,7 @@ class ActiveKeys:
         self.arm(active)
 
     async def _read_rules(self, active: ActiveKey) -> None:
-        """Parse what takes long on a thread, one robots.txt at a time."""
+        """Parse a long robots.txt on a thread, one at a time."""
         record, rules = active.unread, self._policies.robots.rules
         assert record is not None
         async with self._reading:
@@ -298,11 +297,12 @@ class ActiveKeys:
         self.arm(active)
 
     def _is_over(self, active: ActiveKey) -> bool:
-        """Whether the session of a key, which has given all its URLs, ends here, since other keys wait."""
+        """Return True if the session of a key, which has given all its URLs, ends here, since other keys wait."""
         return self._best is None and active.has_work() and not active.hops and self._others_wait()
 
     def _end_session(self, active: ActiveKey) -> None:
-        """Nothing happens as long as URLs of the key are not settled: it is armed again when they are."""
+        """End the session of a key. While URLs of it are not settled nothing happens: it is armed again when they
+        are."""
         if active.unsettled:
             return
         del self._keys[active.key]
@@ -313,11 +313,11 @@ class ActiveKeys:
             self._giving_back = True
             self._tasks.start(self._give_back_resting())
         if not self._activating and self._heap.count_ready(self._clock(), READY_LEAST) < READY_LEAST:
-            # Before none is ready: the backend takes a moment to answer.
+            # Before the ready ones run out: the backend takes a moment to answer.
             self.activate(2 * READY_LEAST)
 
     async def _give_back_resting(self) -> None:
-        """A step at a time: keys whose sessions end meanwhile go together in the next one."""
+        """Give keys back one step at a time: keys whose sessions end meanwhile go together in the next step."""
         try:
             while self._resting:
                 step, self._resting = self._resting, []
@@ -326,7 +326,7 @@ class ActiveKeys:
             self._giving_back = False
 
     def _others_wait(self) -> bool:
-        """Whether idle keys could be contacted, as far as is known; that is asked anew now and then."""
+        """Return True if idle keys could be contacted, as far as is known; this is looked up again now and then."""
         now = self._clock()
         if now >= self._look_at and not self._looking:
             self._look_at = now + LOOK_SECONDS
@@ -345,7 +345,7 @@ class ActiveKeys:
         self._waiting_at = min(times, default=None)
 
     def _dry_up(self, active: ActiveKey) -> None:
-        """It has nothing queued. Not too many of these may take the places of keys that have."""
+        """Note that it has nothing queued. Too many of these must not take the places of keys with URLs."""
         self._dry[active.key] = None
         if len(self._dry) > self._dry_max:
             keys = (self._keys[key] for key in self._dry)
@@ -353,15 +353,14 @@ class ActiveKeys:
             self._release(list(itertools.islice(settled, max(self._dry_max // 2, 1))))
 
     def _park(self, active: ActiveKey, blocked_until: float) -> None:
-        """What waits long and not for its delay waits in the backend."""
+        """Let a key wait in the backend if it waits long, and not because of its delay."""
         if not active.unsettled:
             active.record.parked, active.record.blocked_until = True, blocked_until
             self._release([active])
 
     def _release(self, keys: list[ActiveKey]) -> None:
-        """Let go of keys. One whose URLs are not settled yet stays: idle it would have them queued, and soon
-        give them again. It is armed again when they are settled.
-        """
+        """Release keys. One whose URLs are not settled yet stays: as an idle key it would still have them queued, and
+        soon give them again. It is armed again when they are settled."""
         keys = [active for active in keys if not active.unsettled]
         if not keys:
             return
@@ -372,36 +371,36 @@ class ActiveKeys:
         self._tasks.start(self._give_back(keys))
 
     async def _give_back(self, keys: list[ActiveKey]) -> None:
-        # Behind every change of theirs, so that the backend hears their last words last.
+        # After every change of theirs, so that the backend gets their final records last.
         await self._drain()
         records = [active.record for active in keys]
         await self._retry.with_retry(lambda: self._backend.release(records))
         self._idle = None
 
     def answered(self, key: str, answer: RobotsRecord) -> None:
-        """A robots.txt of this key was answered, perhaps by another one."""
+        """Take the answer of a robots.txt of this key, perhaps fetched by another one."""
         active = self._keys.get(key)
         if active is None:
-            # Perhaps it waits for that answer.
+            # It may be waiting for that answer.
             self._tasks.start(self._wake(key))
             return
         active.answered(answer)
         active.owe(self._policies.politeness)
-        # The time of its turn may have moved.
+        # The time of its turn may have changed.
         self._heap.remove(key)
         self.arm(active)
 
     async def _wake(self, key: str) -> None:
-        # Behind a release of the same key that waits for the same changes.
+        # After a release of the same key that waits for the same changes.
         await self._drain()
         await self._retry.with_retry(lambda: self._backend.wake([key]))
         self._idle = None
 
-    # -- where keys come from --------------------------------------------------------------------------------
+    # -- the origin of keys ------------------------------------------------------------------------------------
 
     def queued(self, entries: list[UrlEntry]) -> None:
-        """URLs were queued: active keys hold them, or know that there is more; others may become active."""
-        # Those of a key mostly come together.
+        """Note queued URLs: active keys take them, or remember that there are more; others may become active."""
+        # Those of a key are mostly next to each other.
         for key, group in itertools.groupby(entries, _KEY):
             active = self._keys.get(key)
             if active is None:
@@ -414,11 +413,11 @@ class ActiveKeys:
                 self.arm(active)
 
     def _note(self, key: str, place: Place) -> None:
-        """Something was queued for a key that may just be becoming active, after its queue was looked at."""
+        """Note that an entry was queued for a key that may just be becoming active, after its queue was read."""
         self._early[key] = min(place, self._early.get(key, place))
 
     def activate(self, wanted: int) -> None:
-        """Nothing is ready: make about ``wanted`` idle keys active, unless it is known that none can be yet."""
+        """Make about ``wanted`` idle keys active, since nothing is ready, unless it is known that none can be yet."""
         room = self._room()
         if self._activating or room <= 0 or not self._idle_may_be_ready():
             return
@@ -427,10 +426,10 @@ class ActiveKeys:
         self._tasks.start(self._activate(min(room, max(ACTIVATED_LEAST, wanted)), self._policies.draw))
 
     def _room(self) -> int:
-        """How many more keys we may have."""
+        """Return how many more keys this process may have."""
         room = self._limits.active_max - len(self._keys)
         if self._share is not None:
-            # A dry key is nobody's gain.
+            # A dry key is of no use to another process.
             room = min(room, self._share - (len(self._keys) - len(self._dry)))
         return room
 
@@ -441,8 +440,8 @@ class ActiveKeys:
         return any(at is not None and at <= now for at in (self._idle.at, self._idle.parked_at))
 
     def _look_for_better(self, now: float) -> None:
-        """Best first: keys with better URLs become active although others are ready, in the place of the worst if
-        there is no room. Keys that have given the URLs of their session make room for others that are as good."""
+        """Best first: make keys with better URLs active although others are ready, in the place of the worst if there
+        is no room. Keys that have given the URLs of their session make room for others that are as good."""
         self._better_at = now + BETTER_SECONDS
         wanted = max(EXCHANGED, self._sessions_ended)
         if self._room() > 0:
@@ -482,11 +481,11 @@ class ActiveKeys:
             idle = await self._retry.with_retry(self._backend.idle) if len(activated) < count else None
             counts = await self._retry.with_retry(self._backend.counts)
             if idle is None:
-                # All that were asked for came: perhaps there are more.
+                # All that were requested came: there may be more.
                 self._waiting_at = self._clock()
             else:
                 self._heard_of(idle)
-            # Queued or released meanwhile: what was just learned may be out of date.
+            # Keys may have been queued or released meanwhile: this answer may be out of date.
             self._idle = None if self._idle is None else idle
             self.counts = counts
         finally:
@@ -494,9 +493,9 @@ class ActiveKeys:
             self._early.clear()
 
     async def close(self) -> None:
-        """Give all keys back; what was to become durable before has to be so."""
+        """Give all keys back; all earlier changes must be durable."""
         await self._tasks.all_ended()
-        # A key with an open request stays marked as active: when it may be asked again is known to nobody yet.
+        # A key with an open request stays marked as active: it is not known yet when it may be contacted again.
         records = [active.record for active in self._keys.values() if not active.open]
         self._keys.clear()
         if records:

@@ -1,11 +1,11 @@
-"""The one place where what happened becomes lasting: archive first, then state, in groups.
+"""The one place where changes become durable: archive first, then state, in groups.
 
-Changes are collected while a commit is under way and go together in the next one, so that the cost of a
-commit is shared by what happened during it. Groups have a limit, or the whole crawl would fetch and store in
-turn. A full disk stops the committer, not the crawl's memory: the group is kept and tried again, and since the
-frontier counts what is not durable as open, no new requests start meanwhile.
+Changes are collected while a commit is under way and go together in the next one, so that they share the cost of a
+commit. Groups have a limit, or the whole crawl would fetch and store in turn. A full disk stops the committer without
+filling the memory: the group is kept and tried again, and since the frontier counts results that are not durable as
+open, no new requests start meanwhile.
 
-The archive behind a thread of its own: compression, digests and fdatasync never hold the event loop.
+The archive has a thread of its own: compression, digests and fdatasync never block the event loop.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from webcrawl.politeness.host_record import HostRecord, RobotsRecord
 from webcrawl.storage.contract import Backend, Batch, Committed, Settled
 
 GROUP_BYTES = 16 << 20
-"""With bodies of so many bytes a group is full: what goes to the archive is in memory more than once on its way."""
+"""The bytes of bodies with which a group is full: data for the archive is in memory more than once on its way."""
 
 
 class Store(Protocol):
-    """What keeps pages and the fetch log. ``append`` returns when everything given to it is durable."""
+    """The store of pages and of the fetch log. ``append`` returns when everything given to it is durable."""
 
     async def append(self, entries: Sequence[Entry]) -> None:
         """:raises StorageFull: nothing was written; the same entries may be given again."""
@@ -38,7 +38,7 @@ class Store(Protocol):
 
 @dataclass(slots=True)
 class Change:
-    """What one event changes; a part of a group."""
+    """The changes of one event; a part of a group."""
 
     discovered: list[UrlEntry] = field(default_factory=list)
     settled: list[Settled] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Change:
     host: HostRecord | None = None
     entry: Entry | None = None
     archived: Callable[[], None] | None = None
-    """Called when ``entry``, if there is one, is in the archive: from then on nobody needs its body."""
+    """Called when ``entry``, if there is one, is in the archive: its body is not needed from then on."""
     then: Callable[[], object] | None = None
     """Called when it is durable."""
 
@@ -65,8 +65,8 @@ class Committer:
         clock: Callable[[], float],
         drained: Callable[[], None] = lambda: None,
     ) -> None:
-        """``committed`` is called when a group is durable, with None where it changed nothing of the state;
-        ``drained`` when nothing is left to do, which may be the last thing a crawl waits for."""
+        """``committed`` is called when a group is durable, with None if it changed nothing of the state; ``drained``
+        when nothing is left to do, which may be the last thing a crawl waits for."""
         self._backend = backend
         self._store = store
         self._committed = committed
@@ -78,7 +78,7 @@ class Committer:
         self._task: asyncio.Task[None] | None = None
         self._waiting: list[asyncio.Event] = []
         self.busy = False
-        """Whether anything is not yet durable."""
+        """True if anything is not yet durable."""
         self._retry = patience
         self._clock = clock
         self._drained = drained
@@ -92,7 +92,7 @@ class Committer:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def drain(self) -> bool:
-        """Wait until everything given so far is durable, or until it is known that it cannot become so: False."""
+        """Wait until all changes so far are durable. Returns False if they cannot become durable."""
         if self.busy:
             reached = asyncio.Event()
             self._waiting.append(reached)
@@ -119,10 +119,10 @@ class Committer:
                     await committing
                     committing = None
         except Exception as error:
-            # State that cannot be kept is the end of the crawl: say so to who can end it.
+            # The crawl ends if its state cannot be kept: report it to the code that can end it.
             self._broken = True
             if committing is not None:
-                # The group before may still wait for room, or have failed too: nobody will look at it again.
+                # The group before may still wait for room, or have failed too: nothing will await it again.
                 committing.cancel()
                 await asyncio.gather(committing, return_exceptions=True)
             for reached in self._waiting:
@@ -132,7 +132,7 @@ class Committer:
         self._drained()
 
     def _next_group(self) -> list[Change]:
-        """What is pending, as far as it may become durable together."""
+        """Take pending changes that may become durable together."""
         size = number = 0
         while number < min(len(self._pending), self._group_max) and size < GROUP_BYTES:
             entry = self._pending[number].entry
@@ -153,7 +153,7 @@ class Committer:
                 change.archived()
 
     async def _commit(self, group: list[Change]) -> None:
-        """The group's pages are durable: now their URLs are settled. The next group is archived meanwhile."""
+        """Settle the URLs of a group, whose pages are durable. The next group is archived meanwhile."""
         batch = Batch(at=self._clock())
         hosts: dict[str, HostRecord] = {}
         for change in group:
@@ -171,7 +171,7 @@ class Committer:
 
 
 class Archive(Protocol):
-    """``webcrawl.archive.store.Archive``, or one that is kept by a process of its own; calls wait."""
+    """``webcrawl.archive.store.Archive``, or one in a process of its own; its calls block."""
 
     wants_links: bool
     wants_fields: bool
@@ -189,9 +189,9 @@ class ArchiveThread:
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
         self.wants_links = archive.wants_links
-        """Whether a store wants the links of pages, in ``Entry.links``."""
+        """True if a store wants the links of pages, in ``Entry.links``."""
         self.wants_fields = archive.wants_fields
-        """Whether a store wants what processing finds in pages, in ``Entry.fields``."""
+        """True if a store wants the fields that processing finds in pages, in ``Entry.fields``."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="archive")
 
     async def open(self) -> RepairReport:

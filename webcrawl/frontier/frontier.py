@@ -1,7 +1,7 @@
-"""The URL frontier: what is fetched next, and what becomes of it (Mercator, section 4; docs/frontier.md).
+"""The URL frontier: decides which URL is fetched next, and takes the results (Mercator, section 4; docs/frontier.md).
 
-Everything here runs on the event loop and answers from memory; what has to be read or written goes through
-tasks to the backend and comes back as a callback. The frontier knows the rules only through ``Policies``.
+All methods run on the event loop and answer from memory; reads and writes go through tasks to the backend and come
+back as a callback. The frontier knows the rules only through ``Policies``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from webcrawl.storage.contract import (
 _T = TypeVar("_T")
 
 UNANSWERED = "unanswered"
-"""Why a robots.txt counts as failed of which nobody told what came."""
+"""The error of a robots.txt whose result was never reported."""
 NO_REPLY = requests.RobotsReply(0, b"", UNANSWERED)
 
 logger = logging.getLogger(__name__)
@@ -51,9 +51,9 @@ logger = logging.getLogger(__name__)
 class Frontier:
     """A queue per politeness key, a heap of active keys by the time each may next be contacted.
 
-    Leases go out (``next``), endings and outcomes come back (``ended``, ``settle``), and every change becomes
-    durable through the committer. Always true: a key has at most one open lease; at most ``open_max`` leases
-    are open or not yet durable.
+    Leases go out (``next``), endings and outcomes come back (``ended``, ``settle``), and every change becomes durable
+    through the committer. Always true: a key has at most one open lease; at most ``open_max`` leases are open or not
+    yet durable.
     """
 
     def __init__(
@@ -69,9 +69,9 @@ class Frontier:
         stopped: Callable[[], None] = lambda: None,
         clocks: ClockStore | None = None,
     ) -> None:
-        """``clock``: epoch seconds that never run backwards. ``changed`` is called when ``next`` may have an
-        answer again, or the crawl may be finished; ``broken`` when state can no longer be kept; ``stopped`` once,
-        when the operator of a shared crawl has stopped it. ``clocks``: where those are kept that keys share."""
+        """``clock``: epoch seconds that never run backwards. ``changed`` is called when ``next`` may have an answer
+        again, or the crawl may be finished; ``broken`` when state can no longer be kept; ``stopped`` once, when the
+        operator of a shared crawl has stopped it. ``clocks``: the store of the clocks that keys share."""
         self._backend = backend
         self._policies = policies
         self._limits = limits
@@ -116,7 +116,7 @@ class Frontier:
     # -- life ------------------------------------------------------------------------------------------------
 
     async def open(self) -> Counts:
-        """Take up the state that is there. :raises webcrawl.errors.StartRefused: it cannot be used."""
+        """Open the stored state. :raises webcrawl.errors.StartRefused: it cannot be used."""
         self._keys.counts = await self._backend.open(self._clock())
         self._turns.begin(self._keys.counts)
         if self._membership is not None:
@@ -138,11 +138,11 @@ class Frontier:
         await self._backend.close()
 
     async def checkpoint(self, write: Callable[[Backend], Coroutine[Any, Any, None]]) -> None:
-        """Let ``write`` copy the backend's state at a moment when all that happened before is durable."""
+        """Let ``write`` copy the backend's state at a moment when all earlier changes are durable."""
         await self._committer.drain()
         await write(self._backend)
 
-    # -- what comes in ---------------------------------------------------------------------------------------
+    # -- intake ------------------------------------------------------------------------------------------------
 
     def add(self, entries: Sequence[UrlEntry]) -> None:
         """Queue those of ``entries`` that were never seen. They are durable some moments later."""
@@ -150,21 +150,22 @@ class Frontier:
         self._committer.add(Change(discovered=self._policies.order.place_all(list(entries))))
 
     async def drain(self) -> bool:
-        """Wait until all that was added is durable: for those who add much. False: it cannot become so."""
+        """Wait until all added entries are durable, for callers that add many. Returns False if they cannot become
+        durable."""
         return await self._committer.drain()
 
     async def with_retry(self, step: Callable[[], Awaitable[_T]]) -> _T:
-        """Do a step of the storage's, again and again while it is away or full; the crawl pauses meanwhile."""
+        """Run a step of the storage, again and again while it is away or full; the crawl pauses meanwhile."""
         return await self._retry.with_retry(step)
 
     def look_again(self) -> None:
-        """Other processes may have queued URLs just now: ask before the crawl is taken for finished."""
+        """Ask for idle keys before the crawl counts as finished: other processes may have queued URLs just now."""
         self._keys.look_again()
 
-    # -- what goes out ---------------------------------------------------------------------------------------
+    # -- leases ------------------------------------------------------------------------------------------------
 
     def next(self) -> Lease | None:
-        """The next URL to fetch, or None when there is none now. Never waits."""
+        """Return the next URL to fetch, or None if there is none now. Never waits."""
         if len(self._unsettled) >= self._limits.open_max or self._closing or self._rests():
             return None
         now = self._clock()
@@ -177,28 +178,29 @@ class Frontier:
         return None
 
     def next_at(self) -> float | None:
-        """When ``next`` may have an answer again, as far as time alone decides."""
+        """Return when ``next`` may have an answer again, as far as time alone decides."""
         if len(self._unsettled) >= self._limits.open_max or self._rests():
             return None
         return self._keys.next_at()
 
     def is_hungry(self) -> bool:
-        """Whether more could be begun than there is: slots are free, and no key is ready."""
+        """Return True if more requests could be started than there are: slots are free, and no key is ready."""
         free = len(self._unsettled) < self._limits.open_max and not self._rests() and not self._closing
         return free and self._keys.is_waiting()
 
     def is_closing(self) -> bool:
-        """Whether nothing more will be begun here: the crawl was stopped, or is being closed."""
+        """Return True if no more requests will start here: the crawl was stopped, or is being closed."""
         return self._closing
 
     def is_finished(self) -> bool:
-        """Whether the crawl is over: nothing queued that can be had, nothing open, nothing on its way."""
+        """Return True if the crawl is over: no queued URL is available, no request is open, no change is under
+        way."""
         if self._unsettled or self._committer.busy:
             return False
         return self._closing or (not self._rests() and self._keys.is_exhausted())
 
     def snapshot(self) -> Snapshot:
-        """How the frontier stands, for people."""
+        """Return the state of the frontier in figures, for display."""
         counts = self._keys.counts
         active, ready, waiting = self._keys.figures()
         opened = sum(lease.ended_at is None for lease in self._unsettled.values())
@@ -220,7 +222,8 @@ class Frontier:
         )
 
     def _rests(self) -> bool:
-        """Whether nothing new is to be begun: the operator says so, or nobody can tell what is still ours."""
+        """Return True if no new request may start: the operator paused the crawl, or it is unknown which leases are
+        valid."""
         member = self._membership
         return self._paused or (member is not None and (self._retry.away or member.is_late))
 
@@ -251,10 +254,10 @@ class Frontier:
         settled = Settled(entry, State.REFUSED, rule, fence=active.record.fence)
         self._committer.add(Change(settled=[settled], then=lambda: active.head.gone(entry)))
 
-    # -- what comes back -------------------------------------------------------------------------------------
+    # -- results -----------------------------------------------------------------------------------------------
 
     def ended(self, lease: Lease, ending: Ending) -> None:
-        """The response has ended (or failed): the key's clock restarts now. Called once per lease."""
+        """Restart the key's clock: the response has ended (or failed). Called once per lease."""
         lease.ended_at = ending.ended_at
         self._turns.give_back(lease.claim, None if ending.started_at is None else ending.ended_at)
         active = self._holding(lease)
@@ -264,7 +267,7 @@ class Frontier:
         active.unprocessed += 1
         self._judge(active, lease, ending)
         if lease.entry.kind == Kind.ROBOTS:
-            # The key's next request waits until the answer is durable: a crash must not forget a Crawl-delay.
+            # The key's next request waits until the answer is durable: a crash must not lose a Crawl-delay.
             return
         self._keys.arm(active)
 
@@ -274,7 +277,7 @@ class Frontier:
             return
         self.tally.ended(lease.entry.kind, ending)
         if lease.hold.is_over():
-            # Perhaps it was we who ended it; whoever has the key now knows better.
+            # This process may have ended the request itself; the present holder of the key knows better.
             return
         is_robots = lease.entry.kind == Kind.ROBOTS
         record.fetches += ending.resent
@@ -291,12 +294,12 @@ class Frontier:
         ending.owes(record)
 
     def settle(self, lease: Lease, outcome: Outcome) -> None:
-        """Everything the fetch gave was processed: make it lasting. Called once per lease, after ``ended``."""
+        """Make the results of a fetch durable: all of them were processed. Called once per lease, after ``ended``."""
         entry = lease.entry
         if lease.both.is_over():
             outcome = outcome.after_hold()
         elif entry.kind == Kind.ROBOTS and outcome.robots is None:
-            # Whatever became of the answer: its origin is asked again later, and each time after a longer while.
+            # Whatever the answer was, its origin is asked again later, and each time after a longer wait.
             outcome = replace(outcome, result=Result.FAILED, rule=UNANSWERED, robots=NO_REPLY)
         active = self._holding(lease)
         order = self._policies.order
@@ -320,12 +323,13 @@ class Frontier:
         self._committer.add(change)
 
     def _holding(self, lease: Lease) -> ActiveKey | None:
-        """The key of a lease, if it is held as it was then. What comes of another time must not touch it."""
+        """Return the key of a lease, if it is held under the same fence. Results under another fence must not change
+        it."""
         active = self._keys.get(lease.entry.key)
         return active if active is not None and active.record.fence == lease.fence else None
 
     def _take_robots(self, lease: Lease, reply: requests.RobotsReply, change: Change) -> None:
-        """A robots.txt was answered: its origin's record, or the next hop of a redirect."""
+        """Take the answer of a robots.txt: its origin's record, or the next hop of a redirect."""
         origin, _ = requests.origin_asked(lease.entry)
         owner = self._policies.key_of(f"{origin}/")
         active = self._keys.get(owner)
@@ -355,7 +359,7 @@ class Frontier:
             self._keys.arm(active)
 
     def _on_committed(self, committed: Committed | None) -> None:
-        """A group is durable, and each of its leases is settled: there are free slots."""
+        """Free the slots of a group that is durable: each of its leases is settled."""
         if committed is not None:
             counts = self._keys.counts
             counts.queued, counts.hosts = committed.total_queued, committed.total_hosts
@@ -368,7 +372,7 @@ class Frontier:
     # -- other processes -------------------------------------------------------------------------------------
 
     def _figures(self) -> dict[str, float]:
-        """How this process fares, for the others and for people."""
+        """The figures of this process, for the other workers and for display."""
         tally, (active, _, _) = self.tally, self._keys.figures()
         return {
             "pages": tally.pages,
@@ -395,7 +399,8 @@ class Frontier:
         self._changed()
 
     def _lose(self, keys: set[str]) -> None:
-        """Leases ended behind our back, as after a freeze or a cut: others may go on with these keys."""
+        """Drop keys whose leases ended unnoticed, as after a freeze or a network failure: other processes may have
+        them."""
         again = sum(lease.entry.key in keys for lease in self._unsettled.values())
         logger.warning("Leases on %d hosts have ended; %d URLs in flight are fetched again", len(keys), again)
         for key in keys:

@@ -1,7 +1,5 @@
-"""The heap of active keys by the time at which each may next be contacted (Mercator, section 4.2).
-
-The heap of a best-first crawl: of the keys whose time has come the one with the best URL comes first.
-"""
+"""Heaps of active keys: by the time at which each may next be contacted (Mercator, section 4.2), and for a best-first
+crawl, where of the keys whose time has come the one with the best URL comes first."""
 
 from __future__ import annotations
 
@@ -14,8 +12,8 @@ from collections.abc import Callable
 class KeyHeap:
     """Keys ordered by their time. A key is in the heap at most once; pushing it again moves it.
 
-    A moved or removed entry stays behind as a husk that is dropped when it surfaces, so every operation costs
-    O(log n); husks never outnumber the living by more than two to one.
+    A moved or removed entry stays behind as a stale entry that is dropped when it reaches the top, so every operation
+    costs O(log n); there are never more than two stale entries for a valid one.
     """
 
     def __init__(self) -> None:
@@ -39,11 +37,11 @@ class KeyHeap:
             heapq.heapify(self._entries)
 
     def remove(self, key: str) -> None:
-        """Take ``key`` out; nothing happens when it is not in."""
+        """Take ``key`` out; do nothing if it is not in the heap."""
         self._tickets.pop(key, None)
 
     def next_at(self) -> float | None:
-        """The time of the top, or None when the heap is empty."""
+        """The time of the top, or None if the heap is empty."""
         self._drop_husks()
         return self._entries[0][0] if self._entries else None
 
@@ -57,7 +55,7 @@ class KeyHeap:
         return key
 
     def count_ready(self, now: float, at_most: int = 1000) -> int:
-        """How many keys are ready at ``now``, counted up to ``at_most``: a figure for people, not for policy."""
+        """Count the keys that are ready at ``now``, up to ``at_most``: a figure for display, not for policy."""
         ready = 0
         pending = [0]
         while pending and ready < at_most:
@@ -75,27 +73,27 @@ class KeyHeap:
 
 
 class BestFirst:
-    """Takes the place of a ``KeyHeap``: waiting keys by their time, ready ones by the level of their first URL.
+    """Replaces a ``KeyHeap``: waiting keys are ordered by their time, ready ones by the level of their first URL.
 
-    Levels are kept as they were when a key became ready or was told to be ``raised``; one that has fallen since is
-    noticed when its turn comes. A share of the turns goes to a ready key drawn at random: what is thought of a site
-    may be wrong, and by this alone it is found out.
+    Levels are kept as they were when a key became ready or was ``raised``; one that has fallen since is noticed when
+    its turn comes. A share of the turns goes to a ready key drawn at random: the score of a site may be wrong, and
+    only this reveals it.
     """
 
     def __init__(self, level_of: Callable[[str], int], explored: float, seed: int | None = None) -> None:
-        """``level_of``: that of a key's first URL. ``explored``: the share of turns, 0 to 1."""
+        """``level_of``: returns the level of a key's first URL. ``explored``: the share of random turns, 0 to 1."""
         self._level_of = level_of
         self._explored = explored
         self._random = random.Random(seed)
         self._waiting = KeyHeap()
         self._best: list[tuple[int, int, str]] = []
-        """Ready keys by minus their level; also husks, whose tickets are not those of ``_tickets``."""
+        """Ready keys by their negative level; also stale entries, whose tickets are not those of ``_tickets``."""
         self._tickets: dict[str, tuple[int, int]] = {}
-        """Of each ready key minus its level and its ticket."""
+        """The negative level and the ticket of each ready key."""
         self._ticket = itertools.count()
         self._ready: list[str] = []
         self._numbers: dict[str, int] = {}
-        """Where in ``_ready`` each key is."""
+        """The index of each key in ``_ready``."""
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._ready)
@@ -109,16 +107,16 @@ class BestFirst:
         self._waiting.push(key, at)
 
     def remove(self, key: str) -> None:
-        """Take ``key`` out; nothing happens when it is not in."""
+        """Take ``key`` out; do nothing if it is not in the heap."""
         self._leave(key)
         self._waiting.remove(key)
 
     def next_at(self) -> float | None:
-        """When the first key is ready, some time long past if one is already; None when there is none."""
+        """Return when the first key is ready, a time long past if one is already; None if there is none."""
         return 0.0 if self._ready else self._waiting.next_at()
 
     def pop_ready(self, now: float) -> str | None:
-        """Take out and return the ready key that is next; None when no key's time has come."""
+        """Take out and return the ready key that is next; None if no key's time has come."""
         while (key := self._waiting.pop_ready(now)) is not None:
             self._enter(key)
         if not self._ready:
@@ -131,12 +129,12 @@ class BestFirst:
         return key
 
     def count_ready(self, now: float, at_most: int = 1000) -> int:
-        """How many keys are ready at ``now``, counted up to ``at_most``."""
+        """Count the keys that are ready at ``now``, up to ``at_most``."""
         ready = len(self._ready)
         return min(ready + self._waiting.count_ready(now, max(at_most - ready, 0)), at_most)
 
     def raised(self, key: str) -> None:
-        """A better URL may have come to the head of its queue."""
+        """Note that a better URL may be at the head of the key's queue."""
         if key in self._numbers:
             self._rank(key)
 
@@ -158,7 +156,7 @@ class BestFirst:
             heapq.heapify(self._best)
 
     def _pop_best(self) -> str:
-        """The ready key with the highest level."""
+        """Return the ready key with the highest level."""
         while True:
             rank, ticket, key = self._best[0]
             if self._tickets.get(key) == (rank, ticket):

@@ -1,4 +1,4 @@
-"""Signs of life: what keeps the leases of a process on a shared backend, and brings it the news."""
+"""The heartbeat of a process on a shared backend: it renews the process's leases and returns changes by others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TOLD = {
 
 
 class WorkerHeartbeat:
-    """Calls ``pulse`` again and again while the crawl runs. A backend that is away is waited for."""
+    """Calls ``heartbeat`` at intervals while the crawl runs. While the backend is away, the call is repeated."""
 
     def __init__(
         self,
@@ -41,16 +41,16 @@ class WorkerHeartbeat:
         self._task: asyncio.Task[None] | None = None
         self._command = OperatorCommand.RUN
         self._sign_at = -math.inf
-        """When the last sign of life that was answered was given, as told by ``uptime``."""
+        """When the last answered heartbeat was sent, as a time of ``uptime``."""
 
     @property
     def is_late(self) -> bool:
-        """Whether so much time has passed without news that nothing new should be begun."""
+        """True if the last answered heartbeat is so old that no new request may start."""
         return uptime() - self._sign_at > self._backend.silence_seconds
 
     @property
     def workers(self) -> int:
-        """How many processes are at work, this one among them."""
+        """The number of processes at work, this one included."""
         return self._backend.workers
 
     def begin(self) -> None:
@@ -59,7 +59,7 @@ class WorkerHeartbeat:
     async def end(self) -> None:
         if self._task is not None:
             while not self._task.done():
-                # Again and again: Python 3.11 loses a cancellation that meets the end of what redis-py waits for.
+                # Repeated: Python 3.11 loses a cancellation that meets the end of what redis-py waits for.
                 self._task.cancel()
                 await asyncio.wait([self._task], timeout=CANCELLED_AGAIN_SECONDS)
             self._task = None
@@ -81,7 +81,7 @@ class WorkerHeartbeat:
         return heartbeat
 
     def _tell(self, command: OperatorCommand) -> None:
-        """Say once what the operator wants, at a level that is shown where silence would be a riddle."""
+        """Log a new operator command once, at a level that is shown where no output would be puzzling."""
         if command is not self._command:
             self._command = command
             logger.warning(_TOLD[command])

@@ -1,7 +1,7 @@
-"""The way in: from a link as resolved to an entry for the frontier, a page's links at a time.
+"""Intake: makes entries for the frontier of resolved links, a page's links at a time.
 
-What is done here is done for every link of every page, a hundred times a page, so a link that was met lately
-costs one hash and one look-up.
+This runs for every link of every page, a hundred times a page, so a link that was found lately costs one hash and one
+look-up.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from webcrawl.urls.politeness_key import PolitenessKey, host_of
 from webcrawl.urls.resolve import resolve
 
 _BY_PAGE = frozenset((DepthRule.name, StayRule.name))
-"""Rules that may allow what they refuse here when it is found on another page."""
+"""Rules that may allow a URL on another page although they refuse it here."""
 
 RECENT = 1 << 20
-"""Fingerprints remembered at most: 8 MiB."""
+"""The most fingerprints that are remembered: 8 MiB."""
 
 
 PART_LINKS, PART_CHARACTERS = 200, 60_000
-"""Of links that are taken at a time: some 5 ms where each is of another host, or full of escapes."""
+"""The most links and characters taken at a time: about 5 ms if each link is of another host, or full of escapes."""
 
 
 class Taken(NamedTuple):
-    """What became of a page's links: entries for the frontier, and how many each rule of scope refused."""
+    """The result for a page's links: entries for the frontier, and how many each rule of scope refused."""
 
     entries: list[UrlEntry]
     refused: list[tuple[str, str]]
-    """(URL, rule) of links that were met for the first time lately and are out of scope."""
+    """(URL, rule) of links that are out of scope and were not found lately."""
 
 
 class Recent:
-    """The fingerprints met lately: a filter before the seen test, not instead of it.
+    """The fingerprints found lately: a filter before the seen test, which it does not replace.
 
-    A table with a place for each; one that comes to a place that is taken drives out what was there. Most links of a
-    page stand on the other pages of its site too, and between two of these lies the site's delay: what so many pages
-    of other sites bring meanwhile has to find room.
+    A table with a place for each; a fingerprint that comes to a place that is taken replaces the one there. Most
+    links of a page are on the other pages of its site too, and between two of these lies the site's delay: the table
+    needs room for the links of all pages of other sites fetched meanwhile.
     """
 
     def __init__(self, places: int = RECENT) -> None:
@@ -52,7 +52,7 @@ class Recent:
         self.clear()
 
     def unmet(self, values: Iterable[int]) -> list[int]:
-        """The fingerprints that were not met lately, in their order."""
+        """Return the fingerprints that were not found lately, in their order."""
         table, last = self._table, self._last
         return [value for value in values if table[value & last] != value]
 
@@ -62,22 +62,22 @@ class Recent:
             table[value & last] = value
 
     def discard(self, values: Iterable[int]) -> None:
-        """These were not met."""
+        """Forget these fingerprints."""
         table, last = self._table, self._last
         for value in values:
             place = value & last
             if table[place] == value:
-                # A place without one has what belongs elsewhere.
+                # An empty place has a value that belongs elsewhere.
                 table[place] = 0 if place else 1
 
     def clear(self) -> None:
         self._table = array("q", bytes(8 * (self._last + 1)))
-        # A place without one has what belongs elsewhere.
+        # An empty place has a value that belongs elsewhere.
         self._table[0] = 1
 
 
 def _parts(urls: Sequence[str]) -> Iterator[Sequence[str]]:
-    """The URLs in their order, as many at a time as take little: all of them, as nearly every page's."""
+    """Yield the URLs in their order, in parts that take little time: all at once for nearly every page."""
     if len(urls) <= PART_LINKS and sum(map(len, urls)) <= PART_CHARACTERS:
         yield urls
         return
@@ -91,11 +91,11 @@ def _parts(urls: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 Withhold = Callable[[str, str, int, str | None], None]
-"""Told of a URL that was refused: URL, host, depth, via."""
+"""Called with a URL that was refused: URL, host, depth, via."""
 
 
 Linked = Callable[[int, Sequence[int]], None]
-"""Told of the links of a page, those too that lead to known pages: the fingerprints of the page and of its links."""
+"""Called with the links of a page, including those to known pages: the fingerprints of the page and of its links."""
 
 
 class Intake:
@@ -112,11 +112,9 @@ class Intake:
         withheld: Mapping[str, Withhold] | None = None,
         linked: Linked | None = None,
     ) -> None:
-        """``scope`` is asked about what is followed, ``fixed`` about seeds, which need not match a whitelist.
-
-        ``standing`` is asked again about what was followed when its turn comes; ``fixed``, if there is none.
-        ``withheld`` hears of URLs that rules of these names refuse, ``linked`` of all links.
-        """
+        """``scope`` decides about followed links, ``fixed`` about seeds, which need not match a whitelist.
+        ``standing`` decides again about followed URLs when their turn comes; None: ``fixed`` does. ``withheld`` is
+        called with URLs that rules of these names refuse, ``linked`` with all links."""
         self._key = key.of_host
         self._scope = scope.verdict
         self._refused = scope.refused
@@ -134,7 +132,8 @@ class Intake:
         return self._taken(urls, marks, depth, via)
 
     def in_parts(self, urls: Sequence[str], depth: int, via: str) -> Iterator[Taken]:
-        """``links``, a few milliseconds' worth at a time: thousands of them, or long ones, may take half a second."""
+        """Do the same as ``links``, a few milliseconds' worth at a time: thousands of links, or long ones, may take
+        half a second."""
         every: list[int] = []
         for part in _parts(urls):
             marks = fingerprint_all(canonical_all(part, self._rules))
@@ -149,7 +148,7 @@ class Intake:
     def _taken(self, urls: Sequence[str], marks: Sequence[int], depth: int, via: str) -> Taken:
         url_of = dict(zip(marks, urls, strict=True))
         if len(url_of) < len(urls):
-            # Of equal spellings the first is fetched: its place it has already.
+            # Of equal spellings the first is fetched; its place in the order is already right.
             url_of.update(zip(reversed(marks), reversed(urls), strict=True))
         unmet = self._recent.unmet(url_of)
         links = Links(list(map(url_of.__getitem__, unmet)), depth, self._key, via)
@@ -161,7 +160,7 @@ class Intake:
         if not refused:
             self._recent.update(unmet)
             return Taken(entries, [])
-        # What lies too deep here may be found again nearer to a seed, and what lies elsewhere by a page there.
+        # A URL that is too deep here may be found again nearer to a seed, and one that is elsewhere by a page there.
         perhaps = {place for place, verdict in refused.items() if verdict.rule in _BY_PAGE}
         self._recent.update([mark for place, mark in enumerate(unmet) if place not in perhaps])
         taken = Taken([entry for place, entry in enumerate(entries) if place not in refused], [])
@@ -172,28 +171,28 @@ class Intake:
         return taken
 
     def forget(self) -> None:
-        """Links that were met lately may not have been taken: look at them again when they are met again."""
+        """Forget links that were found lately: they may not have been taken, and are checked again when they are
+        found again."""
         self._recent.clear()
 
     def may_return(self, marks: Iterable[int]) -> None:
-        """URLs with these fingerprints may be taken when they are met again: look at links to them again."""
+        """Check links with these fingerprints again when they are found: their URLs may be taken then."""
         self._recent.discard(marks)
 
     def seed(self, url: str) -> UrlEntry | str:
-        """A seed's entry, or the rule that refuses it."""
+        """Return a seed's entry, or the rule that refuses it."""
         return self._one(url, self._fixed, 0, None, 0)
 
     def one(self, url: str, depth: int, via: str | None, redirects: int = 0) -> UrlEntry | str:
-        """The entry of a single followed URL (a redirect's target, an ordinary Request), or the rule."""
+        """Return the entry of a single followed URL (a redirect's target, an ordinary Request), or the rule."""
         return self._one(url, self._scope, depth, via, redirects)
 
     def request(
         self, url: str, method: str, body: bytes, depth: int, via: str | None, redirects: int, followed: bool
     ) -> UrlEntry | str:
-        """The entry of an ordinary Request, or the rule that refuses it.
+        """Return the entry of an ordinary Request, or the rule that refuses it.
 
-        Requests that differ in method or body are different URLs to the seen test, as Scrapy's fingerprints
-        are.
+        Requests that differ in method or body are different URLs to the seen test, as with Scrapy's fingerprints.
         """
         resolved = resolve(url, url)
         if resolved is None:
@@ -204,9 +203,8 @@ class Intake:
         return entry
 
     def _elsewhere(self, url: str, depth: int, via: str | None) -> UrlEntry | str:
-        """A URL of another scheme (data, file, ftp): one queue a scheme, no robots.txt, no scope but the
-        scheme.
-        """
+        """Return the entry of a URL of another scheme (data, file, ftp): one queue a scheme, no robots.txt, no scope
+        but the scheme."""
         scheme, colon, _ = url.partition(":")
         if not colon or scheme.lower() in ("http", "https"):
             return "url"
@@ -215,10 +213,10 @@ class Intake:
     def sitemap(
         self, url: str, named_by: str, via: str, depth: int = 0, redirects: int = 0
     ) -> UrlEntry | str:
-        """The entry of a sitemap that the key ``named_by`` names, or the rule that refuses it.
+        """Return the entry of a sitemap that the key ``named_by`` names, or the rule that refuses it.
 
-        One of the key's own is asked for like its robots.txt: it need not match what is said of pages. One elsewhere
-        must be in scope. ``depth`` counts the indexes that lead to it.
+        A sitemap of the key's own is fetched like its robots.txt: it need not match the rules for pages. One
+        elsewhere must be in scope. ``depth`` counts the indexes that lead to it.
         """
         own = self._key(host_of(url)) == named_by
         entry = self._one(url, self._fixed if own else self._scope, depth, via, redirects, linked_from=via)
@@ -227,11 +225,12 @@ class Intake:
         return entry
 
     def identify(self, url: str) -> tuple[str, int]:
-        """What stands for a URL: its politeness key and its fingerprint."""
+        """Return the identity of a URL: its politeness key and its fingerprint."""
         return self._key(host_of(url)), fingerprint(canonical(url, self._rules))
 
     def admit(self, entry: UrlEntry) -> str | None:
-        """The word of the rules that may have changed since the entry was queued: None, or the rule."""
+        """Check the rules that may have changed since the entry was queued. Returns None, or the rule that refuses
+        it."""
         if not entry.url.startswith("http"):
             return None
         host = host_of(entry.url)

@@ -1,7 +1,5 @@
-"""The order of a crawl: which level and which place in it a URL gets when it enters its queue.
-
-The front end's draw: from which priority levels the next keys become active (Mercator, section 4.3).
-"""
+"""The order of a crawl: the level and position of a URL in its queue, and the random draw of the priority levels from
+which the next keys become active (Mercator, section 4.3)."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from webcrawl.frontier.records import Kind, UrlEntry
 OrderName = Literal["breadth_first", "priority", "random", "best_first", "random_walk", "in_links", "opic"]
 
 BEST_FIRST: frozenset[OrderName] = frozenset({"best_first", "random_walk"})
-"""Orders in which levels also say which of the ready hosts comes first."""
+"""Orders in which levels also decide which of the ready hosts comes first."""
 
 _AT_RANDOM: frozenset[OrderName] = frozenset({"random", "random_walk"})
 """Orders in which positions are random."""
@@ -24,29 +22,29 @@ Prioritiser = Callable[[UrlEntry], int]
 
 
 class Scorer(Protocol):
-    """Gives URLs their levels by what a crawl learns while it runs, and may think otherwise of them later.
+    """Gives URLs their levels by what a crawl learns while it runs, and may change them later.
 
-    Asked on the event loop: about a page's links at once before they are queued, and again, some at a time, about
-    what is queued when ``version`` has changed. A URL moves in its queue when its level does, so levels should be as
-    coarse as what is known: some tens of them.
+    Called on the event loop: for all links of a page before they are queued, and again, some at a time, for queued
+    entries when ``version`` has changed. A URL moves in its queue when its level does, so levels should be as coarse
+    as the knowledge: some tens of them.
     """
 
     @property
     def version(self) -> int:
-        """Another number whenever what is queued is to be scored again."""
+        """A number that changes whenever queued entries are to be scored again."""
         ...
 
     def levels(self, entries: Sequence[UrlEntry]) -> Sequence[int | None]:
-        """The level of each, higher is fetched sooner; None leaves it at the one it has. Entries are not to be
-        changed; of those that are not yet queued ``level`` is what was asked for."""
+        """Return the level of each, higher is fetched sooner; None leaves it unchanged. Entries must not be changed;
+        ``level`` of those that are not yet queued is the requested one."""
         ...
 
 
 _POSITIONS = 1 << 62
 _LEVELS = (1 << 40) - 1
-"""Levels are kept within this, above and below nought: storable everywhere, and below that of robots.txt."""
+"""Levels are kept within this, above and below 0: storable everywhere, and below that of robots.txt."""
 FIRST, LAST = _LEVELS, -_LEVELS
-"""Levels of what comes before and behind everything else, whatever a scorer thinks of it later."""
+"""Levels of entries that come before and after everything else, whatever a scorer decides later."""
 
 
 def by_path_depth(entry: UrlEntry) -> int:
@@ -59,15 +57,15 @@ def by_path_depth(entry: UrlEntry) -> int:
 class Order:
     """Places URLs. Positions grow through the whole life of a crawl, restarts included, so a level is FIFO.
 
-    ``breadth_first``: levels as asked for (0 unless a Request says otherwise), first come, first served.
-    ``priority``: the prioritiser's levels, first come, first served within one.
-    ``random``: a random position, so that a queue gives a random one of its URLs each time: a random walk
-    over all that is known, which ends when all of it was visited.
-    ``best_first``: the levels of the scorer, or else of the prioritiser, or else as asked for.
-    ``random_walk``: of the links of a page that are new one drawn at random goes a level up, so that it is the walk's
-    next step; with the probability ``restart``, or when a page has none, no link does, and the walk jumps to a random
-    one of all URLs that are known.
-    ``in_links``, ``opic``: the levels of the scorer that counts links (``webcrawl/importance``).
+    * ``breadth_first``: the requested levels (0 unless a Request has another), first come, first served.
+    * ``priority``: the prioritiser's levels, first come, first served within one.
+    * ``random``: a random position, so that a queue gives a random one of its URLs each time: a random walk over all
+      known URLs, which ends when all of them were visited.
+    * ``best_first``: the levels of the scorer, or else of the prioritiser, or else the requested ones.
+    * ``random_walk``: of the new links of a page one drawn at random goes a level up, so that it is the walk's next
+      step; with the probability ``restart``, or if a page has none, no link does, and the walk jumps to a random one
+      of all known URLs.
+    * ``in_links``, ``opic``: the levels of the scorer that counts links (``features/link_scores``).
     """
 
     def __init__(
@@ -85,17 +83,16 @@ class Order:
         self.scorer = scorer
         self._prioritiser = prioritiser or (by_path_depth if name == "priority" else None)
         self._random = random.Random(seed)
-        # A microsecond clock outruns any rate at which positions are given, so a restart starts above them
-        # all.
+        # A microsecond clock is faster than positions are given, so a restart starts above them all.
         self._position = int(now * 1_000_000)
 
     def tell(self, now: float) -> None:
-        """It is ``now`` (epoch seconds): what is placed from here on comes behind what any process placed before, as
-        far as their clocks agree."""
+        """Set the time (epoch seconds): entries placed from here on come after those that any process placed before,
+        as far as their clocks agree."""
         self._position = max(self._position, int(now * 1_000_000))
 
     def place_all(self, entries: list[UrlEntry]) -> list[UrlEntry]:
-        """Give those of ``entries`` a level and a position that have none yet."""
+        """Give a level and a position to those of ``entries`` that have none yet."""
         new = [entry for entry in entries if not entry.position]
         if self._prioritiser is not None:
             for entry in new:
@@ -109,12 +106,12 @@ class Order:
         return entries
 
     def place_again(self, entry: UrlEntry) -> UrlEntry:
-        """A new position at the same level: where a URL goes that has to be tried again."""
+        """Give a URL that is tried again a new position at the same level."""
         self._line_up([entry])
         return entry
 
     def _line_up(self, entries: Sequence[UrlEntry]) -> None:
-        """A position for each, behind the one before or a random one."""
+        """Give each entry a position, after the one before or a random one."""
         at_random, position = self._name in _AT_RANDOM, self._position
         for entry in entries:
             if entry.level:
@@ -133,7 +130,7 @@ class Order:
             step.level = _within(step.level + 1)
 
     def levels(self, entries: Sequence[UrlEntry]) -> list[int]:
-        """The levels that the scorer gives to ``entries`` by now."""
+        """Return the present levels of ``entries`` by the scorer."""
         assert self.scorer is not None
         return [
             entry.level if level is None or entry.level in (FIRST, LAST) else _within(level)
@@ -152,8 +149,7 @@ LEVELS_CONSIDERED = 16
 class LevelSampler:
     """A random draw of levels, biased to the high ones.
 
-    The highest level present has weight 1, the next ``1 / bias``, the one after ``1 / bias**2`` and so on:
-    with
+    The highest level present has weight 1, the next ``1 / bias``, the one after ``1 / bias**2`` and so on: with
     ``bias`` 1 all levels are alike, with a large one low levels are nearly starved, never quite.
     """
 
@@ -164,11 +160,11 @@ class LevelSampler:
         self._random = random.Random(seed)
 
     def above(self, level: int) -> LevelSampler:
-        """The same draw, of none but higher levels."""
+        """Return the same draw, restricted to higher levels."""
         return _Above(self, level)
 
     def spread(self, levels: Sequence[int], count: int) -> dict[int, int]:
-        """How many of ``count`` keys to take from each of ``levels``; levels that get none are left out."""
+        """Return how many of ``count`` keys to take from each of ``levels``; levels that get none are left out."""
         if not levels or count <= 0:
             return {}
         ordered = sorted(set(levels), reverse=True)[:LEVELS_CONSIDERED]

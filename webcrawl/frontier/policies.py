@@ -1,4 +1,4 @@
-"""The rules the frontier asks, in one place: it decides by them and holds none of its own."""
+"""The rules that the frontier applies, in one place: it has none of its own."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504, 522, 524})
 """Statuses after which the same URL may give a page later."""
 
 BUSY_STATUSES = frozenset({429, 503})
-"""Statuses by which a host says that it is asked too much (RFC 6585, section 4; RFC 9110, section 15.6.4)."""
+"""Statuses by which a host reports too many requests (RFC 6585, section 4; RFC 9110, section 15.6.4)."""
 
 AdmitEntry = Callable[[UrlEntry], str | None]
-"""The scope's word on a URL that is about to be fetched: None, or the name of the rule that refuses it."""
+"""The scope's verdict on a URL that is about to be fetched: None, or the name of the rule that refuses it."""
 
 
 def admit_all(entry: UrlEntry) -> str | None:
@@ -34,20 +34,20 @@ async def at_no_address(host: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class RobotsPolicy:
-    """How robots.txt is asked for and kept (RFC 9309)."""
+    """How robots.txt is requested and kept (RFC 9309)."""
 
     ttl_seconds: float = 86400.0
     max_bytes: int = 512_000
     max_redirects: int = 5
     agent: str = "webcrawl"
-    """The product token by which robots.txt may speak to us."""
+    """The product token by which robots.txt may name the crawler."""
     rules: RulesCache = field(default_factory=lambda: RulesCache(10_000, "webcrawl"))
     absence: Absence = field(default_factory=Absence)
 
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """Everything that can be decided otherwise without touching the frontier."""
+    """Everything that can be decided otherwise without changing the frontier."""
 
     order: Order
     draw: LevelSampler
@@ -59,17 +59,17 @@ class Policies:
     admit: AdmitEntry = admit_all
     retry_times: int = 2
     requests_per_key_max: int = 0
-    """Fetches of a key after which what is left in its queue is refused; 0 for no limit."""
+    """Number of requests to a key after which the rest of its queue is refused; 0 for no limit."""
     page_budget: int = 0
-    """Pages of a key after which what is left of new URLs in its queue is refused; 0 for no limit."""
+    """Number of pages of a key after which the rest of the new URLs in its queue is refused; 0 for no limit."""
     best_first: float | None = None
-    """None: of ready keys the one comes first whose time came first. Else the one whose first URL has the highest
-    level, but for this share of turns, 0 to 1, in which it is any of them."""
+    """None: of ready keys the one comes first whose time came first. Otherwise the one whose first URL has the
+    highest level, but for this share of turns, 0 to 1, in which it is any of them."""
     best_first_seed: int | None = None
-    """Of the chance in those turns."""
+    """The seed of the random choice in those turns."""
     shared_clocks: SharedClocks = NO_SHARED_CLOCKS
     locate: Locate = at_no_address
-    """Asked where an address has a clock."""
+    """Called if an address has a clock."""
     refused: Callable[[UrlEntry], None] = lambda entry: None
     """Called with each queued URL that is refused when its turn comes."""
     forget: Callable[[], None] = lambda: None
@@ -79,17 +79,17 @@ class Policies:
 
 
 GROUP_LEAST = 32
-"""Changes that always become durable together if they are there: fewer at a time cost too much each."""
+"""Number of changes that always become durable together if they are there: fewer at a time cost too much each."""
 
 UNPROCESSED_SHARE = 16
-"""One part in so many of all open requests is what a key may have of responses that wait to be read."""
+"""A key may have one part in this many of all open requests as responses that wait to be parsed."""
 UNPROCESSED_LEAST = 4
-"""And so many it may always have."""
+"""The number that it may always have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What bounds the frontier's memory and patience."""
+    """The bounds of the frontier's memory and waiting times."""
 
     open_max: int = 128
     """URLs being fetched, or fetched and not yet durable. A crash costs at most so many refetches."""
@@ -98,24 +98,24 @@ class Limits:
     dry_max: int = 1000
     """Active keys with an empty queue that are kept a while, since the next page often brings more."""
     blocked_max: int = 512
-    """URLs of one key held back because their origin's robots.txt is not to be had, before the key waits."""
+    """URLs of one key held back because their origin's robots.txt is not available, before the key waits."""
     patience_seconds: float = 120.0
-    """When nothing is left but parked keys, the crawl waits for the first of them at most so long."""
+    """When nothing is left but parked keys, the longest time that the crawl waits for the first of them."""
     commit_interval_seconds: float = 0.02
-    """How long what has ended waits for more to become durable with it."""
+    """How long a finished fetch waits for more to become durable with it."""
     session_budget: int = 8
     """URLs that a key gives in one session, while other keys wait."""
     reordering_share: float = 0.0
-    """Of the time that re-ordering may take in the background, at most 1; 0 for none, but what is asked for."""
+    """The share of time that re-ordering may take in the background, at most 1; 0: only when requested."""
 
     @property
     def unprocessed_max(self) -> int:
-        """How many responses of a key may wait to be read before it is asked for no more. Without a limit a few hosts
-        whose pages take long would fill all places, and the others would wait for them."""
+        """Number of responses of a key that may wait to be parsed before its next request waits. Without a limit a
+        few hosts with pages that are slow to parse would fill all slots, and the others would wait for them."""
         return max(self.open_max // UNPROCESSED_SHARE, UNPROCESSED_LEAST)
 
     @property
     def group_max(self) -> int:
-        """How much becomes durable together at most: while half of what may be open is on its way to the disk, there
-        is room to fetch, and not everything ends at the same moment again."""
+        """The most changes that become durable together: while half of the open requests are on their way to the
+        disk, there is room to fetch, and not everything ends at the same moment again."""
         return max(self.open_max // 2, GROUP_LEAST)

@@ -8,11 +8,10 @@ from collections.abc import Iterable
 from webcrawl.frontier.records import UrlEntry
 
 _TAKEN_MAX = 8
-"""Entries that were taken and are still held: to let go of each at once would move all others each time."""
+"""Entries that were taken and are still in the list: removing each at once would move all others each time."""
 
 Place = tuple[int, int]
-"""Where an entry stands in its queue: (-level, position), so that sorting puts the first to be fetched first.
-"""
+"""The place of an entry in its queue: (-level, position), so that sorting puts the first to be fetched first."""
 
 
 EVERYTHING: Place = (-(1 << 47), 0)
@@ -26,9 +25,9 @@ def place_of(entry: UrlEntry) -> Place:
 class QueueHead:
     """A sorted prefix of a key's queue in the backend, less the entries that are out.
 
-    An entry is out from the moment it is taken until it is put back or has left its queue (``gone``). Always
-    true: what is in here is sorted and lies before ``tail`` or at it, and so does every other queued entry of
-    the key, unless it is out or ``more`` says that there may be some.
+    An entry is out from the moment it is taken until it is put back or has left its queue (``gone``). Always true:
+    the entries in here are sorted and lie before ``tail`` or at it, and so does every other queued entry of the key,
+    unless it is out or ``more`` is set, which means that there may be some.
     """
 
     def __init__(self, entries: Iterable[UrlEntry], more: bool, limit: int) -> None:
@@ -38,13 +37,13 @@ class QueueHead:
         self._out: set[Place] = set()
         self.more = more
         self.tail: Place | None = None
-        """The place behind which the next load starts: nothing before it is left in the backend alone."""
+        """The place behind which the next load starts: no entry before it is in the backend alone."""
         self.loading = False
-        """A load is under way, of what lies behind ``tail``; what it brings may already be out of date."""
+        """A load of the entries behind ``tail`` is under way; its result may already be out of date."""
         self._missed: set[Place] = set()
         self._reopened: Place | None = None
         self._gone: set[Place] = set()
-        """Entries that left the queue during a load, which may have looked before they did."""
+        """Entries that left the queue during a load, which may have read the queue before."""
         self._extend(entries)
 
     def __len__(self) -> int:
@@ -55,16 +54,16 @@ class QueueHead:
 
     @property
     def level(self) -> int:
-        """That of the first entry; of the first that a load will bring, at most, when there is none."""
+        """The level of the first entry; if there is none, at most that of the first that a load will bring."""
         if self:
             return self._entries[self._next].level
         return -self.tail[0] if self.tail is not None else 0
 
     def take(self) -> UrlEntry:
-        """Take the first entry; IndexError when there is none."""
+        """Take the first entry. Raises IndexError if there is none."""
         entry = self._entries[self._next]
         self._next += 1
-        # What was taken is let go of soon: there are as many of these as there are active keys.
+        # Taken entries are removed soon: there are as many of these lists as there are active keys.
         if self._next >= _TAKEN_MAX or self._next == len(self._entries):
             del self._entries[: self._next]
             self._next = 0
@@ -82,7 +81,7 @@ class QueueHead:
                 self.more = True
 
     def withhold(self, place: Place) -> bool:
-        """Let no entry at ``place`` be taken until ``gone`` is said of it; False when one is out already."""
+        """Let no entry at ``place`` be taken until ``gone`` is called for it; returns False if one is out already."""
         if place in self._out:
             return False
         if self._has(place):
@@ -91,20 +90,21 @@ class QueueHead:
         return True
 
     def gone(self, entry: UrlEntry) -> None:
-        """An entry that was taken or withheld is no longer in its queue."""
+        """Note that an entry that was taken or withheld is no longer in its queue."""
         (self._gone.add if self.loading else self._out.discard)(place_of(entry))
 
     def within(self, entries: Iterable[UrlEntry]) -> list[UrlEntry]:
-        """Those of new entries that change something: the others lie behind the end, where more is known to be."""
+        """Return those of new entries that change something: the others lie behind the end, where more is known to
+        be."""
         tail = self.tail
         if not self.more or self.loading or tail is None:
             return list(entries)
         return [entry for entry in entries if (-entry.level, entry.position) <= tail]
 
     def offer(self, entry: UrlEntry) -> None:
-        """A new entry was queued in the backend: hold it if it belongs to the prefix, else remember ``more``.
+        """Hold a new entry that was queued in the backend if it belongs to the prefix, else remember ``more``.
 
-        A load may have brought it before we were told.
+        A load may have brought it before this call.
         """
         place = place_of(entry)
         if (place in self._out and place not in self._gone) or self._has(place):
@@ -119,7 +119,7 @@ class QueueHead:
             self.pass_over(entry)
 
     def pass_over(self, entry: UrlEntry) -> None:
-        """A new entry was queued in the backend that is not to be held until a load brings it."""
+        """Note a new entry that was queued in the backend and is not to be held until a load brings it."""
         self.more = True
         if self.loading:
             self._missed.add(place_of(entry))
@@ -127,7 +127,7 @@ class QueueHead:
             self._end_before(place_of(entry))
 
     def reopen(self, place: Place) -> None:
-        """There may be entries in the backend, at ``place`` or behind it, that we were not told of."""
+        """Note that there may be unknown entries in the backend, at ``place`` or behind it."""
         self.more = True
         if self.loading:
             self._reopened = place if self._reopened is None else min(place, self._reopened)
@@ -135,7 +135,7 @@ class QueueHead:
             self._end_at(place)
 
     def loaded(self, entries: Iterable[UrlEntry], more: bool) -> None:
-        """Take in what the backend has behind ``tail``."""
+        """Take in the entries that the backend has behind ``tail``."""
         self.loading = False
         self.more = more or bool(self._missed) or self._reopened is not None
         self._extend(entries)
@@ -164,7 +164,8 @@ class QueueHead:
         return index < len(self._entries) and place_of(self._entries[index]) == place
 
     def _end_before(self, place: Place) -> None:
-        """Let the prefix end before ``place``, unless that is in here already or lies behind the end anyway."""
+        """Let the prefix end before ``place``, unless an entry is there already or the place lies behind the end
+        anyway."""
         if self.tail is None or place > self.tail:
             return
         if self._has(place):
@@ -174,7 +175,7 @@ class QueueHead:
         self.more = True
 
     def _end_at(self, place: Place) -> None:
-        """Let the prefix end before ``place``, or with it where that is in here already."""
+        """Let the prefix end before ``place``, or with it if an entry is there already."""
         if self.tail is not None and place < self.tail and self._has(place):
             del self._entries[self._index(place) + 1 :]
             self.tail = place
@@ -183,8 +184,8 @@ class QueueHead:
             self._end_before(place)
 
     def _cut(self) -> None:
-        # Entries of a higher level keep being inserted before the tail: what falls off is loaded again later.
-        # Not while a load is under way: what it brings starts behind the tail as it was.
+        # Entries of a higher level keep being inserted before the tail: those cut off are loaded again later. Not
+        # while a load is under way: its result starts behind the tail as it was.
         if len(self) > 2 * self._limit and not self.loading:
             del self._entries[self._next + self._limit :]
             self.tail = place_of(self._entries[-1])

@@ -1,4 +1,4 @@
-"""The values that travel through the frontier: a URL on its way in, a URL in its queue, what became of it."""
+"""The values that travel through the frontier: URL entries, their states and kinds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class State(IntEnum):
 
 
 class Kind(StrEnum):
-    """Why a URL is fetched."""
+    """The purpose for which a URL is fetched."""
 
     PAGE = "page"
     ROBOTS = "robots"
@@ -28,7 +28,7 @@ class Kind(StrEnum):
 
 
 def web_origin(url: str) -> str | None:
-    """The origin whose robots.txt speaks for ``url``; None for schemes that have none."""
+    """Return the origin whose robots.txt applies to ``url``; None for schemes that have none."""
     return origin_of(url) if url.startswith(("http://", "https://")) else None
 
 
@@ -36,9 +36,9 @@ def web_origin(url: str) -> str | None:
 class UrlEntry:
     """A URL as the frontier stores it.
 
-    ``url`` is what will be fetched (WHATWG-resolved, never the canonical form); ``fingerprint`` is the signed
-    64-bit xxh3 of its canonical form; ``key`` its politeness key. ``level`` orders a queue, higher first;
-    ``position`` orders a level, lower first, and is given by the frontier's order.
+    ``url`` is the URL to fetch (WHATWG-resolved, never the canonical form); ``fingerprint`` is the signed 64-bit xxh3
+    of its canonical form; ``key`` its politeness key. ``level`` orders a queue, higher first; ``position`` orders a
+    level, lower first, and is given by the frontier's order.
     """
 
     url: str
@@ -58,7 +58,7 @@ class UrlEntry:
     payload: str | None = None
     """JSON of an ordinary Request's callback, headers, body, ...; None on the batch path."""
     listed: str | None = None
-    """What the sitemap that brought it says of it, see ``documents.listed``; None of all others."""
+    """The statements of the sitemap that listed it, see ``parsing.sitemap.told``; None for all others."""
     traits: str | None = None
-    """What was known of the link where it was found, in the words of whoever scores it: its level is found again by
-    it as long as it is queued. None in crawls without a scorer."""
+    """The features of the link where it was found, in the scorer's format, by which its level is computed again as
+    long as it is queued. None in crawls without a scorer."""

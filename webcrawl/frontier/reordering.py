@@ -1,8 +1,8 @@
-"""Re-ordering of what is queued: the scorer has come to think otherwise, and URLs move to their new levels.
+"""Re-ordering of queued entries: when the scorer changes its scores, URLs move to their new levels.
 
-A walk through all queues in the background, a stretch at a time, and never more of the time than its share: it
-takes from what fetching needs. It moves nothing that is being fetched, and each move is carried out only if the
-entry still stands where it was seen.
+A walk through all queues in the background, a part at a time, and never more of the time than its share: it competes
+with fetching. It moves no entry that is being fetched, and each move is carried out only if the entry is still at its
+place.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from webcrawl.storage.contract import Backend, Move, uptime
 STRETCH = 1000
 """Entries that are read at a time."""
 MOVED_AT_ONCE = 100
-"""Of these, how many are moved in one step: while a Redis server does that it does nothing else, for some 3 ms."""
+"""Number of these that are moved in one step, which takes about 3 ms, in which a Redis server does nothing else."""
 SCORED_AT_ONCE = 50
 """Entries that are scored while the event loop waits: about as many as a page has links."""
 LOOK_SECONDS = 1.0
-"""How often it is looked whether scores have changed."""
+"""How often to check if scores have changed."""
 FULL_SECONDS = 5.0
-"""How long a storage without room, or one that is away, is left alone."""
+"""How long to leave alone a storage that is full or away."""
 
 
 class Reordering:
-    """Scores again what is queued, whenever the scorer's version changes. Everything here runs on the event loop."""
+    """Scores queued entries again whenever the scorer's version changes. All methods run on the event loop."""
 
     def __init__(
         self,
@@ -45,8 +45,8 @@ class Reordering:
         broken: Callable[[BaseException], None],
         share: float,
     ) -> None:
-        """``order`` has a scorer. ``drain`` waits until every change so far is durable and told to the keys.
-        ``share``: of the time that this may take, 0 to 1."""
+        """``order`` has a scorer. ``drain`` waits until every change so far is durable and the keys know it.
+        ``share``: the share of time that this may take, 0 to 1."""
         assert order.scorer is not None
         self._scorer = order.scorer
         self._order = order
@@ -57,19 +57,19 @@ class Reordering:
         self._tasks = Tasks(broken)
         self._ending = asyncio.Event()
         self._scored = self._scorer.version
-        """The version by which all is scored that is queued."""
+        """The version by which all queued entries are scored."""
 
     def begin(self) -> None:
         self._tasks.start(self._run())
 
     async def end(self) -> None:
-        """Nothing is moved any more when this returns."""
+        """Stop; no entry is moved any more when this returns."""
         self._ending.set()
         await self._tasks.all_ended()
 
     async def walk(self) -> bool:
-        """Go once through all queues, unless all is scored by the scorer's version. Whether there was need.
-
+        """Walk once through all queues, unless all entries are scored by the scorer's version. Returns True if there
+        was need.
         :raises webcrawl.errors.StorageFull: some URLs may have been moved
         """
         version = self._scorer.version
@@ -82,7 +82,7 @@ class Reordering:
             changed = await self._changed(walked.entries)
             worked = uptime() - began
             if changed:
-                # What a key was not told of yet could be offered to it where it does not stand any more.
+                # An entry that its key does not know yet could be offered to it at a place that it has left.
                 await self._drain()
                 began = uptime()
                 for first in range(0, len(changed), MOVED_AT_ONCE):
@@ -95,7 +95,7 @@ class Reordering:
         return True
 
     async def _changed(self, entries: Sequence[UrlEntry]) -> list[Move]:
-        """Those that have another level by now."""
+        """Return moves for those that have another level now."""
         changed: list[Move] = []
         pages = [entry for entry in entries if entry.kind != Kind.ROBOTS]
         for first in range(0, len(pages), SCORED_AT_ONCE):
@@ -108,7 +108,7 @@ class Reordering:
         return changed
 
     async def _move(self, wanted: Sequence[Move]) -> None:
-        """Move them in queues of ours and in those of nobody."""
+        """Move entries in queues of this process and in those without a holder."""
         held: dict[str, ActiveKey] = {}
         moves: list[Move] = []
         for move in wanted:
@@ -128,7 +128,7 @@ class Reordering:
             self._tell(held, ours, {id(move) for move in moved})
 
     def _tell(self, held: dict[str, ActiveKey], moves: Sequence[Move], moved: set[int] | None) -> None:
-        """Let keys know where their URLs stand now. ``moved``: the identities of moves; None: nobody knows."""
+        """Let keys know the new places of their URLs. ``moved``: the identities of moves; None: unknown."""
         for move in moves:
             active = held[move.entry.key]
             active.head.gone(move.entry)

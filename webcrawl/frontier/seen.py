@@ -1,8 +1,8 @@
 """The URL-seen test with bounded memory: pybloom-live filters in layers.
 
-The exact test lives in the backends, beside the queues. This one is the choice for crawls that are too large
-for it: about 2.4 bytes a URL at an error rate of one in ten thousand, at the price that this share of new
-URLs is taken for known and never fetched, and that a URL's state can no longer be asked for.
+The exact test is part of the backends, beside the queues. This one is the choice for crawls that are too large for
+it: about 2.4 bytes a URL at an error rate of one in ten thousand. The price is that this share of new URLs is taken
+for known and never fetched, and that the state of a URL is not stored.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Seen:
         return sum(len(layer) for layer in self._layers)
 
     def add(self, fingerprint: int) -> bool:
-        """Add a URL; True when it was new."""
+        """Add a URL. Returns True if it was new."""
         name = str(fingerprint)
         if any(name in layer for layer in self._layers[:-1]):
             return False
@@ -67,7 +67,7 @@ class Seen:
 
     @classmethod
     def load(cls, path: Path) -> Seen:
-        """Read what ``save`` wrote. :raises ValueError: the file is damaged."""
+        """Read the file that ``save`` wrote. :raises ValueError: the file is damaged."""
         seen = cls.__new__(cls)
         with path.open("rb") as stream:
             _check_sum(stream, path)
@@ -87,7 +87,7 @@ class Seen:
 
 
 class _Summing:
-    """A file that is written, and the CRC-32 of what was: a wrong bit in a filter is a URL lost unnoticed."""
+    """A file that is written, and the CRC-32 of its content: a wrong bit in a filter is a URL lost unnoticed."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream

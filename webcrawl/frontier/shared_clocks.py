@@ -1,8 +1,8 @@
-"""Turns on shared clocks: keys whose own time has come wait here for the clocks that they share with others.
+"""The limiter of shared clocks: keys whose own time has come wait here for the clocks that they share with others.
 
-A key is in one of four places: its host's address is being looked up, its question is under way to the clocks, it
-waits in the line of the clock that was not free, or its claim was granted and it is fetched from next. Of a line only
-the first asks, when the clock may be free, so that thousands of hosts at one address cost one question a fetch.
+A key is in one of four places: its host's address is being looked up, its request to the clocks is under way, it
+waits in the line of the clock that was not free, or its lease was granted and it is fetched from next. Only the first
+of a line asks, when the clock may be free, so that thousands of hosts at one address cost one request a fetch.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ class _Waiter:
     pauses: Pauses = field(default_factory=dict)
     in_line: bool = False
     asked_from: str | None = None
-    """The clock in whose line it stood when it asked."""
+    """The clock in whose line it waited when it asked."""
 
 
 @dataclass(slots=True)
 class _Line:
     waiting: deque[_Waiter] = field(default_factory=deque)
     at: float | None = None
-    """When its first asks; None while that is not known."""
+    """When its first key asks; None while that is not known."""
 
 
 class SharedRateLimiter:
-    """Grants claims to keys, one URL at a time. Everything here runs on the event loop."""
+    """Grants leases of shared clocks to keys, one URL at a time. All methods run on the event loop."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class SharedRateLimiter:
         changed: Callable[[], None],
         broken: Callable[[BaseException], None],
     ) -> None:
-        """``changed``: a claim was granted. The rest is as for the frontier."""
+        """``changed``: called when a lease was granted. The rest is as for the frontier."""
         self._policy = policies.shared_clocks
         self._shares = bool(self._policy)
         self._locate = policies.locate
@@ -77,42 +77,42 @@ class SharedRateLimiter:
         self._changed = changed
         self._tickets = itertools.count(1)
         self._waiters: dict[str, _Waiter] = {}
-        """Of each key that is here, in whichever place, until its claim is granted."""
+        """The waiter of each key that is here, in any place, until its lease is granted."""
         self._granted: deque[ActiveKey] = deque()
         self._lines: dict[str, _Line] = {}
         self._in_lines = 0
         self._due: list[tuple[float, str]] = []
-        """When the first of which line asks; also husks, of lines that changed since."""
+        """The times at which the first of each line asks; also stale entries, of lines that changed since."""
         self._wanted: list[_Waiter] = []
         self._returned: list[RateLimitReturn] = []
         self._tasks = Tasks(broken)
         self._exchanging = False
         self.turned_away: Callable[[ActiveKey], None] = lambda active: None
-        """Called with a key that finds too long a line before it; its record says when to come again."""
+        """Called with a key that finds too long a line before it; its record has the time to come again."""
 
     def __len__(self) -> int:
-        """Keys that are here."""
+        """Number of keys that are here."""
         return len(self._waiters) + len(self._granted)
 
     @property
     def pending(self) -> int:
-        """Of these, the ones that have a claim or may have one in a moment."""
+        """Number of these that have a lease or may have one in a moment."""
         return len(self) - self._in_lines
 
     @property
     def in_line(self) -> int:
-        """Of these, the ones that wait for a clock."""
+        """Number of these that wait for a clock."""
         return self._in_lines
 
     def begin(self, counts: Counts) -> None:
-        """The crawl is opened, with so much done and left."""
+        """Begin with the counts of the opened crawl."""
         if counts.done or counts.queued:
             self._store.rest(self._clock())
 
-    # -- what the frontier asks ------------------------------------------------------------------------------
+    # -- calls of the frontier ---------------------------------------------------------------------------------
 
     def claim(self, active: ActiveKey, entry: UrlEntry) -> RateLimitLease | None:
-        """The claim under which ``entry`` may be fetched now. None: it is asked for; the key waits here, and
+        """Return the lease under which ``entry`` may be fetched now. None: it was requested; the key waits here, and
         ``entry`` is back in its queue."""
         if not self._shares:
             return NO_CLAIM
@@ -145,7 +145,7 @@ class SharedRateLimiter:
         return None
 
     def give_back(self, claim: RateLimitLease, ended_at: float | None) -> None:
-        """The fetch has ended then; None: there was none."""
+        """Give back a lease; ``ended_at`` is the end of the fetch, None if there was none."""
         if not claim.pauses:
             return
         self._returned.append(RateLimitReturn(claim.ticket, claim.pauses, ended_at))
@@ -156,7 +156,7 @@ class SharedRateLimiter:
                 self._ring(name, line, now if ended_at is None else max(ended_at + pause, now))
 
     def drop(self, active: ActiveKey) -> None:
-        """The key is not ours any more, or not active."""
+        """Drop a key that this process does not hold any more, or that is not active."""
         waiter = self._waiters.pop(active.key, None)
         self._in_lines -= waiter is not None and waiter.in_line
         active.claiming = False
@@ -173,7 +173,7 @@ class SharedRateLimiter:
                 self._let_ask(name, line)
 
     def next_at(self) -> float | None:
-        """When the first of a line asks next."""
+        """Return when the first of a line asks next."""
         while self._due:
             at, name = self._due[0]
             if (line := self._lines.get(name)) is not None and line.at == at:
@@ -182,7 +182,7 @@ class SharedRateLimiter:
         return None
 
     def pop_granted(self) -> ActiveKey | None:
-        """A key that has its claim; it is here no more."""
+        """Take out a key that has its lease; None if there is none."""
         while self._granted:
             active = self._granted.popleft()
             if active.claim is not None and active.claiming:
@@ -191,7 +191,7 @@ class SharedRateLimiter:
         return None
 
     async def close(self) -> None:
-        """Give back what was not used."""
+        """Give back unused leases."""
         for active in [waiter.active for waiter in self._waiters.values()] + list(self._granted):
             self.drop(active)
         await self._tasks.all_ended()
@@ -209,7 +209,7 @@ class SharedRateLimiter:
             self._grant(waiter, FOREVER)
 
     def _line_up(self, waiter: _Waiter) -> None:
-        """Behind those who wait for one of its clocks; where nobody does, it asks."""
+        """Put it in the line of one of its clocks; if none has a line, it asks."""
         for name, pause in waiter.pauses.items():
             line = self._lines.get(name)
             if line is None:
@@ -237,7 +237,7 @@ class SharedRateLimiter:
         self._changed()
 
     def _let_ask(self, name: str, line: _Line) -> None:
-        """The first of a line that is still wanted asks; a line without anybody is no more."""
+        """Let the first key of a line ask that still waits; a line without any is removed."""
         line.at = None
         while line.waiting:
             waiter = line.waiting.popleft()
@@ -251,7 +251,7 @@ class SharedRateLimiter:
     def _is_here(self, waiter: _Waiter) -> bool:
         return self._waiters.get(waiter.active.key) is waiter
 
-    # -- questions -------------------------------------------------------------------------------------------
+    # -- requests ----------------------------------------------------------------------------------------------
 
     def _ask(self, waiter: _Waiter) -> None:
         self._wanted.append(waiter)
@@ -263,7 +263,7 @@ class SharedRateLimiter:
             self._tasks.start(self._exchange_all())
 
     async def _exchange_all(self) -> None:
-        """One question at a time, with all that has come together meanwhile."""
+        """Send one request at a time, with everything that was added meanwhile."""
         try:
             while self._returned or self._wanted:
                 returned, self._returned = self._returned, []
@@ -286,7 +286,7 @@ class SharedRateLimiter:
             self._stands_in_line(waiter)
             self._ring(answer.clock, denying, self._clock() + answer.wait_seconds)
         if line is not None and line in self._lines and not (waiter.in_line and line == answer.clock):
-            # That clock was not the one in the way: let the next try.
+            # That clock was not the reason of the denial: the next key of its line may try.
             self._ring(line, self._lines[line], self._clock())
 
     def _grant(self, waiter: _Waiter, hold: LeaseValidity) -> None:

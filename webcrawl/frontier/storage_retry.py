@@ -1,7 +1,5 @@
-"""What time may cure is waited out: a full disk, a Redis that is away. The step is repeated until it succeeds.
-
-Work that is under way on the event loop beside what is asked of the frontier.
-"""
+"""Retries of storage steps: a step that fails since a disk is full or Redis is away is repeated until it succeeds.
+The module also keeps tasks that run on the event loop beside calls of the frontier."""
 
 from __future__ import annotations
 
@@ -15,16 +13,16 @@ from webcrawl.errors import StorageAway, StorageFull
 _T = TypeVar("_T")
 
 RETRY_SECONDS = 2.0
-"""How long a full disk is left alone before the same step is tried again."""
+"""How long to wait after a full disk before the same step is tried again."""
 
 AWAY_SECONDS = (0.1, 2.0)
-"""How long a storage that is away is left alone: at first, and at most."""
+"""How long to wait for a storage that is away: at first, and at most."""
 
 logger = logging.getLogger(__name__)
 
 
 class StorageRetry:
-    """Repeats steps that found no room, or no storage. Says once that it waits, and once that it goes on."""
+    """Repeats steps that found no room, or no storage. Logs once that it waits, and once that it goes on."""
 
     def __init__(self) -> None:
         self._waiting = 0
@@ -33,18 +31,18 @@ class StorageRetry:
 
     @property
     def stalled(self) -> str | None:
-        """Why nothing can be made durable at the moment, in words; None when all is well."""
+        """The reason why nothing can be made durable at the moment, in words; None if all is well."""
         if self._away:
             return StorageAway.shown
         return self._full if self._waiting else None
 
     @property
     def away(self) -> bool:
-        """Whether the storage cannot be reached: what it knows of us may end without our hearing of it."""
+        """True if the storage cannot be reached: leases there may end unnoticed."""
         return self._away > 0
 
     async def with_retry(self, step: Callable[[], Awaitable[_T]]) -> _T:
-        """Do ``step`` until it does not raise StorageFull."""
+        """Repeat ``step`` until it does not raise StorageFull."""
         waits: StorageFull | None = None
         pause = AWAY_SECONDS[0]
         try:
@@ -93,7 +91,7 @@ _GO_ON = {False: "There is room again, the crawl goes on", True: "The storage is
 
 
 class Tasks:
-    """Starts work and keeps hold of it until its end; an error of it is told to ``broken``, and nothing is lost."""
+    """Starts work and keeps it until its end; ``broken`` is called with its error, so that none is lost."""
 
     def __init__(
         self, broken: Callable[[BaseException], None], ended: Callable[[], None] = lambda: None
@@ -104,7 +102,7 @@ class Tasks:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
-        """How many are under way."""
+        """Number of tasks under way."""
         return len(self._tasks)
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
@@ -113,7 +111,7 @@ class Tasks:
         task.add_done_callback(self._finish)
 
     async def all_ended(self) -> None:
-        """Wait for all, those too that are started meanwhile."""
+        """Wait for all tasks, including those that are started meanwhile."""
         while self._tasks:
             await asyncio.wait(set(self._tasks))
 

@@ -1,10 +1,9 @@
-"""The crawl in numbers: what has happened since the start, and how the frontier stands at this moment.
+"""The crawl in numbers: the events since the start, the present state of the frontier, and the fill level of a
+storage with a byte budget.
 
-The frontier keeps one Tally and hands out Snapshots; the display, the statistics line, the summary and the
-limits read them and never write. Both are cheap: a Tally is a few integers that the frontier raises as each
-request ends, and a Snapshot is made from what the frontier has in memory, without a look at the disk.
-
-A storage whose byte budget is nearly used up: what is said of it, and what is counted.
+The frontier keeps one Tally and creates Snapshots; the display, the statistics line, the summary and the limits read
+them and never write. Both are cheap: a Tally is a few integers that the frontier raises as each request ends, and a
+Snapshot is made from the frontier's memory, without a look at the disk.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ SKIPPED_MAX = 1_000
 
 @dataclass(slots=True)
 class Tally:
-    """What has ended since this process began. Numbers only ever grow; a resumed crawl starts from nought."""
+    """Counts of the events since this process began. Numbers only ever grow; a resumed crawl starts from 0."""
 
     pages: int = 0
     """Page fetches that ended with an HTTP response, whatever its status."""
@@ -40,17 +39,17 @@ class Tally:
     duplicates: int = 0
     """Pages whose bytes another URL had before."""
     revisits: int = 0
-    """Of ``pages``, those that were visited again."""
+    """Of ``pages``, those that were revisited."""
     unchanged: int = 0
-    """Of these, those that came or were said to be the same, and had not changed."""
+    """Of these, those that had not changed, by their content or by the server's statement."""
     due: int | None = None
-    """Pages that were to be visited again when that was last looked at; None where no page is. It may fall."""
+    """Pages that were due for a revisit when that was last looked at; None if no page is revisited. It may fall."""
     judged: int | None = None
-    """Pages of which it was said how relevant they are; None where nothing is looked for."""
+    """Pages whose relevance was scored; None if the crawl has no focus."""
     relevant: int = 0
-    """Of these, those that count as found."""
+    """Of these, the relevant ones."""
     redirects: int = 0
-    """Responses that sent us elsewhere."""
+    """Responses that were redirects."""
     failures: int = 0
     """Requests that ended without a usable response and are not tried again."""
     refusals: int = 0
@@ -67,9 +66,9 @@ class Tally:
     """MIME types of pages, in lower case and without parameters."""
 
     cut: int = 0
-    """Pages of which there was more than was read."""
+    """Pages that were longer than the part that was read."""
     holds: int = 0
-    """Times at which something held the event loop for longer than LOOP_HELD_SECONDS."""
+    """Number of times that the event loop was blocked for longer than LOOP_HELD_SECONDS."""
     longest_hold_seconds: float = 0.0
     """CPU time of the longest of these."""
 
@@ -78,7 +77,7 @@ class Tally:
     ``SKIPPED_MAX`` of them."""
 
     def ended(self, kind: str, ending: Ending) -> None:
-        """A request was sent, and has ended."""
+        """Count a request that was sent, and has ended."""
         self.bytes += ending.payload_bytes
         if ending.error is not None:
             self.errors[ending.error] += 1
@@ -91,29 +90,29 @@ class Tally:
                 self.mimes[ending.mime] += 1
 
     def hold(self, cpu_seconds: float) -> None:
-        """Something held the event loop."""
+        """Count a time that the event loop was blocked."""
         self.holds += 1
         self.longest_hold_seconds = max(self.longest_hold_seconds, cpu_seconds)
 
     def judge(self, relevant: bool) -> None:
-        """A page was judged."""
+        """Count a page that was scored."""
         self.judged = (self.judged or 0) + 1
         self.relevant += relevant
 
     def skip(self, key: str, crawl_delay_seconds: float) -> None:
-        """A host is not crawled, since it asks for a longer pause than it is given."""
+        """Note a host that is not crawled, since it asks for a longer pause than is obeyed."""
         if key in self.skipped or len(self.skipped) < SKIPPED_MAX:
             self.skipped[key] = crawl_delay_seconds
 
     def refused(self, rule: str, count: int = 1) -> None:
-        """``count`` URLs were refused by ``rule``."""
+        """Count ``count`` URLs that were refused by ``rule``."""
         self.refusals += count
         self.refused_by_rule[rule] += count
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """How the frontier stands. Hosts are politeness keys."""
+    """The state of the frontier in figures. Hosts are politeness keys."""
 
     queued: int
     """URLs that wait in their queues."""
@@ -133,22 +132,23 @@ class Snapshot:
     unsettled: int
     """Requests that have ended and whose outcome is not yet durable."""
     next_ready_at: float | None
-    """Epoch seconds when the next active host may be contacted; None when none is active."""
+    """Epoch seconds when the next active host may be contacted; None if none is active."""
     stalled: str | None
-    """Why nothing moves although there is work ('disk full'); None when all is well."""
+    """The reason why nothing moves although there is work ('disk full'); None if all is well."""
     crowded: str | None = None
-    """Why new URLs are turned away ('storage 87 % of 4.0 GB'); None while there is room for all."""
+    """The reason why new URLs are turned away ('storage 87 % of 4.0 GB'); None while there is room for all."""
     given_up_urls: int = 0
     """URLs in the queues of hosts that are no longer contacted: kept for the next run."""
     workers: int | None = None
-    """Processes at work on a shared crawl, this one among them; None when the crawl is of this process alone.
+    """Processes at work on a shared crawl, this one included; None if the crawl is of this process alone.
 
-    What is queued, known, parked and given up is the whole crawl's; what is active, ready and in flight is ours.
+    Counts of queued, known, parked and given-up are of the whole crawl; counts of active, ready and in flight are of
+    this process.
     """
 
 
 BACKLOG_FULL = "backlog-full"
-"""The rule by which URLs are refused for which there is no place in the storage."""
+"""The rule that refuses URLs for which the storage has no room."""
 
 logger = logging.getLogger(__name__)
 
@@ -160,10 +160,10 @@ _SAID = {
 
 
 class Backlog:
-    """What this process heard last of the room in a storage that several processes share.
+    """The room in a storage that several processes share, as of the last look.
 
-    Each thing is logged the first time only, since a crawl without end comes and goes at the mark; the line of
-    statistics says how it stands.
+    Each change is logged the first time only, since a crawl without end keeps crossing the marks; the statistics line
+    has the present state.
     """
 
     def __init__(
@@ -172,8 +172,8 @@ class Backlog:
         forget: Callable[[], None],
         may_return: Callable[[Sequence[int]], None] = lambda fingerprints: None,
     ) -> None:
-        """``forget`` is called when what was turned away may be offered again, ``may_return`` with the fingerprints
-        of what was pruned from full queues, which may be offered again too."""
+        """``forget`` is called when URLs that were turned away may be offered again, ``may_return`` with the
+        fingerprints of those pruned from full queues, which may be offered again too."""
         self._tally = tally
         self._may_return = may_return
         self._forget = forget
@@ -184,7 +184,7 @@ class Backlog:
         """How full the storage is, in words; None while there is room for all."""
 
     def heard(self, filling: Filling | None) -> None:
-        """A look was taken; None where there is no budget."""
+        """Take the result of a look; None if there is no budget."""
         self._filling = filling
         room = Room.PLENTY if filling is None else filling.room
         self.crowded = None if filling is None or room is Room.PLENTY else _in_words(filling)
@@ -198,7 +198,7 @@ class Backlog:
             logger.warning(_SAID[room], "no budget" if filling is None else _in_words(filling))
 
     def figures(self) -> dict[str, float]:
-        """For the others and for people; nothing where there is no budget."""
+        """Return the figures for the other workers and for display; none if there is no budget."""
         if self._filling is None:
             return {}
         return {
@@ -208,7 +208,7 @@ class Backlog:
         }
 
     def committed(self, committed: Committed) -> None:
-        """Count what a commit had no place for, and let it be offered again."""
+        """Count the URLs that a commit had no room for, and let them be offered again."""
         if committed.may_return:
             self._may_return(committed.may_return)
         for rule, urls in (
