@@ -1,4 +1,4 @@
-"""How long a politeness key is left alone after a request: delay models, Crawl-delay, floor and ceiling."""
+"""The pause owed to a politeness key after a request: delay models, Crawl-delay, floor and ceiling."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Model = Literal["mean", "last", "fixed"]
 class Politeness:
     """The delay owed to a politeness key. All times are seconds.
 
-    ``mean`` owes ``factor`` times the mean of the last five download times, ``last`` ``factor`` times the
-    last one, ``fixed`` always ``min_delay``. Before the first download time is known the two owe ``unknown_delay``.
-    What the model says is kept between ``min_delay`` and ``max_delay`` (the floor wins if they cross). A Crawl-delay
+    ``mean`` owes ``factor`` times the mean of the last five download times, ``last`` ``factor`` times the last one,
+    ``fixed`` always ``min_delay``. Before the first download time is known the first two owe ``unknown_delay``. The
+    result of the model is kept between ``min_delay`` and ``max_delay`` (the floor wins if they cross). A Crawl-delay
     is a floor of its own that ``max_delay`` does not cut; a host that asks for more than ``crawl_delay_max`` is
     skipped, not fetched faster than it asked.
     """
@@ -34,7 +34,7 @@ class Politeness:
     unknown_delay: float = 0.0
 
     def delay(self, record: HostRecord) -> float:
-        """What is owed after the last request; between ``min_delay`` and the larger of the two ceilings."""
+        """Return the delay owed after the last request; between ``min_delay`` and the larger of the two ceilings."""
         delay = max(self.min_delay, min(self._modelled(record), self.max_delay))
         asked = record.crawl_delay_seconds
         if asked is not None and asked > delay:
@@ -42,11 +42,11 @@ class Politeness:
         return delay
 
     def skips(self, record: HostRecord) -> bool:
-        """Whether the host asks for a Crawl-delay so long that it is not crawled at all."""
+        """Return True if the host asks for a Crawl-delay so long that it is not crawled at all."""
         return self.is_too_long(record.crawl_delay_seconds)
 
     def is_too_long(self, crawl_delay_seconds: float | None) -> bool:
-        """Whether a host that asks for such a Crawl-delay is skipped."""
+        """Return True if a host that asks for such a Crawl-delay is skipped."""
         return crawl_delay_seconds is not None and crawl_delay_seconds > self.crawl_delay_max
 
     def fetched(
@@ -55,8 +55,8 @@ class Politeness:
         """Restart the clock at the end of a response, whatever its outcome.
 
         ``next_fetch_at`` never moves back: a Retry-After or a park that reaches further stays. The time of a
-        robots.txt, which tells little of how long a page takes, decides at most of the pause that follows, and is not
-        remembered; nor is one that cannot be true (the clock went backwards).
+        robots.txt, which says little about the time of a page, affects at most the pause that follows, and is not
+        remembered; nor is an impossible time (the clock went backwards).
         """
         seconds = ended_at - started_at
         if not is_robots and math.isfinite(seconds) and seconds >= 0:
@@ -64,7 +64,7 @@ class Politeness:
         record.fetches += 1
         record.delay_seconds = self.delay(record)
         if is_robots and not record.download_seconds and self.model != "fixed":
-            # Of a host that is slow this is all that is known yet.
+            # For a slow host this is all that is known yet.
             modelled = min(self.factor * seconds, self.max_delay) if math.isfinite(seconds) else 0.0
             record.delay_seconds = max(record.delay_seconds, modelled)
         _not_before(record, ended_at + record.delay_seconds)

@@ -1,7 +1,7 @@
-"""Sites that share a server, by the operator's list: each group has one clock beside those of its sites.
+"""Groups of sites that share a server, by the operator's list: each group has one clock beside those of its sites.
 
-A line names a group, the pause it is owed in seconds, and who belongs to it: a domain stands for all hosts below it,
-an address or a network for all hosts that have an address in it::
+A line names a group, the pause in seconds that is owed to it, and its members: a domain stands for all hosts below
+it, an address or a network for all hosts that have an address in it::
 
     oldserver  10   shop.example museum.example
     oldserver  10   192.0.2.17
@@ -42,7 +42,7 @@ class Group(NamedTuple):
 
 
 class Groups:
-    """Tells to which groups a host belongs."""
+    """The groups of a list file, with the lookup of a host's groups."""
 
     def __init__(self, groups: Iterable[Group] = ()) -> None:
         self.groups = tuple(groups)
@@ -51,13 +51,14 @@ class Groups:
             for domain in group.domains:
                 self._by_domain.setdefault(domain, []).append(group)
         self.by_address = tuple(group for group in self.groups if group.networks)
-        """Those for which a host's address counts."""
+        """Groups whose members depend on a host's address."""
 
     def __bool__(self) -> bool:
         return bool(self.groups)
 
     def of(self, host: str, address: str | None) -> list[Group]:
-        """The groups of a host (lower case, no final dot), each once; ``address`` is the one it is contacted at."""
+        """Return the groups of a host (lower case, no final dot), each once; ``address`` is the one it is contacted
+        at."""
         found = {group.name: group for group in self._named(host)}
         if address and self.by_address:
             ip = ip_address(address)
@@ -77,7 +78,7 @@ NO_GROUPS = Groups()
 
 
 def load_groups(path: Path) -> Groups:
-    """The groups of a list file. :raises GroupsError: with every line that is wrong"""
+    """Read the groups of a list file. :raises GroupsError: with every line that is wrong"""
     groups: dict[str, Group] = {}
     wrong = []
     try:
@@ -106,7 +107,7 @@ def _joined(known: Group | None, more: Group) -> Group | str:
 
 
 def _group(text: str) -> Group | str:
-    """The group in a line, or what is wrong with it."""
+    """Return the group in a line, or the error in it."""
     name, *rest = text.split()
     if _NAME.fullmatch(name) is None:
         return "the name of a group is made of letters, digits, dots, hyphens and underscores"

@@ -1,6 +1,6 @@
-"""What becomes of a key whose host fails or asks for a pause: parked for growing times, at last given up.
+"""Parking and giving up of keys whose host fails or asks for a pause: parked for growing times, at last given up.
 
-Nothing queued is lost by it: a parked key only waits, and the URLs of a key that was given up stay queued.
+No queued URL is lost by it: a parked key only waits, and the URLs of a key that was given up stay queued.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ FAILURES: Mapping[str, str] = MappingProxyType(
 """The words that ``fetch.jsonl`` uses for a request without a response, each with its meaning."""
 
 HOST_FAILURES = frozenset(FAILURES) - {"private", "unsupported", "cancelled"}
-"""The failures that count against a host. An unknown one does: a host is left alone in doubt."""
+"""The failures that count against a host. An unknown one counts: in doubt a host is left alone."""
 
 RETRY_AFTER_MAX_SECONDS = 86_400.0
 JITTER = 0.1
 
 
 def backoff_seconds(key: str, base_seconds: float, times: int, max_seconds: float) -> float:
-    """``base_seconds`` doubled ``times`` times, at most ``max_seconds``, plus up to 10 % jitter.
+    """Return ``base_seconds`` doubled ``times`` times, at most ``max_seconds``, plus up to 10 % jitter.
 
-    The jitter keeps keys that failed together from coming back together; being a hash of the key it is the
-    same in a test, a replay and on another worker, and a longer back-off is always the longer one.
+    The jitter keeps keys that failed together from coming back together; being a hash of the key it is the same in a
+    test, a replay and on another worker, and a longer back-off is always the longer one.
     """
     share = zlib.crc32(key.encode("utf-8", "surrogatepass")) / 2**32
     return min(base_seconds * 2.0 ** min(max(times, 0), 64), max_seconds) * (1 + JITTER * share)
@@ -56,15 +56,15 @@ def backoff_seconds(key: str, base_seconds: float, times: int, max_seconds: floa
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """When a host is parked and when it is given up.
+    """The rules by which a host is parked and given up.
 
-    After ``failures_to_park`` failures in a row the key rests for ``park_seconds``, and from then on after
-    each further failure for twice as long as before, at most ``park_max_seconds`` (plus jitter); one success
-    forgives that. A key parked more than ``parks_to_give_up`` times in a row is given up (0: never), one that
-    never sent any response already when the try after its first park fails.
+    After ``failures_to_park`` failures in a row the key rests for ``park_seconds``, and from then on after each
+    further failure for twice as long as before, at most ``park_max_seconds`` (plus jitter); one success forgives
+    that. A key parked more than ``parks_to_give_up`` times in a row is given up (0: never); one that never sent any
+    response is given up as soon as the try after its first park fails.
 
-    The back-off of a host that asks for a pause without saying how long is forgiven only after quiet: when it
-    has asked for none for as long again as it was last left alone.
+    The back-off of a host that asks for a pause without a length is forgiven only after quiet: when it has asked for
+    none for as long again as it was last left alone.
     """
 
     failures_to_park: int = 5
@@ -73,7 +73,7 @@ class Health:
     parks_to_give_up: int = 5
 
     def succeeded(self, record: HostRecord) -> None:
-        """A response came that asks for no pause."""
+        """Note a response that asks for no pause."""
         record.answered = True
         record.failures = 0
         record.parks = 0
@@ -81,7 +81,7 @@ class Health:
         record.last_error = None
 
     def failed(self, record: HostRecord, error: str, now: float) -> None:
-        """A request ended without a response; ``error`` is a word of ``FAILURES``.
+        """Note a request that ended without a response; ``error`` is a word of ``FAILURES``.
 
         Only ``HOST_FAILURES`` count; an unknown word counts like ``other``.
         """
@@ -90,7 +90,7 @@ class Health:
             self._count(record, now, 0.0)
 
     def busy(self, record: HostRecord, now: float, retry_after: float | None) -> None:
-        """A 429 or 503 came; ``retry_after`` is what it asked for in seconds, None when it named no time.
+        """Note a 429 or 503; ``retry_after`` is the time it asked for in seconds, None if it named none.
 
         The key is blocked for that long, at most 24 h, or for ``park_seconds``, doubling each time until it is
         forgiven.
@@ -109,7 +109,7 @@ class Health:
         self._count(record, now, wait)
 
     def revive(self, record: HostRecord) -> None:
-        """A resumed crawl gives a key that was given up one more try; if that fails it is given up again."""
+        """Give a key that was given up one more try in a resumed crawl; if that fails it is given up again."""
         record.given_up = False
 
     def _count(self, record: HostRecord, now: float, wait: float) -> None:
@@ -127,7 +127,7 @@ class Health:
 def retry_after_seconds(value: str | bytes | None, now: float) -> float | None:
     """Read a Retry-After header (RFC 9110, section 10.2.3): seconds, or a date in any HTTP form.
 
-    A date in the past is 0, anything else that is neither form None. Not capped: see ``Health.busy``.
+    Returns 0 for a date in the past, None for anything that has neither form. Not capped: see ``Health.busy``.
     """
     if value is None:
         return None

@@ -1,6 +1,6 @@
 """Clocks that politeness keys share: a host, its registrable domain, the address it is at, groups of the operator's.
 
-The clock of a politeness key is in its record (``politeness.py``). A fetch also waits for each clock named here, and
+The clock of a politeness key is in its record (``host_record.py``). A fetch also waits for each clock named here, and
 all of them start anew when it has ended. Queues, priorities and limits stay those of the key.
 """
 
@@ -16,7 +16,7 @@ from webcrawl.politeness.host_record import Pauses
 
 @dataclass(frozen=True, slots=True)
 class SharedClocks:
-    """Which clocks a fetch waits for beside its key's. A pause of 0 seconds means that there is no such clock."""
+    """The clocks that a fetch waits for beside its key's. A pause of 0 seconds means that there is no such clock."""
 
     address_delay: float = 0.0
     domain_delay: float = 0.0
@@ -30,7 +30,7 @@ class SharedClocks:
 
     @property
     def needs_address(self) -> bool:
-        """Whether one has to know at which address a host is contacted."""
+        """True if the clocks depend on the address at which a host is contacted."""
         return bool(self.address_delay or self.groups.by_address)
 
     @property
@@ -40,7 +40,7 @@ class SharedClocks:
         return max(self.address_delay, self.domain_delay, self.host_delay, *delays, 0.0)
 
     def of(self, host: str, address: str | None) -> Pauses:
-        """The clocks of a fetch from ``host``, as in a resolved URL, at ``address``, if that is known."""
+        """Return the clocks of a fetch from ``host``, as in a resolved URL, at ``address``, if that is known."""
         host = host.rstrip(".").lower() or host
         address = plain_address(address) if address else None
         pauses = {}
@@ -59,7 +59,8 @@ NO_SHARED_CLOCKS = SharedClocks()
 
 
 def plain_address(text: str) -> str | None:
-    """One spelling for each address: without a zone, IPv4 as such where IPv6 merely wraps it. None for no address."""
+    """Return one spelling for each address: without a zone, IPv4 as such if IPv6 merely wraps it. None for no
+    address."""
     try:
         address = ip_address(text.partition("%")[0])
     except ValueError:

@@ -1,1 +1,2 @@
-"""robots.txt (RFC 9309): read, remembered per origin, asked before every page; and what a page asks of robots."""
+"""robots.txt (RFC 9309): reading it, storing it per origin, checking it before every page; and the robots directives
+of pages."""

@@ -1,7 +1,7 @@
-"""What a fetch of robots.txt means for the pages of its origin (RFC 9309, sections 2.3 and 2.4), fail-closed.
+"""The meaning of a fetch of robots.txt for the pages of its origin (RFC 9309, sections 2.3 and 2.4), fail-closed.
 
-No page is fetched unless the robots.txt of its origin is known and fresh or known not to exist. The table of
-all outcomes and our answers is in docs/decisions/0005-politeness.md.
+No page is fetched unless the robots.txt of its origin is known and fresh or known not to exist. The table of all
+outcomes and our answers is in docs/decisions/0005-politeness.md.
 """
 
 from __future__ import annotations
@@ -43,36 +43,36 @@ MAX_REDIRECTS = 5
 
 RETRY_SECONDS = 60.0
 COPY_RETRY_SECONDS = 600.0
-"""While the last text is in force there is no hurry; and a host that asks for a pause each time it is asked for
-robots.txt is to be asked for pages too."""
+"""While the last text is in force there is no hurry; and a host that asks for a pause with each robots.txt request
+must also be asked for pages."""
 RETRY_MAX_SECONDS = 86_400.0
 ABSENT_SECONDS = 30 * 86_400.0
 """The "reasonably long period of time" of RFC 9309, section 2.3.1.4."""
 
 PENDING_SECONDS = 3_600.0
-"""How long a redirect's target is waited for before robots.txt is asked for anew."""
+"""How long to wait for a redirect's target before robots.txt is requested anew."""
 
 
 class RobotsState(StrEnum):
-    """What is known of an origin's robots.txt."""
+    """The state of an origin's robots.txt."""
 
     ALLOWED_ALL = "allowed_all"
-    """There is none (a 4xx other than 429), or it is taken for that, see ``Absence``: no restriction."""
+    """There is none (a 4xx other than 429), or it is treated as missing, see ``Absence``: no restriction."""
     RULES = "rules"
     """There is a text: its rules hold."""
     UNREACHABLE = "unreachable"
-    """It could not be had: nothing is fetched."""
+    """It was not available: nothing is fetched."""
     PENDING = "pending"
     """It redirects, and the target is on its way: nothing is fetched yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """What becomes of an origin whose robots.txt cannot be had for long (RFC 9309, section 2.3.1.4).
+    """The policy for an origin whose robots.txt is unavailable for long (RFC 9309, section 2.3.1.4).
 
-    Up to ``seconds`` after it was last had its last text stays in force; without one nothing is fetched. After that
-    nothing is fetched (``refuse``), the last text stays in force for good (``copy``), or robots.txt is taken for one
-    that does not exist (``allow``). It is asked for all the time.
+    Up to ``seconds`` after the last successful fetch its last text stays in force; without one nothing is fetched.
+    After that nothing is fetched (``refuse``), the last text stays in force for good (``copy``), or robots.txt is
+    treated as missing (``allow``). It is requested all the time.
     """
 
     seconds: float = ABSENT_SECONDS
@@ -84,7 +84,7 @@ _ABSENCE = Absence()
 
 @dataclass(frozen=True, slots=True)
 class RobotsVerdict:
-    """Whether a page may be fetched, and why."""
+    """The decision if a page may be fetched, with the reason."""
 
     allowed: bool
     reason: str
@@ -103,11 +103,11 @@ def answered(
     retry_after: float | None = None,
     absence: Absence = _ABSENCE,
 ) -> RobotsRecord:
-    """The record after an HTTP response to a request for robots.txt that is not a redirect to follow.
+    """Return the record after an HTTP response to a request for robots.txt that is not a redirect to follow.
 
-    2xx: the rules of the body, whatever its type. 4xx but 429: no restriction. Everything else (5xx, 429, a
-    3xx that leads nowhere, a status that does not exist): unreachable, for ``retry_after`` seconds or longer.
-    ``agent`` is the crawler's product token, by which the Crawl-delay is read.
+    2xx: the rules of the body, whatever its type. 4xx but 429: no restriction. Everything else (5xx, 429, a 3xx that
+    leads nowhere, a status that does not exist): unreachable, for ``retry_after`` seconds or longer. ``agent`` is the
+    crawler's product token, by which the Crawl-delay is read.
     """
     if 200 <= status <= 299:
         text = decode(body, max_bytes)
@@ -126,17 +126,17 @@ def unreachable(
     retry_after: float | None = None,
     absence: Absence = _ABSENCE,
 ) -> RobotsRecord:
-    """The record after robots.txt could not be had: a network failure, too many redirects, 5xx, 429.
+    """Return the record after robots.txt was not available: a network failure, too many redirects, 5xx, 429.
 
-    It is tried again after ``RETRY_SECONDS`` (``COPY_RETRY_SECONDS`` where a text is in force), doubling up to
-    ``RETRY_MAX_SECONDS``, or later if ``retry_after`` says so. ``fetched_at`` is that of the text in force; without
-    one when robots.txt was last had before it became unreachable, or when it was first found so.
+    It is tried again after ``RETRY_SECONDS`` (``COPY_RETRY_SECONDS`` if a text is in force), doubling up to
+    ``RETRY_MAX_SECONDS``, or later if ``retry_after`` is longer. ``fetched_at`` is that of the text in force; without
+    one it is when robots.txt was last fetched before it became unreachable, or when it was first found unreachable.
     """
     attempts = previous.attempts if previous is not None else 0
     ends_at = previous.fetched_at + absence.seconds if previous is not None else now
     if previous is not None and _has_copy(previous) and (now < ends_at or absence.then == "copy"):
         wait = backoff_seconds(origin, COPY_RETRY_SECONDS, attempts, RETRY_MAX_SECONDS)
-        # The host itself is left alone for as long as it asked, so what is to be fetched comes after that.
+        # The host itself is left alone for as long as it asked, so pages must be fetched after that.
         expires_at = now + wait + min(retry_after or 0.0, RETRY_MAX_SECONDS)
         if absence.then != "copy":
             expires_at = min(expires_at, ends_at)
@@ -155,10 +155,10 @@ def unreachable(
 def redirected(
     origin: str, previous: RobotsRecord | None, now: float, *, patience: float = PENDING_SECONDS
 ) -> RobotsRecord:
-    """The record while the target of a redirect waits for its turn, often in the queue of another host.
+    """Return the record while the target of a redirect waits for its turn, often in the queue of another host.
 
-    Nothing is fetched meanwhile. The last text is kept, not in force, for the case that the target is
-    unreachable; if nothing is heard of it for ``patience`` seconds, robots.txt is asked for again.
+    Nothing is fetched meanwhile. The last text is kept, not in force, for the case that the target is unreachable; if
+    no answer comes within ``patience`` seconds, robots.txt is requested again.
     """
     pending = RobotsRecord(origin, RobotsState.PENDING, now, now + patience)
     if previous is None:
@@ -166,24 +166,24 @@ def redirected(
     pending.attempts = previous.attempts
     if _has_copy(previous) or previous.attempts:
         pending.fetched_at = previous.fetched_at
-        # An empty text is a text: one empty line says the same.
+        # An empty text is a text: one empty line means the same.
         pending.text = previous.text or ("\n" if _has_copy(previous) else "")
         pending.crawl_delay_seconds = previous.crawl_delay_seconds
     return pending
 
 
 def is_fresh(record: RobotsRecord | None, now: float) -> bool:
-    """Whether robots.txt need not be asked for (again) yet, be the answer yes or no."""
+    """Return True if robots.txt need not be requested (again) yet, whether it allows or forbids."""
     return record is not None and now < record.expires_at
 
 
 def may_fetch(record: RobotsRecord | None, rules: RobotsRules | None, url: str, now: float) -> RobotsVerdict:
-    """Whether a page may be fetched now, and why; ``rules`` are those of the record's text."""
+    """Decide if a page may be fetched now, and why; ``rules`` are those of the record's text."""
     return RobotsVerdict(is_allowed(record, rules, url, now), _reason(record, rules, url, now))
 
 
 def is_allowed(record: RobotsRecord | None, rules: RobotsRules | None, url: str, now: float) -> bool:
-    """Whether a page may be fetched now. Doubt means no. To find the line that decides takes longer than this."""
+    """Return True if a page may be fetched now; False in doubt. Faster than finding the line that decides."""
     if record is None or not now < record.expires_at or not _is_of(url, record.origin):
         return False
     if record.state == RobotsState.RULES:
@@ -217,7 +217,7 @@ def _reason(record: RobotsRecord | None, rules: RobotsRules | None, url: str, no
 
 
 def _has_copy(record: RobotsRecord) -> bool:
-    """Whether a record carries a text that was once fetched, be it an empty one."""
+    """Return True if a record has a text that was once fetched, be it an empty one."""
     return bool(record.text) or record.state == RobotsState.RULES
 
 

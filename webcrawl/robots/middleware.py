@@ -1,6 +1,5 @@
-"""robots.txt: takes the answers to the frontier. That pages obey them the frontier sees to before it leases
-them.
-"""
+"""A downloader middleware that gives answers of robots.txt to the frontier. The frontier itself enforces the rules
+before it leases pages."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ LARGE_BYTES = 8_192
 
 
 CUT_OFF = "cut off"
-"""For the frontier: why a robots.txt that came does not count."""
+"""The reason for the frontier why a robots.txt that came does not count."""
 
 
 class RobotsMiddleware:
@@ -57,7 +56,7 @@ class RobotsMiddleware:
     def process_response(
         self, request: Request, response: Response
     ) -> Response | Coroutine[Any, Any, Response]:
-        # No coroutine for pages, which are nearly all that comes by.
+        # No coroutine for pages, which are nearly all responses.
         flight = self._robots_flight(request)
         return response if flight is None else self._take(flight, request, response)
 
@@ -87,7 +86,7 @@ class RobotsMiddleware:
         raise Refused("robots.txt", "an answer for the frontier, not for the spider")
 
     async def _read(self, flight: InFlightRequest, reply: RobotsReply) -> RobotsReply:
-        """The reply with its record made; the sitemaps that it names are queued together with it."""
+        """Return the reply with its record; the sitemaps that it names are queued together with it."""
         context, entry = self._context, flight.lease.entry
         policy, now = context.policies.robots, context.clock()
         if len(reply.body) > LARGE_BYTES:
@@ -125,9 +124,9 @@ class RobotsMiddleware:
         flight.scheduler.answered_robots(flight, await self._with_previous(flight, reply))
 
     async def _with_previous(self, flight: InFlightRequest, reply: RobotsReply) -> RobotsReply:
-        """A reply that did not bring it, with what was known of the origin.
+        """Return a reply without a robots.txt, with the known record of the origin.
 
-        Of a redirect to another key: the origin's own waits for this answer, perhaps not in memory.
+        Needed for a redirect to another key: the origin's own key waits for this answer, perhaps not in memory.
         """
         origin, hops = requests.origin_asked(flight.lease.entry)
         owner = self._context.key.of_url(f"{origin}/")
@@ -142,7 +141,7 @@ class RobotsMiddleware:
 
 
 def _log(sitemaps: Sequence[str], flight: InFlightRequest) -> None:
-    """Have the link log say which sitemaps a robots.txt names."""
+    """Write the sitemaps that a robots.txt names to the link log."""
     if (kept := flight.outcome.entry) is None:
         return
     found = resolved_all(sitemaps, flight.lease.entry.url)
@@ -151,11 +150,12 @@ def _log(sitemaps: Sequence[str], flight: InFlightRequest) -> None:
 
 
 def _is_cut_off(request: Request, response: Response) -> bool:
-    """Whether there is more of a robots.txt than came, and not because of our own limit: the rest could forbid."""
+    """Return True if a robots.txt is longer than the part that came, and not because of our own limit: the rest could
+    forbid."""
     facts = fetch_meta(request)
     capture = facts.capture
     if capture is None or capture.truncated == "length":
         return False
-    # What is in no coding at all, whatever its header says, is read as it is.
+    # A body without any coding, whatever its header says, is read as it is.
     damaged = facts.decode_error is not None and response.body != capture.payload
     return damaged or capture.truncated is not None

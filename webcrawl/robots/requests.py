@@ -1,7 +1,7 @@
-"""Where robots.txt is asked for and answered.
+"""Requests for robots.txt and their replies.
 
-An origin's robots.txt is the first entry of its key's own queue (BUbiNG does the same), so it is polite,
-leased and recorded like any page. It is not stored there: it follows from the origin having no fresh answer.
+An origin's robots.txt is the first entry of its key's own queue (BUbiNG does the same), so it is polite, leased and
+recorded like any page. It is not stored there: it follows from the origin having no fresh answer.
 """
 
 from __future__ import annotations
@@ -22,42 +22,42 @@ LEVEL = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class RobotsReply:
-    """What came back for a robots.txt: a status (0 and an ``error`` when nothing did)."""
+    """The reply to a request for robots.txt: a status (0 and an ``error`` if there was no response)."""
 
     status: int
     body: bytes
     error: str | None = None
     location: str | None = None
-    """Where a redirect points, resolved; None when it points nowhere."""
+    """The target of a redirect, resolved; None if there is none."""
     location_key: str | None = None
     """The politeness key of ``location``."""
     retry_after_seconds: float | None = None
     refused: str | None = None
-    """The rule that keeps us from following the redirect."""
+    """The rule that forbids following the redirect."""
     previous: RobotsRecord | None = None
-    """What was stored of the origin, where it belongs to another key than the one asked."""
+    """The stored record of the origin, if it belongs to another key than the one asked."""
     record: RobotsRecord | None = None
-    """What ``read`` has made of a body that takes too long for the event loop."""
+    """The record that ``read`` made of a body that takes too long for the event loop."""
 
 
 def origin_asked(entry: UrlEntry) -> tuple[str, int]:
-    """For a robots entry: the origin it is asked for, and the redirects followed so far."""
+    """Return, for a robots entry, the origin of the robots.txt and the number of redirects followed so far."""
     asked = json.loads(entry.payload or "{}")
     return str(asked["origin"]), int(asked["hops"])
 
 
 def is_stored(entry: UrlEntry) -> bool:
-    """Whether the entry has a place in a stored queue. A robots.txt has one only as a hop on another key."""
+    """Return True if the entry has a place in a stored queue. A robots.txt has one only as a hop on another key."""
     return entry.kind != Kind.ROBOTS or entry.position != 0
 
 
 def first_request(origin: str, key: str, via: str | None) -> UrlEntry:
-    """The entry that asks an origin for its robots.txt."""
+    """Return the entry that requests the robots.txt of an origin."""
     return _entry(f"{origin}/robots.txt", key, origin, 0, via)
 
 
 def read(entry: UrlEntry, reply: RobotsReply, now: float, policy: RobotsPolicy) -> RobotsReply:
-    """A successful reply with its record made and its rules parsed: for large bodies, on another thread."""
+    """Return a successful reply with its record made and its rules parsed: for large bodies, on another thread."""
     record, _ = answer(entry, reply, None, now, policy)
     policy.rules.rules(record)
     return replace(reply, body=b"", record=record)
@@ -66,7 +66,7 @@ def read(entry: UrlEntry, reply: RobotsReply, now: float, policy: RobotsPolicy) 
 def answer(
     entry: UrlEntry, reply: RobotsReply, previous: RobotsRecord | None, now: float, policy: RobotsPolicy
 ) -> tuple[RobotsRecord, UrlEntry | None]:
-    """What the reply makes of the origin's record, and the entry for the next hop if there is one."""
+    """Return the origin's record after the reply, and the entry for the next hop if there is one."""
     if reply.record is not None:
         return reply.record, None
     origin, hops = origin_asked(entry)
@@ -87,16 +87,16 @@ def answer(
         )
         return record, None
     if reply.location is None or reply.location_key is None or reply.refused or hops >= policy.max_redirects:
-        # RFC 9309, section 2.3.1.2: after five hops the file may be taken for unavailable. Doubt means no.
+        # RFC 9309, section 2.3.1.2: after five hops the file may be taken for unavailable. In doubt nothing is
+        # fetched.
         return robots.unreachable(origin, previous, now, absence=policy.absence), None
     hop = _entry(reply.location, reply.location_key, origin, hops + 1, entry.url)
     return robots.redirected(origin, previous, now), hop
 
 
 def tell(line: Entry | None, record: RobotsRecord, politeness: Politeness) -> None:
-    """Put into the fetch log what the answer means: whose it is, until when it holds, what delay it asks for, and
-    whether that is so long that the host is skipped.
-    """
+    """Add the meaning of the answer to the fetch log: its origin, until when it holds, its Crawl-delay, and whether
+    that is so long that the host is skipped."""
     if line is None:
         return
     line.record.extra |= {

@@ -1,11 +1,10 @@
-"""Whether a robots.txt lets a URL be fetched (RFC 9309, sections 2.2.2 and 2.2.3), at a bounded cost.
+"""The decision if a robots.txt allows a URL (RFC 9309, sections 2.2.2 and 2.2.3), at a bounded cost, and the lines
+that decide it.
 
-Protego decides. It is given one group, ours, with every rule and every URL in a form for comparison, respelled in
-characters that Protego compares as they stand: by its own reading of the others it lets some URLs through that the
-RFC does not. A URL is asked for only if two forms allow it: the RFC's, and the one as written, which is that of
-Google's matcher. docs/decisions/0005-politeness.md says where they differ, and what it costs.
-
-Which lines of a robots.txt decide about a URL: the rule and the group it stands in, as they were written.
+Protego decides. It gets one group, ours, with every rule and every URL in a form for comparison, respelled in
+characters that Protego compares literally: its own reading of the others allows some URLs that the RFC does not. A
+URL is fetched only if two forms allow it: the RFC's, and the one as written, which is that of Google's matcher.
+docs/decisions/0005-politeness.md has the differences and the cost.
 """
 
 from __future__ import annotations
@@ -33,17 +32,18 @@ RULES_PER_ORIGIN = 32
 """Rules an origin may have on average in a full cache."""
 
 QUICK_CHARACTERS = 8_192
-"""Of a text that is parsed in some 8 ms whatever it says; half a megabyte takes a third of a second."""
+"""The length of a text that is parsed in about 8 ms whatever its content; half a megabyte takes a third of a
+second."""
 
 _TARGET = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*)?([^#]*)", re.DOTALL)
 
 
 class RobotsRules:
-    """What one robots.txt allows one crawler, ready to be asked, in about 400 bytes a rule.
+    """The rules of one robots.txt for one crawler, ready for queries, in about 400 bytes a rule.
 
     ``agent`` is the crawler's product token. Beyond ``MAX_WILDCARD_RULES`` and ``MAX_WILDCARDS``, and for a pattern
-    beyond ``MAX_PATTERN_LENGTH``, doubt means no: a Disallow forbids all that begins like it (up to the first ``*``,
-    up to that length), an Allow is not heard.
+    beyond ``MAX_PATTERN_LENGTH``, in doubt nothing is fetched: a Disallow forbids all paths that begin like it (up to
+    the first ``*``, up to that length), an Allow is ignored.
     """
 
     __slots__ = ("_by_rfc", "_written", "crawl_delay_seconds", "sitemaps")
@@ -55,7 +55,7 @@ class RobotsRules:
         rules = prepared(reading.rules)
         self._by_rfc = _Form(rules) if rules else None
         written = prepared(reading.rules, as_written)
-        # Most files have no rule of which the two forms differ.
+        # Most files have no rule for which the two forms differ.
         self._written = self._by_rfc if written == rules else _Form(written)
 
     def __len__(self) -> int:
@@ -63,11 +63,11 @@ class RobotsRules:
 
     @property
     def weight(self) -> int:
-        """How many ordinary rules take as much memory: the parts between stars and the characters count."""
+        """The number of ordinary rules that take as much memory: the parts between stars and the characters count."""
         return sum(form.weight for form in {self._by_rfc, self._written} if form is not None)
 
     def allows(self, url: str) -> bool:
-        """Whether an absolute URL (or a path with its query) may be fetched. Never raises."""
+        """Return True if an absolute URL (or a path with its query) may be fetched. Never raises."""
         if self._by_rfc is None or self._written is None or (target := _target(url)) == "/robots.txt":
             return True
         path = path_to_match(target)
@@ -78,10 +78,10 @@ class RobotsRules:
         return self._written.allows(as_it_stands(target))
 
     def line_for(self, url: str) -> Rule | None:
-        """The rule that decides: the one with the most octets that matches, Allow before Disallow.
+        """Return the rule that decides: the one with the most octets that matches, Allow before Disallow.
 
-        None if none matches, and for /robots.txt itself. The pattern is in the form it was compared in. What
-        is looked up is only which of the rules that say what ``allows`` says is the most specific.
+        None if none matches, and for /robots.txt itself. The pattern is in the form in which it was compared. Only
+        the rules that agree with ``allows`` are searched for the most specific one.
         """
         target = _target(url)
         if target == "/robots.txt" or self._by_rfc is None or self._written is None:
@@ -115,11 +115,11 @@ class _Form:
         return len(self) + patterns.count(ANY) // 8 + len(patterns) // 128
 
     def allows(self, path: str) -> bool:
-        """Whether a path, in this form, may be fetched."""
+        """Return True if a path, in this form, may be fetched."""
         return self._protego.can_fetch(self._spelling.written(path + END), "*")
 
     def line_for(self, path: str, *, allow: bool) -> Rule | None:
-        """The most specific rule of a kind that matches a path in this form."""
+        """Return the most specific rule of a kind that matches a path in this form."""
         listed = self._allowing if allow else self._forbidding
         return listed.first_match(path + END, allow=allow)
 
@@ -142,7 +142,7 @@ class _Listed:
 
 
 def _matches(pattern: str, target: str) -> bool:
-    """Whether a prepared pattern matches: each literal part is taken where it first comes."""
+    """Return True if a prepared pattern matches: each literal part is matched at its first occurrence."""
     head, *parts = pattern.split(ANY)
     if not target.startswith(head):
         return False
@@ -161,10 +161,10 @@ def _parsed(rules: Iterable[Rule], spelling: Spelling) -> Protego:
 
 
 class RulesCache:
-    """The parsed rules of the origins that were asked for last, one version of each.
+    """The parsed rules of the origins that were used last, one version of each.
 
-    Holds at most ``size`` origins and a weight of ``size * RULES_PER_ORIGIN``, so that a few sites with
-    enormous files cannot fill the memory. Not for use by several threads at a time.
+    Holds at most ``size`` origins and a weight of ``size * RULES_PER_ORIGIN``, so that a few sites with enormous
+    files cannot fill the memory. Not for use by several threads at a time.
     """
 
     def __init__(self, size: int, agent: str) -> None:
@@ -179,7 +179,7 @@ class RulesCache:
         return len(self._held)
 
     def rules(self, record: RobotsRecord) -> RobotsRules:
-        """The rules of a record's text, parsed if this version of it is not held."""
+        """Return the rules of a record's text, parsed if this version of it is not held."""
         if not record.text:
             return self._no_rules
         held = self._held.get(record.origin)
@@ -191,16 +191,16 @@ class RulesCache:
         return rules
 
     def is_quick(self, record: RobotsRecord) -> bool:
-        """Whether ``rules`` takes a few milliseconds at most."""
+        """Return True if ``rules`` takes a few milliseconds at most."""
         held = self._held.get(record.origin)
         return len(record.text) <= QUICK_CHARACTERS or (held is not None and held[0] == record.fetched_at)
 
     def parsed(self, record: RobotsRecord) -> RobotsRules:
-        """The rules of a record's text, parsed now and not held: for another thread, where that takes long."""
+        """Return the rules of a record's text, parsed now and not held: for another thread, if that takes long."""
         return RobotsRules(record.text, self.agent)
 
     def hold(self, record: RobotsRecord, rules: RobotsRules) -> None:
-        """Keep rules that were parsed."""
+        """Keep parsed rules."""
         if record.origin in self._held:
             self._drop(record.origin)
         self._held[record.origin] = (record.fetched_at, rules)
@@ -216,7 +216,7 @@ class RulesCache:
 
 
 def _target(url: str) -> str:
-    """The path and query of a URL, as rules see it."""
+    """Return the path and query of a URL, as rules see it."""
     found = _TARGET.match(url)
     target = found[1] if found else ""
     return target if target.startswith("/") else "/" + target
@@ -232,7 +232,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Deciding:
-    """What decided. ``rule`` is None when no rule of ours matches: then all is allowed."""
+    """The decision and its source. ``rule`` is None if no rule of ours matches: then all is allowed."""
 
     allowed: bool
     rule: Line | None = None
@@ -241,7 +241,7 @@ class Deciding:
 
 
 def deciding(text: str, agent: str, url: str) -> Deciding:
-    """Return what a robots.txt says to ``agent``, a product token, about a URL, and where. Never raises.
+    """Return the decision of a robots.txt for ``agent``, a product token, about a URL, with the lines. Never raises.
 
     The text is parsed anew: for a single question, not for each page.
     """
@@ -254,7 +254,7 @@ def deciding(text: str, agent: str, url: str) -> Deciding:
 
 
 def _group_of(lines: list[str], rule_line: int, agent: str) -> tuple[Line, ...]:
-    """The User-agent lines above a rule of ours that concern us: those that name us, if any line does."""
+    """Return the User-agent lines above a rule of ours that concern us: those that name us, if any line does."""
     own: list[Line] = []
     everyone: list[Line] = []
     in_rules = False

@@ -1,7 +1,7 @@
-"""How rules and URLs are written for Protego, so that it compares them as RFC 9309 says (section 2.2.2).
+"""The spelling of rules and URLs for Protego, so that it compares them by RFC 9309 (section 2.2.2).
 
 First the form for comparison, of which there are two: the RFC's, and the one as written, which is that of Google's
-matcher. Then, file by file, a respelling in characters that Protego compares as they stand.
+matcher. Then, file by file, a respelling in characters that Protego compares literally.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ANY = "\1"
 """In a prepared pattern: any characters, the ``*`` of the file."""
 
 END = "\2"
-"""The end of a path, and the ``$`` that asks for it."""
+"""The end of a path, and the ``$`` that matches it."""
 
 _ESCAPED_DELIMITER = re.compile("%(?:2F|3F)", re.IGNORECASE)
 
@@ -42,16 +42,16 @@ _BEGUN_ESCAPE = re.compile("%[0-9A-Fa-f]{1,2}")
 _NOT_WRITTEN = re.compile(r"[\1\2\x80-\U0010ffff]+")
 
 _UNTOUCHED = frozenset(string.ascii_letters + string.digits + "-._~=")
-"""What Protego compares as it stands. A slash too, but not two in front nor the one before index.html."""
+"""Characters that Protego compares literally. A slash too, but not two in front nor the one before index.html."""
 
 
 def path_to_match(path: str) -> str:
-    """The form in which a path and a rule are compared (RFC 9309, section 2.2.2): printable ASCII.
+    """Return the form in which a path and a rule are compared (RFC 9309, section 2.2.2): printable ASCII.
 
-    Octets that no URI has as they are are percent-encoded, with capital digits; percent-encoded octets that a
-    URI can have are decoded, except ``%2F`` and ``%3F`` in front of the query, where they are not the
-    delimiters they stand for. (The RFC's table encodes ``://`` in a query where this decodes ``%3A%2F%2F``:
-    the comparison comes out the same, and a rule ``/*/private`` still finds its slash.)
+    Octets that a URI cannot have literally are percent-encoded, with capital digits; percent-encoded octets that a
+    URI can have are decoded, except ``%2F`` and ``%3F`` in front of the query, where they are not the delimiters they
+    stand for. (The RFC's table encodes ``://`` in a query where this decodes ``%3A%2F%2F``: the comparison comes out
+    the same, and a rule ``/*/private`` still finds its slash.)
     """
     if _NORMAL(path):
         return path
@@ -65,7 +65,7 @@ def _normalised(text: str, spellings: Mapping[bytes, bytes]) -> str:
 
 
 def _spellings(kept: str) -> dict[bytes, bytes]:
-    """For each octet or percent-encoded octet that may need it: its form for comparison."""
+    """Return the form for comparison of each octet or percent-encoded octet that may need it."""
     spellings = {}
     for octet in range(256):
         escape = f"%{octet:02X}"
@@ -82,10 +82,10 @@ _IN_QUERY = _spellings(kept="")
 
 
 def as_it_stands(path: str) -> str:
-    """The other form in which a path and a rule are compared, that of Google's matcher: nothing is decoded.
+    """Return the other form in which a path and a rule are compared, that of Google's matcher: nothing is decoded.
 
-    Escapes have capital digits, and what is not ASCII is percent-encoded. A ``%`` that begins no escape stays one,
-    so that in a rule it is the beginning of any escape.
+    Escapes have capital digits, and characters outside ASCII are percent-encoded. A ``%`` that begins no escape stays
+    one, so that in a rule it is the beginning of any escape.
     """
     if _NO_ESCAPES(path):
         return path
@@ -97,10 +97,10 @@ def _encoded(characters: re.Match[str]) -> str:
 
 
 def by_rfc(rule: Rule) -> list[str]:
-    """The pattern of a rule in the RFC's form for comparison; two where it can be read in two ways.
+    """Return the pattern of a rule in the RFC's form for comparison; two if it can be read in two ways.
 
-    A ``*`` may stand for the ``?`` too, and behind that, in the query, ``%2F`` and ``%3F`` are the same as
-    ``/`` and ``?``. A Disallow with such an escape behind a ``*`` is read both ways.
+    A ``*`` may stand for the ``?`` too, and after that, in the query, ``%2F`` and ``%3F`` are the same as ``/`` and
+    ``?``. A Disallow with such an escape after a ``*`` is read both ways.
     """
     if rule.allow:
         return [_reading(rule.pattern)]
@@ -115,7 +115,7 @@ def by_rfc(rule: Rule) -> list[str]:
 
 
 def as_written(rule: Rule) -> list[str]:
-    """The pattern of a rule in the form for comparison that decodes nothing."""
+    """Return the pattern of a rule in the form for comparison that decodes nothing."""
     if rule.allow:
         pattern = as_it_stands(rule.pattern)
     else:
@@ -126,7 +126,7 @@ def as_written(rule: Rule) -> list[str]:
 
 
 def prepared(rules: Iterable[Rule], form: Callable[[Rule], list[str]] = by_rfc) -> list[Rule]:
-    """The rules in force, each pattern in a form for comparison, as long as its octets make it specific."""
+    """Return the rules in force, each pattern in a form for comparison, as long as its octets make it specific."""
     prepared = []
     wildcards = stars = 0
     for rule in rules:
@@ -149,7 +149,7 @@ def prepared(rules: Iterable[Rule], form: Callable[[Rule], list[str]] = by_rfc) 
 
 
 def _cut(pattern: str) -> str:
-    """What a Disallow that is too long forbids: all that begins like it, and no escape in two pieces."""
+    """Shorten a Disallow that is too long: it forbids all paths that begin like it, and no escape is split."""
     if len(pattern) <= MAX_PATTERN_LENGTH:
         return pattern
     pattern = pattern[:MAX_PATTERN_LENGTH]
@@ -159,7 +159,7 @@ def _cut(pattern: str) -> str:
 
 
 def _reading(pattern: str, *, query_at: int = 0) -> str:
-    """One reading; ``query_at`` is the number of the ``*`` that stands for the ``?`` as well, if one does."""
+    """Return one reading; ``query_at`` is the number of the ``*`` that stands for the ``?`` as well, if one does."""
     end = END if pattern.endswith("$") else ""
     body = pattern.removesuffix("$")
     if _NORMAL(body):
@@ -176,11 +176,12 @@ def _reading(pattern: str, *, query_at: int = 0) -> str:
 
 
 class Spelling:
-    """How the rules of one file and the URLs asked of it are written for Protego, behind one more slash.
+    """The spelling of the rules of one file and of the URLs checked against it for Protego, after one more slash.
 
-    Characters that it compares as they stand stay. Each other one that is in a rule is written as one that is
-    in no rule, so that patterns keep their length, by which Protego ranks them. What is in no rule is all one
-    character: it matches nothing. If the rules leave too few characters, all is hexadecimal and thrice as long.
+    Characters that Protego compares literally stay. Each other one that is in a rule is written as one that is in no
+    rule, so that patterns keep their length, by which Protego ranks them. All characters that are in no rule become
+    one character: it matches nothing. If the rules leave too few characters, all is hexadecimal and three times as
+    long.
     """
 
     __slots__ = ("_table",)
@@ -188,7 +189,7 @@ class Spelling:
     def __init__(self, patterns: str) -> None:
         used = set(patterns) - {ANY}
         foreign = sorted(used - _UNTOUCHED)
-        # Never "t", the end could be it: no URL is to look like /robots.txt, which Protego always allows.
+        # Never "t", it could be the last letter: no URL may look like /robots.txt, which Protego always allows.
         free = sorted(_UNTOUCHED - used - {"t"}, reverse=True)
         self._table = b""
         if len(foreign) < len(free):
@@ -201,7 +202,7 @@ class Spelling:
             self._table = bytes(table).ljust(256)
 
     def written(self, text: str) -> str:
-        """A prepared pattern, or a path in the form for comparison and the end, for Protego to compare."""
+        """Return a prepared pattern, or a path in the form for comparison and the end, in this spelling."""
         octets = text.encode("ascii")
         if self._table:
             return "/" + octets.translate(self._table).decode("ascii")

@@ -1,7 +1,7 @@
-"""From the bytes of a robots.txt to the lines that concern one crawler (RFC 9309, sections 2.1 to 2.5).
+"""Reading of a robots.txt: from its bytes to the lines for one crawler (RFC 9309, sections 2.1 to 2.5).
 
-Fail-closed where the RFC leaves a choice: misspelt ``Disallow`` and ``User-agent`` lines count, misspelt
-``Allow`` lines do not.
+Fail-closed where the RFC leaves a choice: misspelt ``Disallow`` and ``User-agent`` lines count, misspelt ``Allow``
+lines do not.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 MAX_BYTES = 500 * 1024
-"""How much of a robots.txt is read (RFC 9309, section 2.5)."""
+"""The part of a robots.txt that is read (RFC 9309, section 2.5)."""
 
 MAX_SITEMAPS = 1_000
 MAX_CRAWL_DELAY_SECONDS = 1e9
@@ -55,7 +55,7 @@ class Rule(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a robots.txt says to one agent."""
+    """The content of a robots.txt for one agent."""
 
     rules: tuple[Rule, ...]
     """The agent's own rules, or those of ``*`` if no group names it; the same rule twice is kept once."""
@@ -64,10 +64,10 @@ class Reading:
 
 
 def product_token(user_agent: str) -> str:
-    """The name a robots.txt calls the crawler by: ``webcrawl`` for ``webcrawl/0.1 (+https://...)``.
+    """Return the name by which a robots.txt addresses the crawler: ``webcrawl`` for ``webcrawl/0.1 (+https://...)``.
 
-    A User-Agent that starts like a browser's and says ``(compatible; Name/1.0; ...)`` has the token ``Name``.
-    Empty if there is no name at all; such a crawler obeys the groups of ``*``.
+    A User-Agent that starts like a browser's and has ``(compatible; Name/1.0; ...)`` has the token ``Name``. Empty if
+    there is no name at all; such a crawler obeys the groups of ``*``.
     """
     start = _TOKEN.match(user_agent.strip())
     token = start[0] if start else ""
@@ -76,10 +76,10 @@ def product_token(user_agent: str) -> str:
 
 
 def decode(body: bytes, max_bytes: int = MAX_BYTES) -> str:
-    """The text of a robots.txt, whatever it is encoded in: UTF-8, UTF-16 or, if it is neither, Latin-1.
+    """Return the text of a robots.txt in any encoding: UTF-8, UTF-16 or, if it is neither, Latin-1.
 
-    Of a body longer than ``max_bytes`` the part up to the last line end is kept: half a line could say more
-    than the whole. NULs are dropped.
+    Of a body longer than ``max_bytes`` the part up to the last line end is kept: half a line could mean more than the
+    whole. NULs are dropped.
     """
     cut = len(body) > max_bytes
     body = body[:max_bytes]
@@ -98,7 +98,7 @@ def decode(body: bytes, max_bytes: int = MAX_BYTES) -> str:
 
 
 def read(text: str, agent: str) -> Reading:
-    """Gather the rules, the Crawl-delay and the sitemaps that a text has for ``agent``, a product token."""
+    """Return the rules, the Crawl-delay and the sitemaps that a text has for ``agent``, a product token."""
     reader = _Reader(agent)
     for number, line in enumerate(lines_of(text), 1):
         if line:
@@ -109,7 +109,7 @@ def read(text: str, agent: str) -> Reading:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text, whichever of the three line ends it has; the first is line 1 of ``Rule.line``."""
+    """Return the lines of a text with any of the three line ends; the first is line 1 of ``Rule.line``."""
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
@@ -122,12 +122,12 @@ class _Group:
 
 
 class _Reader:
-    """Goes through the lines of a file and keeps what is said to one agent or to ``*``.
+    """Goes through the lines of a file and keeps those for one agent or for ``*``.
 
-    A group is one or more User-agent lines and the rules after them; only a rule ends the row of User-agent
-    lines, no other line does (RFC 9309, section 2.2.4). Groups of the same agent are merged; rules before any
-    User-agent line are ignored. A Crawl-delay, which is not in the RFC, holds for the agents named before it
-    in its group; of several the largest.
+    A group is one or more User-agent lines and the rules after them; only a rule ends the row of User-agent lines, no
+    other line does (RFC 9309, section 2.2.4). Groups of the same agent are merged; rules before any User-agent line
+    are ignored. A Crawl-delay, which is not in the RFC, holds for the agents named before it in its group; of several
+    the largest.
     """
 
     def __init__(self, agent: str) -> None:
@@ -168,7 +168,8 @@ class _Reader:
             self._named = self._named or group is self._own
 
     def _group_of(self, value: str) -> _Group | None:
-        """The group a User-agent line opens for us; its name ends at the first character no token has."""
+        """Return the group that a User-agent line opens for us; its name ends at the first character that no token
+        has."""
         if names_everyone(value):
             return self._everyone
         return self._own if names_agent(value, self._token) else None
@@ -182,18 +183,18 @@ class _Reader:
 
 
 def names_everyone(value: str) -> bool:
-    """Whether the value of a User-agent line is ``*``."""
+    """Return True if the value of a User-agent line is ``*``."""
     return value.startswith("*") and not value[1:2].strip()
 
 
 def names_agent(value: str, token: str) -> bool:
-    """Whether the value of a User-agent line names the product token ``token``, in any case."""
+    """Return True if the value of a User-agent line names the product token ``token``, in any case."""
     name = _TOKEN.match(value)
     return name is not None and name[0].lower() == token.lower()
 
 
 def field_of(line: str) -> tuple[str, str]:
-    """The known field of a line and its value, or two empty strings. A forgotten colon is forgiven."""
+    """Return the known field of a line and its value, or two empty strings. A missing colon is tolerated."""
     line = line.partition("#")[0].strip()
     name, colon, value = line.partition(":")
     if colon:
@@ -214,13 +215,13 @@ def _kind(name: str) -> str:
 
 
 def _encoding(body: bytes) -> str:
-    """UTF-16 by its mark or by the NULs that ASCII text has in it, else UTF-8."""
+    """Return UTF-16 by its mark or by the NULs that ASCII text has in it, else UTF-8."""
     if body.startswith(codecs.BOM_UTF16_LE):
         return "utf-16-le"
     if body.startswith(codecs.BOM_UTF16_BE):
         return "utf-16-be"
     even, odd = body[0::2].count(0), body[1::2].count(0)
-    # Every second octet, not every other one too: those are stray NULs in a text of single octets.
+    # Every second octet, but not the others too: those are stray NULs in a text of single octets.
     if odd * 4 > len(body) and even * 8 < odd:
         return "utf-16-le"
     if even * 4 > len(body) and odd * 8 < even:
