@@ -1,9 +1,9 @@
 """The scheduler: the only file that knows both Scrapy's engine and the frontier.
 
-The engine asks ``next_request`` whenever a slot may be free; the answer comes from memory. Between two
-answers the engine sleeps, so it is woken (``engine/waking.py``) when the heap's top becomes ready, when something was
-queued, and when the crawl may be over. A request counts as processed when
-the engine lets go of it: then everything its callback gave is known, and its URL is settled together with it.
+The engine calls ``next_request`` whenever a slot may be free; the answer comes from memory. Between two answers the
+engine sleeps, so it is woken (``engine/waking.py``) when the heap's top becomes ready, when an entry was queued, and
+when the crawl may be over. A request counts as processed when the engine releases it: then all results of its
+callback are known, and its URL is settled together with them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ROOM_SECONDS = 2.0
-"""How long seeds wait that were turned away for lack of room, before they are given again."""
+"""How long seeds that were turned away for lack of room wait before they are added again."""
 ADDED_AT_ONCE = 1000
 """Seeds that are queued in one turn of the event loop."""
 GIVEN_AT_ONCE = 5000
@@ -59,25 +59,26 @@ GIVEN_AT_ONCE = 5000
 
 @dataclass(slots=True, eq=False)
 class InFlightRequest:
-    """A leased URL on its way through Scrapy: the request made of it, and what is known so far."""
+    """A leased URL on its way through Scrapy: its request, and the results so far."""
 
     lease: Lease
     request: Request
     scheduler: Scheduler
     outcome: Outcome = field(default_factory=lambda: Outcome(Result.ABANDONED))
     over: bool = False
-    """The network part has ended and the key's clock runs again."""
+    """True if the network part has ended and the key's clock runs again."""
     is_unkept: bool = False
-    """A storage failed on its way: what came of it does not count, and its URL stays queued."""
+    """True if a storage failed on its way: its results do not count, and its URL stays queued."""
     came: Came | None = None
-    """What came of a page, where visits are remembered."""
+    """The content of a page, if the crawl revisits pages."""
 
 
 def in_flight_request_of(crawler: Crawler, request: Request | None) -> InFlightRequest | None:
-    """The flight behind a request; None for requests that the frontier knows nothing of."""
+    """Return the in-flight request of a Request; None for requests that the frontier does not know."""
     if request is None:
         return None
-    # Scrapy's own type says of every scheduler that it is an instance of every other, and takes its time for it.
+    # An isinstance check is no help: with Scrapy's own type every scheduler is an instance of every other, and it is
+    # slow.
     find: Callable[[Request], InFlightRequest | None] | None = getattr(
         crawler.engine.scheduler, "flight_of", None
     )
@@ -157,7 +158,7 @@ class Scheduler:
                 raise
             let_go(self._crawler.engine)
             if isinstance(error, StorageFull | StorageLost):
-                # A crawl that runs would wait for room; one that has not begun says so.
+                # A running crawl would wait for room; one that has not begun fails.
                 refusal = JobdirUnusable(f"the crawl cannot be kept: {error}")
                 refused(self._crawler, refusal)
                 raise refusal from error
@@ -168,7 +169,7 @@ class Scheduler:
         self._crawler.signals.connect(self._callback_failed, signal=signals.spider_error)
 
     def before_close(self, step: Callable[[], Awaitable[None]]) -> None:
-        """Have ``step`` done when the crawl is closed, while URLs can still be queued."""
+        """Have ``step`` called when the crawl is closed, while URLs can still be queued."""
         self._before_close.append(step)
 
     async def _close(self) -> None:
@@ -179,7 +180,7 @@ class Scheduler:
                 try:
                     await step()
                 except CrawlError as error:
-                    # The others have something to keep, too.
+                    # The others have data to store, too.
                     self.broken(error)
         finally:
             if context.focusing is not None:
@@ -192,7 +193,7 @@ class Scheduler:
     def _endings(self) -> Iterator[Callable[[], Awaitable[object]]]:
         context = self._context
         if context.contents is not None:
-            # What is archived until then is told to it, and on Redis the frontier closes its connection.
+            # It takes all archived pages until then, and on Redis the frontier closes its connection.
             yield self.frontier.drain
             yield context.contents.close
         yield self.frontier.close
@@ -211,7 +212,7 @@ class Scheduler:
 
     def next_request(self) -> Request | None:
         if self._is_stopped:
-            # Here, since an engine that has not started to ask cannot be closed in one piece.
+            # Done here, since an engine that has not called this yet cannot be closed properly.
             deferred_from_coro(self._crawler.engine.close_spider_async(reason="stopped"))
             return None
         while (lease := self.frontier.next()) is not None:
@@ -261,7 +262,8 @@ class Scheduler:
     # -- requests in -----------------------------------------------------------------------------------------
 
     def enqueue_request(self, request: Request) -> bool:
-        """Queue an ordinary Request. False: it is out of scope (a duplicate is dropped later, and silently)."""
+        """Queue an ordinary Request. Returns False if it is out of scope (a duplicate is dropped later, and
+        silently)."""
         known = request.meta.get(KEY)
         flight = (
             self._flights.get(known.lease_id) if isinstance(known, FetchMeta) and known.lease_id else None
@@ -274,27 +276,27 @@ class Scheduler:
             self._refused(request.url, entry)
             return False
         if flight is not None and entry.redirects:
-            # Where a link leads to in the end is what is known of it.
+            # The features of a link apply to the final target of its redirects.
             entry.traits = flight.lease.entry.traits
         found = flight.outcome.discovered if flight is not None else []
         found.append(entry)
         if flight is None or (len(found) >= GIVEN_AT_ONCE and self.gives_early):
-            # Of a callback that gives very many, most are queued before its page is done: once too often,
-            # never lost.
+            # If a callback gives very many, most are queued before its page is done: perhaps queued twice, never
+            # lost.
             self.frontier.add(list(found))
             found.clear()
         return True
 
     @property
     def gives_early(self) -> bool:
-        """Whether what one response brings may be queued before its URL is done, where it is very much."""
+        """True if URLs of one response may be queued before its own URL is done, if there are very many."""
         return self._context.segment is None
 
     async def add_seeds(self, entries: list[UrlEntry]) -> bool:
-        """Queue many URLs at once and wait until they are durable. False: they cannot become so.
+        """Queue many URLs at once and wait until they are durable. Returns False if they cannot become durable.
 
-        The other processes of the crawl know the hosts that were named before they know the URLs. A storage that has
-        no room for new URLs is waited for: unlike a link, what an operator gives is not found again.
+        The other processes of the crawl know the named hosts before they know the URLs. If the storage has no room
+        for new URLs, this waits: unlike a link, a URL that an operator gives is not found again.
         """
         await self._context.seeded.tell()
         told = self.frontier.tally.refused_by_rule
@@ -311,7 +313,7 @@ class Scheduler:
         return not entries
 
     async def _unknown(self, entries: list[UrlEntry]) -> list[UrlEntry]:
-        """Those that the seen test does not know."""
+        """Return those that the seen test does not know."""
         unknown = []
         for entry in entries:
             look = partial(self._context.backend.state_of, entry.key, entry.fingerprint)
@@ -324,14 +326,14 @@ class Scheduler:
         self.frontier.tally.refused_by_rule[rule] += 1
         logger.debug("Refused %s: %s", url, rule)
 
-    # -- what the middlewares tell ---------------------------------------------------------------------------
+    # -- calls of the middlewares ------------------------------------------------------------------------------
 
     def flight_of(self, request: Request) -> InFlightRequest | None:
         known = request.meta.get(KEY)
         return self._flights.get(known.lease_id) if known is not None and known.lease_id else None
 
     def ended(self, flight: InFlightRequest, ending: Ending) -> None:
-        """The response has ended or failed: the key's clock restarts. Later calls change nothing."""
+        """Note that the response has ended or failed: the key's clock restarts. Later calls change nothing."""
         if not flight.over:
             flight.over = True
             self.frontier.ended(flight.lease, ending)
@@ -341,7 +343,7 @@ class Scheduler:
         flight.outcome.result = Result.FETCHED
 
     def _processed(self, request: Request) -> None:
-        """The engine has let go of the request: nothing more will come of it."""
+        """Settle a request that the engine has released: no more results will come of it."""
         flight = self.flight_of(request)
         if flight is None or flight.request is not request:
             return
@@ -371,17 +373,15 @@ class Scheduler:
             self.storage_failed(request, error)
             self.frontier.settle(flight.lease, Outcome(Result.ABANDONED))
         except Exception:
-            # A fault of ours must cost this URL, not the slot it came through.
+            # An internal error must cost this URL, not the slot it came through.
             logger.exception("Could not settle %s", request)
             self.ended(flight, Ending(flight.lease.leased_at, self._context.clock(), error="cancelled"))
             self.frontier.settle(flight.lease, Outcome(Result.FAILED, "internal"))
 
     def _unreported(self, flight: InFlightRequest) -> None:
-        """Nobody told how a fetch ended, since a middleware kept its answer from ours or gave another Request for it.
-
-        It counts as one that was sent, so that the key's clock restarts.
-        """
-        # It knows this module.
+        """End a fetch whose end was not reported, since a middleware kept its answer from ours or gave another
+        Request for it. It counts as one that was sent, so that the key's clock restarts."""
+        # It imports this module.
         from webcrawl.downloadermiddlewares.outcome import OutcomeMiddleware
 
         outcome = self._crawler.get_downloader_middleware(OutcomeMiddleware)
@@ -389,15 +389,15 @@ class Scheduler:
             outcome.unreported(flight)
         self.ended(flight, Ending(flight.lease.leased_at, self._context.clock(), error="cancelled"))
 
-    # -- what the frontier tells -----------------------------------------------------------------------------
+    # -- calls of the frontier ---------------------------------------------------------------------------------
 
     def wake(self) -> None:
         """Let the engine ask again in the next turn of the loop."""
         self._waking.wake()
 
     def storage_failed(self, request: Request, error: StorageFull | StorageLost) -> None:
-        """A step on the way of a request found no storage: its URL stays queued, and the crawl ends where waiting is
-        no cure."""
+        """Note that a step on the way of a request found no storage: its URL stays queued, and the crawl ends if
+        waiting does not help."""
         if (flight := self.flight_of(request)) is not None:
             flight.is_unkept = True
         # The archive's own error for a full disk is both.
@@ -409,7 +409,7 @@ class Scheduler:
             self.storage_failed(response.request, failure.value)
 
     def broken(self, error: BaseException) -> None:
-        """What a crawl cannot do without is lost: it ends."""
+        """End the crawl: something that it cannot do without is lost."""
         if self._context.trouble is not None:
             return
         self._context.trouble = error

@@ -1,1 +1,1 @@
-"""The parts of one crawl, put together from its settings, and where Scrapy meets them."""
+"""The parts of one crawl, built from its settings, and their connection to Scrapy."""

@@ -1,4 +1,4 @@
-"""What the archive of a crawl is told, and each of its sinks: plain values for another process."""
+"""The configuration of a crawl's archive and of each of its sinks: plain values for another process."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OURS = {item.name: item.field_name for item in SETTINGS}
 def archive_of(
     configuration: Configuration, jobdir: Jobdir, settings: BaseSettings, further: Sequence[str] = ()
 ) -> RemoteArchive:
-    """The archive of the crawl in ``jobdir``, not opened yet. ``further``: import paths of archive sinks that
+    """Return the archive of the crawl in ``jobdir``, not opened yet. ``further``: import paths of archive sinks that
     no setting names."""
     info = {
         "software": f"webcrawl/{__version__}",
@@ -60,13 +60,13 @@ def archive_of(
 
 
 def sinks_of(configuration: Configuration) -> list[str]:
-    """The import paths of all of them; one that is named by the operator too is there once."""
+    """Return the import paths of all sinks; one that the operator names too is included once."""
     own = [LINK_LOG] if configuration.link_log_enabled else []
     return list(dict.fromkeys([*own, *configuration.archive_sinks]))
 
 
 def sink_settings(path: str, configuration: Configuration, settings: BaseSettings) -> dict[str, Any]:
-    """The settings of the sink with this import path: ours as they were read, others as they were given."""
+    """Return the settings of the sink with this import path: ours as they were read, others as they were given."""
     named = sinks.load(path).settings
     values = {
         name: getattr(configuration, _OURS[name]) if name in _OURS else settings.get(name) for name in named
@@ -79,10 +79,11 @@ def _plain(value: Any) -> Any:
 
 
 def leave_out(outcome: Outcome, pages: str) -> None:
-    """Keep a page that came out of the archive unless WARC_PAGES wants it; its line of the log says so.
+    """Leave a page with a response out of the archive unless WARC_PAGES wants it, and note that in its line of the
+    log.
 
-    robots.txt, sitemaps, redirects and errors are kept: they are small, and say why the crawl did what it did. What
-    was left out is no record for a later one to refer to, and refers to none.
+    robots.txt, sitemaps, redirects and errors are kept: they are small, and document the crawl's decisions. A page
+    that was left out is no record for a later one to refer to, and refers to none.
     """
     entry = outcome.entry
     if pages == "all" or entry is None or entry.capture is None or entry.record.kind != Kind.PAGE:

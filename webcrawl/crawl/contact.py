@@ -1,4 +1,4 @@
-"""Who answers for the crawl: the contact in the User-Agent, and the rule that the public web needs one.
+"""The operator's contact in the User-Agent, and the rule that a crawl of the public web needs one.
 
 A site owner who is bothered by a crawler must be able to find out from the server's log alone whose it is.
 """
@@ -21,25 +21,25 @@ _URL = re.compile(
 )
 _EMAIL = re.compile(r"[^\s@()<>;,:]+@[^\s@()<>;,:]+\.[^\s@()<>;,:.]+")
 _FOREIGN = "scrapy.org"
-"""Scrapy's own User-Agent carries this address; nobody there answers for a crawl."""
+"""Scrapy's own User-Agent has this address; scrapy.org is not responsible for a crawl."""
 
 # RFC 2606, 6761, 6762, 8375 and ICANN's reservation of .internal: names that are on no public web.
 _PRIVATE_SUFFIXES = ("test", "example", "invalid", "localhost", "internal", "local", "home.arpa")
 
 
 def is_contact(text: str) -> bool:
-    """Whether ``text`` holds a web address or an e-mail address that could be of whoever runs the crawl."""
+    """Return True if ``text`` has a web address or an e-mail address that could be the operator's."""
     return _FOREIGN not in text and bool(_URL.search(text) or _EMAIL.search(text))
 
 
 def user_agent(given: str, contact: str) -> str:
-    """The User-Agent to send: ``given`` or ours, with the contact added where it names none itself."""
+    """Return the User-Agent to send: ``given`` or ours, with the contact added if it has none itself."""
     agent = given if given and _FOREIGN not in given else f"{PRODUCT}/{__version__}"
     return f"{agent} (+{contact})" if contact and not is_contact(agent) else agent
 
 
 def is_public(host: str) -> bool:
-    """Whether ``host``, a name or an IP literal, may be on the public web. Names are not looked up."""
+    """Return True if ``host``, a name or an IP literal, may be on the public web. Names are not looked up."""
     name = host.strip("[]").rstrip(".").lower()
     try:
         return ip_address(name).is_global
@@ -48,7 +48,7 @@ def is_public(host: str) -> bool:
 
 
 def contact_problem(agent: str, contact: str, hosts: Iterable[str]) -> str | None:
-    """Why a crawl that starts at ``hosts`` may not go out with this User-Agent; None when it may.
+    """Return why a crawl that starts at ``hosts`` may not start with this User-Agent; None if it may.
 
     ``hosts`` are those of the seeds and of the whitelist. With a contact they are not even looked at.
     """

@@ -1,7 +1,7 @@
-"""The machine of one crawl, put together from its settings: the one place that knows all the parts.
+"""The parts of one crawl, built from its settings: the one place that knows all of them.
 
-Scrapy builds the downloader middlewares, the scheduler and the extensions at different moments; all of them
-find the same parts here.
+Scrapy builds the downloader middlewares, the scheduler and the extensions at different moments; all of them find the
+same parts here.
 """
 
 from __future__ import annotations
@@ -74,13 +74,13 @@ if TYPE_CHECKING:
     from webcrawl.storage.contract import Counts
 
 ROBOTS_PARSED = 5_000
-"""Origins whose rules are kept parsed, in some 60 MB; a miss costs the 0.3 ms of parsing anew."""
+"""Origins whose rules are kept parsed, in about 60 MB; a miss costs the 0.3 ms of parsing anew."""
 
 _machines: WeakKeyDictionary[Crawler, CrawlContext] = WeakKeyDictionary()
 
 
 class Clock:
-    """Epoch seconds that never run backwards: the wall clock at the start plus what has passed since.
+    """Epoch seconds that never run backwards: the wall clock at the start plus the time passed since.
 
     A wall clock that is set while the crawl runs must neither stop it for an hour nor let it be impolite.
     """
@@ -94,7 +94,7 @@ class Clock:
 
 @dataclass(slots=True, weakref_slot=True)
 class CrawlContext:
-    """The parts that the wiring shares."""
+    """The parts of a crawl that its components share."""
 
     configuration: Configuration
     clock: Callable[[], float]
@@ -109,28 +109,28 @@ class CrawlContext:
     seeded: SeededHosts
     trapping: Trapping | None
     clocks: ClockStore | None = None
-    """Where those clocks are kept that keys share with keys of other processes; None where there are none such."""
+    """The store of the clocks that keys share with keys of other processes; None if there are none."""
     contents: ContentSeen | None = None
     processing: Chain | None = None
-    """The modules that find fields in pages; None where there are none."""
+    """The modules that find fields in pages; None if there are none."""
     texts: TextDigests | None = None
-    """What digests the main text of pages; None where nobody asks for that."""
+    """Computes digests of the main text of pages; None if no setting needs them."""
     focusing: Focusing | None = None
-    """What is looked for; None where a crawl takes what comes."""
+    """The focus of the crawl; None for a crawl without one."""
     visiting: Visiting | None = None
-    """Who remembers pages to visit them again; None where each page is visited once."""
+    """Stores pages to revisit them; None if each page is visited once."""
     subscribing: Subscribing | None = None
-    """Who is told by hubs that pages have changed; None where hubs cannot reach the crawl."""
+    """Receives notifications of hubs about changed pages; None if hubs cannot reach the crawl."""
     hinting: Hinting | None = None
-    """Who hears what sitemaps and feeds say of known pages; None where nobody is to."""
+    """Uses the statements of sitemaps and feeds about known pages; None if they are not used."""
     segment: SegmentCrawl | None = None
-    """Has what is found recorded instead of followed; None for a crawl of more than a segment."""
+    """Records found URLs instead of following them; None for a crawl of more than a segment."""
 
     ranking: Ranking | None = None
-    """Of a crawl whose order goes by the links to URLs."""
+    """Link counts, for a crawl whose order depends on the links to URLs."""
 
     trouble: BaseException | None = None
-    """What the crawl could no longer be kept for; it is over then."""
+    """The error that ended the crawl."""
 
     @property
     def spool(self) -> str:
@@ -138,7 +138,7 @@ class CrawlContext:
         return tempfile.gettempdir() if self.jobdir is None else str(self.jobdir.spool)
 
     async def open_beside(self, counts: Counts) -> None:
-        """Make ready what is kept beside the frontier, which is open with these figures. Raises CrawlError."""
+        """Open the stores beside the frontier, which is open with these figures. Raises CrawlError."""
         await self.seeded.recall()
         if self.contents is not None:
             await self.contents.open()
@@ -153,7 +153,7 @@ class CrawlContext:
 
 
 def context_of(crawler: Crawler) -> CrawlContext:
-    """The crawl's machine, built when it is asked for first. :raises ConfigurationError: a setting is wrong."""
+    """Return the crawl's context, built with the first call. :raises ConfigurationError: a setting is wrong."""
     context = _machines.get(crawler)
     if context is None:
         with answering(crawler):
@@ -162,7 +162,7 @@ def context_of(crawler: Crawler) -> CrawlContext:
 
 
 def trouble_of(crawler: Crawler) -> BaseException | None:
-    """What a crawl could no longer be kept for; None where all is well, or there was no machine."""
+    """Return the error that ended a crawl; None if there was none, or no context."""
     context = _machines.get(crawler)
     return None if context is None else context.trouble
 
@@ -259,10 +259,10 @@ def _intake(
 
 
 def exclusions_of(configuration: Configuration) -> ExclusionList | None:
-    """The list of the setting EXCLUSION_FILE. Raises ExclusionError."""
+    """Load the list of the setting EXCLUSION_FILE. Raises ExclusionError."""
     if configuration.exclusion_file is None:
         return None
-    # The extension that looks keeps the time itself.
+    # The extension that reads it again keeps the time itself.
     return ExclusionList.load(configuration.exclusion_file, 0)
 
 
@@ -274,9 +274,10 @@ def scopes_of(
     ports: BadPortRule,
     exclusions: ExclusionList | None,
 ) -> tuple[Scope, Scope]:
-    """The rules for what is fetched at all, seeds included, and those for what is followed.
+    """Return the rules for all fetched URLs, seeds included, and those for followed URLs.
 
-    ``spider``: whatever has the attributes ``allowed_domains``, ``domains``, ``stay`` and ``allow``, or some.
+    ``spider``: any object with the attributes ``allowed_domains``, ``domains``, ``stay`` and ``allow``, or some of
+    them.
     """
     fixed: list[Rule] = [SchemeRule(), private, ports]
     if not is_contact(configuration.user_agent):
@@ -300,7 +301,7 @@ def scopes_of(
 
 
 def jobdir_path(crawler: Crawler) -> Path | None:
-    """Where the crawl lives: JOBDIR, or a fresh folder; nowhere with the memory backend and no JOBDIR."""
+    """Return the folder of the crawl: JOBDIR, or a new folder; None with the memory backend and no JOBDIR."""
     given = crawler.settings.get("JOBDIR")
     if given:
         return Path(given)
@@ -319,7 +320,7 @@ def _backend_and_clock(
     seeded: SeededHosts,
 ) -> tuple[Backend, Callable[[], float]]:
     if configuration.frontier_backend == "redis":
-        # Who crawls alone does not wait for what he does not need.
+        # A crawl of one process does not wait for an import that it does not need.
         from webcrawl.crawl.redis import shared_backend
 
         return shared_backend(configuration, choices, crawler, key, seeded.learn)
@@ -329,7 +330,8 @@ def _backend_and_clock(
 def own_backend(
     configuration: Configuration, choices: CrawlRules, directory: Path | None, spider: str | None = None
 ) -> Backend:
-    """The backend of a crawl that no other process shares; ``spider``: whose crawl it is, where that counts."""
+    """Return the backend of a crawl that no other process shares; ``spider``: the spider that owns it, if that
+    matters."""
     if configuration.frontier_backend == "memory" or directory is None:
         seen = None
         if configuration.frontier_seen == "bloom":
@@ -395,7 +397,7 @@ def _policies(
         forget=intake.forget,
         may_return=intake.may_return,
         shared_clocks=choices.shared_clocks,
-        # The network is there once the event loop runs.
+        # The network exists once the event loop runs.
         locate=lambda host: network_of(crawler).places.locate(host),
     )
 

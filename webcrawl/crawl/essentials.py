@@ -2,9 +2,9 @@
 start.
 
 Scrapy lets a spider, the command line, an add-on and a settings module replace any part. Added parts do no harm, and
-neither do others that take the place of what a crawl can do without; what is named here holds the invariants.
+neither do replacements of parts that a crawl can do without; the parts named here hold the invariants.
 
-What a person is told when a crawl begins: what is taken up or joined, and which parts are not ours.
+The module also logs the first messages of a crawl: which crawl is continued or joined, and which parts are not ours.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _ALL = "begin the settings module with: from webcrawl.settings import *"
 
 
 class Detached:
-    """A scheduler of commands with which a person looks at single pages: no crawl, and so no parts that it needs."""
+    """A scheduler of commands that show single pages: no crawl, and so it needs no essential parts."""
 
 
 def require(settings: BaseSettings) -> None:
@@ -62,7 +62,7 @@ def require(settings: BaseSettings) -> None:
 
 
 def missing(settings: BaseSettings) -> list[Problem]:
-    """What is not in force of a crawl that is ours at all; a problem for each setting that is to blame."""
+    """Return the missing essential parts of a crawl that has any of ours; a problem for each wrong setting."""
     if _is(settings["SCHEDULER"], Detached):
         return []
     if old := list(renamed(settings)):
@@ -107,7 +107,7 @@ def missing(settings: BaseSettings) -> list[Problem]:
 
 
 def foreign_handlers(settings: BaseSettings) -> Iterator[tuple[str, str]]:
-    """The schemes of the web that are not fetched by our handler, each with the path of what fetches them."""
+    """Yield the schemes http and https if our handler does not fetch them, each with the path of its handler."""
     handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
     ours = load_object(_HANDLER)
     for scheme in ("http", "https"):
@@ -136,7 +136,7 @@ def _back(name: str) -> str:
 
 
 def _disordered(name: str, chain: Sequence[type]) -> Iterator[Problem]:
-    """Robots.txt is read when its coding is off, and nothing comes between the network and the clocks."""
+    """Check the order: robots.txt is read after decoding, and nothing comes between the network and the clocks."""
     places = [
         (place, path)
         for path in _CHAINS[name]
@@ -152,7 +152,7 @@ logger = logging.getLogger(__name__)
 
 
 def tell_of_beginning(context: CrawlContext, counts: Counts, settings: BaseSettings) -> None:
-    """Log it."""
+    """Log the start of the crawl, and the handlers that are not ours."""
     if welcome := _welcome(context, counts):
         logger.info("%s", welcome)
     for scheme, handler in foreign_handlers(settings):
@@ -165,7 +165,7 @@ def tell_of_beginning(context: CrawlContext, counts: Counts, settings: BaseSetti
 
 
 def _welcome(context: CrawlContext, counts: Counts) -> str | None:
-    """What a person wants to know of a crawl that is taken up or joined; None for one of our own that is new."""
+    """Return the message for a crawl that is continued or joined; None for a new one of this process alone."""
     backend, begun = context.backend, bool(counts.done or counts.queued)
     figures = (
         f": {text.things(counts.done, 'URL')} done, {text.count(counts.queued)} queued on "

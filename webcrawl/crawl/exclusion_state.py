@@ -1,7 +1,8 @@
-"""Which exclusion list a crawl goes by, told in its JOBDIR, and the operator's wish to have the file looked at.
+"""The version of the exclusion list that a crawl uses, written to its JOBDIR, and the operator's request to read the
+file again.
 
-Two small files. The crawl writes ``exclusions.json`` when it begins and whenever another list is in force; whoever
-changed the exclusion file touches ``exclusions.look``, and the crawl looks within a second.
+Two small files. The crawl writes ``exclusions.json`` when it begins and whenever another list is in force; a program
+that changed the exclusion file touches ``exclusions.look``, and the crawl reads it within a second.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ LOOK = "exclusions.look"
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """The list that a process goes by."""
+    """The list that a process uses."""
 
     version: str
     """As ``ExclusionList.version``."""
@@ -31,16 +32,16 @@ class InForce:
     since: float
     """Epoch seconds."""
     process: int
-    """Its number; what another process left behind says nothing of this one."""
+    """Its number; a file that another process left does not apply to this one."""
 
 
 def tell(folder: Path, in_force: InForce) -> None:
-    """Write down what is in force; the file appears at once. :raises OSError: it cannot be written"""
+    """Write the state; the file is replaced in one step. :raises OSError: it cannot be written"""
     replace(folder / STATE, json.dumps(asdict(in_force)).encode() + b"\n")
 
 
 def told(folder: Path) -> InForce | None:
-    """What was written down last; None for nothing that can be read."""
+    """Return the state that was written last; None if nothing can be read."""
     try:
         said = json.loads((folder / STATE).read_bytes())
         return InForce(str(said["version"]), int(said["entries"]), float(said["since"]), int(said["process"]))
@@ -49,16 +50,16 @@ def told(folder: Path) -> InForce | None:
 
 
 def ask(folder: Path) -> None:
-    """Have the crawl look at its exclusion file at once. :raises OSError: the folder cannot be written"""
+    """Have the crawl read its exclusion file at once. :raises OSError: the folder cannot be written"""
     now = time.time_ns()
-    # In one step: a crawl that saw the file between its making and its time would be asked twice.
+    # In one step: a crawl that saw the file before its time was set would read its list twice.
     with replacement(folder / LOOK, folder / f"{LOOK}.{os.getpid()}") as unfinished:
         unfinished.touch()
         os.utime(unfinished, ns=(now, now))
 
 
 def asked(folder: Path) -> int:
-    """Another number each time somebody asked; 0 for never."""
+    """Return a number that changes with each request; 0 for none."""
     try:
         return (folder / LOOK).stat().st_mtime_ns
     except OSError:

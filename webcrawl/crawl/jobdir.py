@@ -1,4 +1,4 @@
-"""The folder that is a crawl: its lock, and the names of what lies in it."""
+"""The folder of a crawl: its lock, and the names of its files."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from webcrawl.errors import JobdirDamaged, JobdirLocked, JobdirUnusable
 
 FRONTIER = "frontier.db"
 SPIDER = "spider"
-"""The file that names the spider whose crawl, or whose worker, the folder is."""
+"""The file that names the spider of the crawl, or of the worker, in the folder."""
 _FETCHED = ("fetch.jsonl", "warc")
 
 AFTERMATH_SECONDS = 20.0
-"""How long a folder is waited for whose crawl is gone, while it is still locked."""
+"""How long to wait for the lock of a folder whose crawl is gone."""
 LOOK_AGAIN_SECONDS = 0.05
 
 
 class Jobdir:
-    """``JOBDIR``. Held by one process at a time; the system gives the lock back however the process ends."""
+    """``JOBDIR``. Held by one process at a time; the system releases the lock however the process ends."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -51,13 +51,13 @@ class Jobdir:
             raise JobdirUnusable(f"JOBDIR {self.path} cannot be locked: {error.strerror or error}") from error
         self._lock = lock
         shutil.rmtree(self.spool, ignore_errors=True)
-        # The name of the holder is a kindness to whoever is refused: a full disk may keep it from them.
+        # The name of the holder helps a process that is refused; a full disk may prevent it.
         with suppress(OSError):
             os.ftruncate(lock.fileno(), 0)
             os.write(lock.fileno(), b"process %d\n" % os.getpid())
 
     def refuse_another(self, spider: str) -> None:
-        """:raises JobdirUnusable: what is kept here is another spider's than ``spider``"""
+        """:raises JobdirUnusable: the folder belongs to another spider than ``spider``"""
         try:
             whose = (self.path / SPIDER).read_text(encoding="utf-8").strip()
         except FileNotFoundError:
@@ -71,17 +71,17 @@ class Jobdir:
             )
 
     def belongs_to(self, spider: str) -> None:
-        """Note whose crawl is kept here, unless that is known."""
+        """Store the spider of this folder, unless it is stored."""
         path = self.path / SPIDER
-        # It is asked for when the folder is used again: a full disk is no reason not to begin.
+        # It is needed when the folder is used again: a full disk is no reason not to begin.
         with suppress(OSError):
             if not path.exists() or not path.stat().st_size:
                 path.write_text(f"{spider}\n", encoding="utf-8")
 
     def refuse_remains(self) -> None:
-        """For a crawl whose frontier is kept here.
+        """Check the folder of a crawl whose frontier is kept here.
 
-        :raises JobdirDamaged: what was fetched is here, and what was known of URLs is gone
+        :raises JobdirDamaged: fetched pages are here, and the state of URLs is gone
         """
         frontier = self.path / FRONTIER
         try:
@@ -99,7 +99,8 @@ class Jobdir:
             )
 
     def holder(self) -> str | None:
-        """Who works on it at this moment, in words; None for nobody, or where that cannot be told."""
+        """Return the process that holds it at this moment, in words; None if there is none, or it cannot be found
+        out."""
         try:
             with (self.path / "lock").open(encoding="utf-8") as lock:
                 try:
@@ -111,14 +112,14 @@ class Jobdir:
         return None
 
     def heard_at(self) -> float | None:
-        """When its holder last gave a sign of life, in epoch seconds; None when it never had one."""
+        """Return the time of its holder's last heartbeat, in epoch seconds; None if it never had one."""
         try:
             return (self.path / "lock").stat().st_mtime
         except OSError:
             return None
 
     def touch(self) -> None:
-        """Show that the holder lives: the lock file is as old as the last call. Nothing happens when it is not held.
+        """Show that the holder lives: set the time of the lock file. Does nothing if it is not held.
 
         :raises OSError: when the folder cannot be written
         """
@@ -127,22 +128,24 @@ class Jobdir:
 
     @property
     def spool(self) -> Path:
-        """The folder of what is read from files while it is needed; a crawl that begins finds it empty."""
+        """The folder of files that are needed only for a time; a crawl that begins finds it empty."""
         return self.path / "spool"
 
     def descriptors(self) -> tuple[int, ...]:
-        """The file whose lock this is, to be handed to processes that work here too; nothing when it is not held."""
+        """Return the file descriptor of the lock, to be passed to processes that work here too; empty if it is not
+        held."""
         return () if self._lock is None else (self._lock.fileno(),)
 
     def leave(self) -> None:
-        """Give the lock back; nothing happens when it is not held."""
+        """Release the lock; does nothing if it is not held."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
 
 
 def _lock(file: IO[str]) -> None:
-    """Lock the file, or raise BlockingIOError. Of a crawl that was killed, what kept its archive needs a moment."""
+    """Lock the file, or raise BlockingIOError. After a crawl was killed, its archive process needs a moment to
+    end."""
     for _ in range(int(AFTERMATH_SECONDS / LOOK_AGAIN_SECONDS)):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -156,14 +159,14 @@ def _lock(file: IO[str]) -> None:
 
 
 def _has_content(path: Path) -> bool:
-    """Whether a file has a byte, or a folder a file that has one."""
+    """Return True if a file has a byte, or a folder a file that has one."""
     if path.is_dir():
         return any(_has_content(below) for below in path.iterdir())
     return path.exists() and path.stat().st_size > 0
 
 
 def _holder_lives(file: IO[str]) -> bool:
-    """Whether the process that the file names is there, as far as that can be told."""
+    """Return True if the process that the file names exists, as far as that can be found out."""
     file.seek(0)
     found = re.fullmatch(r"process (\d+)", file.read().strip())
     if found is None:

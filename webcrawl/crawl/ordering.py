@@ -1,4 +1,4 @@
-"""The order of a crawl, wired: what gives URLs their levels, and whether it decides between hosts too."""
+"""The order of a crawl by its settings: the source of levels, and whether they decide between hosts too."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ RANKED = ("in_links", "opic")
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What is counted of the links to URLs."""
+    """The counts of the links to URLs."""
 
     importance: Importance
     keeping: LinkScoreStore
 
 
 def ranking_of(configuration: Configuration, backend: Backend, folder: Path | None) -> Ranking | None:
-    """None where the order does not go by links. ``folder``: the JOBDIR."""
+    """Return None if the order does not depend on links. ``folder``: the JOBDIR."""
     order = configuration.frontier_order
     if order not in RANKED:
         return None
     importance = Importance(Table(), cash=order == "opic")
     if configuration.frontier_backend == "redis":
-        # Who crawls alone does not wait for what he does not need.
+        # A crawl of one process does not wait for an import that it does not need.
         from webcrawl.storage.redis import RedisBackend
 
         assert isinstance(backend, RedisBackend)
@@ -46,7 +46,7 @@ def ranking_of(configuration: Configuration, backend: Backend, folder: Path | No
 
 
 def order_of(configuration: Configuration, scorer: Scorer | None = None) -> Order:
-    """The order in which URLs enter their queues from now on."""
+    """Return the order in which URLs enter their queues from now on."""
     prioritiser = configuration.frontier_prioritiser
     return Order(
         configuration.frontier_order,  # type: ignore[arg-type]
@@ -58,6 +58,6 @@ def order_of(configuration: Configuration, scorer: Scorer | None = None) -> Orde
 
 
 def best_first_of(configuration: Configuration, scorer: Scorer | None) -> float | None:
-    """``Policies.best_first``: with a scorer, and in orders that are so by name."""
+    """Return ``Policies.best_first``: set with a scorer, and in orders that are best-first by name."""
     is_so = scorer is not None or configuration.frontier_order in BEST_FIRST
     return configuration.frontier_exploration if is_so else None

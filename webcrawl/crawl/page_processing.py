@@ -1,4 +1,4 @@
-"""The processing of pages, wired: from a Page item and its response to fields, links, notes and figures."""
+"""The processing of pages in a crawl: from a Page item and its response to fields, links, notes and figures."""
 
 from __future__ import annotations
 
@@ -29,13 +29,12 @@ if TYPE_CHECKING:
     from webcrawl.items import Page
 
 WORD = "processing"
-"""Under which a page is in errors.log of which a module could not make what it should."""
+"""The error word in errors.log of a page for which a module failed."""
 
 
 def processing_of(configuration: Configuration) -> tuple[Chain | None, TextDigests | None]:
-    """The modules of the setting PROCESSING_MODULES, None where it is empty; what digests main text, None where no
-    other setting wants that. Both use the same processes.
-    """
+    """Return the modules of the setting PROCESSING_MODULES, None if it is empty, and the digests of main text, None
+    if no other setting needs them. Both use the same processes."""
     modules, links_max = configuration.processing_modules, configuration.links_per_page_max
     revisits = configuration.crawl_mode == "continuous"
     wants_texts = configuration.content_seen == "text" or (
@@ -55,7 +54,7 @@ def processing_of(configuration: Configuration) -> tuple[Chain | None, TextDiges
 
 
 def type_of(response: Response) -> str | None:
-    """The MIME type as which a response is to be read."""
+    """Return the MIME type as which a response is to be read."""
     content_type = response.headers.get("Content-Type")
     return document_type(mime_type(content_type.decode("latin-1") if content_type else None), response.body)
 
@@ -75,23 +74,22 @@ class PageProcessing:
         crawler.signals.connect(self._closed, signal=signals.spider_closed)
 
     def applies(self, page: Page) -> bool:
-        """Whether there is anything to find. Of a page that is kept out of stores and feeds that is links alone, and
-        those of HTML are known.
-        """
+        """Return True if there is anything to find. Of a page that is kept out of stores and feeds only links are
+        needed, and those of HTML are known."""
         if page.duplicate_of is not None or not self._chain.wants(page.mime):
             return False
         return not page.noindex or (page.mime not in HTML_TYPES and not page.nofollow)
 
     def begin(self, page: Page) -> None:
-        """Tell a page which fields it may have, so that all of them have the same columns."""
+        """Set the fields that a page may have, so that all pages have the same columns."""
         page.schema = self._chain.schema
 
     async def process(self, page: Page, response: Response) -> None:
-        """Fill in what modules find. What a module could not do is noted, and is no error of the crawl."""
+        """Add the results of the modules. A failure of a module is noted, and is no error of the crawl."""
         try:
             found = await self._chain.process(_content(page, response))
         except ProcessingBroken as error:
-            # Nothing that a page does; the next pages would be without their fields as this one is.
+            # Not caused by the page; the next pages would be without their fields as this one is.
             _stop(self._crawler, error)
             return
         page.document = None
@@ -121,7 +119,7 @@ class PageTexts:
         crawler.signals.connect(texts.close, signal=signals.spider_closed, weak=False)
 
     async def digest(self, request: Request, response: Response) -> bytes:
-        """The digest of a response's main text, empty where it has none; asked twice, a page is read once."""
+        """Return the digest of a response's main text, empty if it has none; a page is read once for two calls."""
         facts = fetch_meta(request)
         if facts.text_digest is None:
             declared = response.headers.get("Content-Type")
@@ -149,7 +147,7 @@ def _stop(crawler: Crawler, error: ProcessingBroken) -> None:
 
 
 def tell(page: Page, entry: Entry, keeps_fields: bool) -> None:
-    """Have the log say which language a page is in, and give all that was found to the stores, if they want it."""
+    """Write the language of a page to the log, and give all results to the stores, if they want them."""
     if page.noindex or page.duplicate_of is not None:
         return
     if language := page.fields.get("language"):
@@ -159,7 +157,7 @@ def tell(page: Page, entry: Entry, keeps_fields: bool) -> None:
 
 
 class _HeaderFields(Mapping[str, str]):
-    """The headers of a response as modules get them, made when they are asked for: few are."""
+    """The headers of a response for modules, converted on access: few are used."""
 
     def __init__(self, headers: Headers) -> None:
         self._headers = headers

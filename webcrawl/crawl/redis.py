@@ -1,4 +1,4 @@
-"""A crawl that several processes share: how its Redis is reached, and what they must agree on."""
+"""The connection of a shared crawl to its Redis, and the settings on which its processes must agree."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 TIMEOUT_SECONDS = 30.0
-"""The longest that an answer of Redis is waited for."""
+"""The longest time to wait for an answer of Redis."""
 
 
 class _Parameters(dict[str, Any]):
-    """Stands where scrapy-redis would make a connection, and keeps what it would make it with."""
+    """Takes the place of a connection in scrapy-redis, and keeps the parameters for it."""
 
     @classmethod
     def from_url(cls, url: str, **rest: Any) -> _Parameters:
@@ -45,7 +45,7 @@ def shared_backend(
     key: PolitenessKey,
     learnt: Callable[[str], None],
 ) -> tuple[RedisBackend, ServerClock]:
-    """The backend, and the clock by which all processes of the crawl go. ``learnt``: see RedisBackend."""
+    """Return the backend, and the clock that all processes of the crawl use. ``learnt``: see RedisBackend."""
     clock = ServerClock()
     options = RedisOptions(
         spider=crawler.spidercls.name or "crawl",
@@ -66,32 +66,32 @@ def shared_backend(
 
 
 def _retry(lease_seconds: float) -> float:
-    """How long an answer of Redis is waited for: by a quarter of a lease, but let a busy machine have two seconds."""
+    """Return how long to wait for an answer of Redis: a quarter of a lease, but two seconds for a busy machine."""
     return max(lease_seconds / 4, min(2.0, lease_seconds * 2 / 3))
 
 
 def connection_parameters(
     settings: BaseSettings, patience_seconds: float = TIMEOUT_SECONDS
 ) -> dict[str, Any]:
-    """The parameters of ``redis.Redis``, with ``url`` where REDIS_URL is given.
+    """Return the parameters of ``redis.Redis``, with ``url`` if REDIS_URL is set.
 
-    ``REDIS_PARAMS``, ``REDIS_HOST``, ``REDIS_PORT`` and so on mean what they mean to scrapy-redis; only the class of
-    the connection is ours. Unless REDIS_PARAMS say otherwise, a server that has not answered for
-    ``patience_seconds`` is taken to be away.
+    ``REDIS_PARAMS``, ``REDIS_HOST``, ``REDIS_PORT`` and so on have the same meaning as in scrapy-redis; only the
+    class of the connection is ours. Unless REDIS_PARAMS has other values, a server that has not answered for
+    ``patience_seconds`` counts as away.
     """
     own = settings.copy()
-    own.frozen = False  # as those of a crawl are that has begun to be made
+    own.frozen = False  # the settings of a crawl are frozen once its parts are being built
     timeout = min(max(patience_seconds, 0.5), TIMEOUT_SECONDS)
     ours = {"socket_timeout": timeout, "socket_connect_timeout": timeout}
     given = {**ours, **own.getdict("REDIS_PARAMS"), "redis_cls": _Parameters}
     own.set("REDIS_PARAMS", given, priority="cmdline")
-    # Decoded answers would be no bytes any more.
+    # Answers must stay bytes.
     own.set("REDIS_DECODE_RESPONSES", False, priority="cmdline")
     return dict(get_redis_from_settings(own))
 
 
 def identity(configuration: Configuration, choices: CrawlRules, spider: object) -> dict[str, str]:
-    """The settings on which all processes of a crawl must agree, as they are told to who does not."""
+    """Return the settings on which all processes of a crawl must agree, as messages show them."""
     domains = getattr(spider, "domains", None)
     scope = {
         "DEPTH_LIMIT": configuration.depth_limit,
@@ -109,7 +109,7 @@ def identity(configuration: Configuration, choices: CrawlRules, spider: object) 
         "CONTENT_SEEN": configuration.content_seen or "False",
         "CRAWL_MODE": getattr(spider, "mode", None) or configuration.crawl_mode,
         "REVISIT_CHANGE": configuration.revisit_change,
-        # The list itself is read again while the crawl runs, and may lie elsewhere on each machine.
+        # The list itself is read again while the crawl runs, and may have another path on each machine.
         "EXCLUSION_FILE": "given" if configuration.exclusion_file else "none",
         "FETCH_PRIVATE_ADDRESSES": _shown(configuration.fetch_private_addresses),
         "allow": getattr(spider, "allow", None) or "none",

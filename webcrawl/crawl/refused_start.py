@@ -1,7 +1,7 @@
-"""A start that is refused where one of Scrapy's own commands runs the crawl: a line for each thing that is wrong, and
-status 2, as ``scrapy crawl`` of this project has it.
+"""The refusal of a start under one of Scrapy's own commands: a line for each thing that is wrong, and status 2, as
+with ``scrapy crawl`` of this project.
 
-``scrapy runspider``, and ``scrapy crawl`` in a project with other commands, know of no refusals: they log a traceback
+``scrapy runspider``, and ``scrapy crawl`` in a project with other commands, know no refusals: they log a traceback
 and end with status 1. A script that runs a crawler gets the exception itself.
 """
 
@@ -42,24 +42,24 @@ REFUSALS = (
     PatternError,
     ExclusionError,
 )
-"""Exceptions that say in one line why a crawl does not start."""
+"""Exceptions whose message is one line on why a crawl does not start."""
 
 WRONG = 2
-"""The exit status of a command that was given something wrong."""
+"""The exit status of a command with a wrong input."""
 START_REFUSED = "start_refused"
 """The close reason of a crawl that has nothing to sum up."""
 _COMMANDS = ("crawl", "runspider")
 """Scrapy's commands that run one crawl."""
 
 _answered: WeakSet[Crawler] = WeakSet()
-"""Crawlers whose refusal a command tells."""
+"""Crawlers whose refusal a command reports."""
 _of_deferreds: WeakKeyDictionary[Crawler, str] = WeakKeyDictionary()
 """Those of them that a command of Scrapy's runs without a task of its own, with the name of the command."""
 _refusals: WeakKeyDictionary[Crawler, Exception] = WeakKeyDictionary()
 
 
 def reasons(error: BaseException) -> Iterator[str]:
-    """The lines in which a refusal says what is wrong."""
+    """Yield the lines of a refusal."""
     if isinstance(error, ConfigurationError):
         yield from (str(problem) for problem in error.problems)
     else:
@@ -67,12 +67,12 @@ def reasons(error: BaseException) -> Iterator[str]:
 
 
 def answered(crawler: Crawler) -> None:
-    """The command that runs ``crawler`` tells of a refusal itself."""
+    """Note that the command that runs ``crawler`` reports a refusal itself."""
     _answered.add(crawler)
 
 
 def answer(crawler: Crawler) -> None:
-    """Have one of Scrapy's own commands tell why ``crawler`` is refused, if it is. Without effect anywhere else."""
+    """Have one of Scrapy's own commands report why ``crawler`` is refused, if it is. No effect elsewhere."""
     command = None if crawler in _answered else _own_command()
     if command is None:
         return
@@ -89,7 +89,7 @@ def answer(crawler: Crawler) -> None:
 
 @contextmanager
 def answering(crawler: Crawler) -> Iterator[None]:
-    """Have what is refused within told as by ``answer``."""
+    """Have refusals within reported as by ``answer``."""
     answer(crawler)
     try:
         yield
@@ -99,16 +99,16 @@ def answering(crawler: Crawler) -> Iterator[None]:
 
 
 def refused(crawler: Crawler, error: Exception) -> None:
-    """``crawler`` does not start, for the reason that ``error`` says, which is raised after this."""
+    """Note that ``crawler`` does not start because of ``error``, which is raised after this."""
     if _refusals.setdefault(crawler, error) is error and crawler in _of_deferreds:
         _tell(_of_deferreds[crawler], error)
-        # Nobody takes the failure of such a crawl: its traceback is all that Twisted would say.
+        # The failure of such a crawl is not handled anywhere: Twisted would log its traceback.
         globalLogBeginner.beginLoggingTo([], discardBuffer=True, redirectStandardIO=False)
         logging.getLogger("twisted").addFilter(_is_no_refusal)
 
 
 def closing(crawler: Crawler, error: Exception) -> CloseSpider:
-    """What closes a crawl that has begun and is refused for what its spider begins with."""
+    """Return the exception that closes a crawl that has begun and is refused for the input of its spider."""
     refused(crawler, error)
     if crawler not in _answered:
         logger.error("The crawl cannot start: %s", "; ".join(reasons(error)))
@@ -118,20 +118,20 @@ def closing(crawler: Crawler, error: Exception) -> CloseSpider:
 
 
 def refusal_of(crawler: Crawler) -> Exception | None:
-    """Why ``crawler`` was refused; None where it was not."""
+    """Return why ``crawler`` was refused; None if it was not."""
     return _refusals.get(crawler)
 
 
 def let_go(engine: ExecutionEngine) -> None:
     """Have the engine forget a spider whose start was refused.
 
-    It would close the spider as if it had been open, and log what fails on the way.
+    It would close the spider as if it had been open, and log the failures on the way.
     """
     forget_spider(engine)
 
 
 def _own_command() -> str | None:
-    """The command of Scrapy's own that is being run, by its place on the stack."""
+    """Return the name of Scrapy's own command that is being run, found on the stack."""
     codes = {}
     for name in _COMMANDS:
         # Scrapy's command line imports all of them.
@@ -148,7 +148,7 @@ def _own_command() -> str | None:
 def _task_ended(command: str, crawler: Crawler, task: asyncio.Task[object]) -> None:
     error = refusal_of(crawler) or (None if task.cancelled() else task.exception())
     if isinstance(error, REFUSALS):
-        # Nobody else asks for the task's exception, which would be logged then.
+        # The task's exception would be logged if it were never read.
         if not task.cancelled():
             task.exception()
         _tell(command, error)
@@ -169,7 +169,7 @@ def _exit() -> None:
 
 
 def _is_no_refusal(record: logging.LogRecord) -> bool:
-    """Whether a record of Twisted's says more than that nobody took the failure of a crawl which was refused."""
+    """Return True if a record of Twisted's is more than the unhandled failure of a crawl that was refused."""
     if record.exc_info:
         return not isinstance(record.exc_info[1], REFUSALS)
     return "Unhandled error in Deferred" not in record.getMessage()

@@ -1,4 +1,5 @@
-"""What an operator chooses by settings: how polite, which URLs are followed, which of them count as the same."""
+"""The rules that an operator chooses by settings: politeness, the URLs that are followed, the URLs that count as the
+same."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ USELESS_PATHS = Path(__file__).parents[1] / "scope" / "useless_paths.txt"
 
 
 def wrong_files(configuration: Configuration) -> Iterator[tuple[str, str]]:
-    """Settings whose files are wrong, with a line on each mistake."""
+    """Yield the settings whose files are wrong, with a line on each mistake."""
     for name, path in _files(configuration).items():
         try:
             Patterns(load_patterns(path))
@@ -45,7 +46,7 @@ def wrong_files(configuration: Configuration) -> Iterator[tuple[str, str]]:
 
 
 class CrawlRules:
-    """The choices of one crawl, with the files that they name read once."""
+    """The rules of one crawl, with the files that they name read once."""
 
     def __init__(self, configuration: Configuration) -> None:
         """:raises PatternsError: :raises HostRulesError: :raises GroupsError: a file is wrong"""
@@ -55,13 +56,13 @@ class CrawlRules:
             **{name: name in configuration.canonical_rules for name in SWITCHES},
             hosts=None if path is None else load_host_rules(path),
         )
-        """Which differences between URLs do not count."""
+        """The differences between URLs that do not count."""
         self.shared_clocks = shared_clocks_of(configuration)
         self.expressions = {name: load_patterns(path) for name, path in _files(configuration).items()}
         """The lists of expressions that are in force, by the names of their settings."""
 
     def rules(self) -> list[Rule]:
-        """What is asked about every link that is followed, what costs least first."""
+        """Return the rules for every link that is followed, cheapest first."""
         configuration = self._configuration
         rules: list[Rule] = []
         if configuration.ports_allowed:
@@ -80,7 +81,8 @@ class CrawlRules:
         return rules
 
     def politeness_key(self, mode: str | None = None) -> PolitenessKey:
-        """What URLs share a queue and a clock: hosts that are one site do, since URLs are compared within a queue."""
+        """Return the key by which URLs share a queue and a clock: hosts that are one site do, since URLs are compared
+        within a queue."""
         hosts = self.compared.hosts
         return PolitenessKey(
             mode or self._configuration.politeness_key,  # type: ignore[arg-type]
@@ -88,7 +90,8 @@ class CrawlRules:
         )
 
     def comparison(self) -> dict[str, str]:
-        """How URLs are compared, as a crawl remembers it: under other rules it would not know what it has seen."""
+        """Return the comparison of URLs as a crawl stores it: under other rules it would not know which URLs it has
+        seen."""
         hosts = () if self.compared.hosts is None else self.compared.hosts.rules
         return {
             "CANONICAL_RULES": ",".join(name for name in SWITCHES if getattr(self.compared, name)) or "none",
@@ -97,7 +100,7 @@ class CrawlRules:
 
 
 def politeness_of(configuration: Configuration) -> Politeness:
-    """How long is waited between two requests to a site."""
+    """Return the delays between two requests to a site."""
     return Politeness(
         model=configuration.politeness_model,  # type: ignore[arg-type]
         min_delay=configuration.politeness_min_delay,
@@ -109,7 +112,7 @@ def politeness_of(configuration: Configuration) -> Politeness:
 
 
 def shared_clocks_of(configuration: Configuration) -> SharedClocks:
-    """Which clocks sites share. :raises GroupsError: the file of groups is wrong"""
+    """Return the clocks that sites share. :raises GroupsError: the file of groups is wrong"""
     path = configuration.politeness_groups_file
     return SharedClocks(
         configuration.politeness_address_delay,
@@ -121,13 +124,13 @@ def shared_clocks_of(configuration: Configuration) -> SharedClocks:
 
 
 def digest_of(lines: Iterable[str]) -> str:
-    """Twelve hexadecimal digits that stand for a list; ``none`` for an empty one."""
+    """Return twelve hexadecimal digits that stand for a list; ``none`` for an empty one."""
     text = "\n".join(lines)
     return hashlib.sha256(text.encode()).hexdigest()[:12] if text else "none"
 
 
 def _files(configuration: Configuration) -> dict[str, Path]:
-    """The files of expressions that are in force, by the names of their settings."""
+    """Return the files of expressions that are in force, by the names of their settings."""
     files = {
         "DENY_FILE": configuration.deny_file,
         "USELESS_PATHS_FILE": configuration.useless_paths_file or USELESS_PATHS,

@@ -40,9 +40,10 @@ class WithRetry(Protocol):
 
 
 class SeededHosts:
-    """Tells the rules of scope what seeds allow, and keeps what other processes have to be told.
+    """Gives the rules of scope the hosts and ports that seeds allow, and keeps those that other processes need to
+    know.
 
-    Of very many hosts only those are remembered that are seen to be private without being looked up.
+    Of very many hosts only those are stored that are known to be private without a lookup.
     """
 
     def __init__(self, addresses: SeedAddresses, ports: BadPortRule) -> None:
@@ -56,7 +57,7 @@ class SeededHosts:
         return len(self._names)
 
     def allow(self, url: str) -> None:
-        """The operator named this URL here. It is resolved."""
+        """Allow the host and port of a URL that the operator named here. It is resolved."""
         host = host_of(url)
         if host not in self._names and (
             len(self._names) < REMEMBERED or self.addresses.rule.refuses(Candidate("", host, ""))
@@ -66,7 +67,7 @@ class SeededHosts:
             self._name(place)
 
     def learn(self, name: str) -> None:
-        """The operator named this to another process: a host, or a host and its port."""
+        """Allow a host, or a host and its port, that the operator named to another process."""
         if name not in self._names:
             self._names.add(name)
             if with_port := _WITH_PORT(name):
@@ -75,12 +76,12 @@ class SeededHosts:
                 self.addresses.rule.allow_seed(name)
 
     def remember_in(self, memory: SeedMemory) -> None:
-        """Without a memory what is named counts in this process alone."""
+        """Store named hosts in ``memory``; without one they count in this process alone."""
         self._memory = memory
         self.addresses.remember_in(memory)
 
     async def recall(self) -> None:
-        """Learn what was named before. :raises JobdirUnusable: that cannot be read"""
+        """Learn the hosts that were named before. :raises JobdirUnusable: they cannot be read"""
         if self._memory is None:
             return
         for name, addresses in (await self._memory.recall()).items():
@@ -89,7 +90,7 @@ class SeededHosts:
                 self.addresses.rule.seed_resolved(name, addresses)
 
     async def tell(self) -> None:
-        """Have remembered what was named here since the last call, before its URLs are queued."""
+        """Store the hosts that were named here since the last call, before their URLs are queued."""
         news, self._news = self._news, []
         if news and self._memory is not None:
             await self._memory.tell(news)
@@ -100,17 +101,18 @@ class SeededHosts:
 
 
 class SeedMemory(FirstAddresses, Protocol):
-    """Remembers what seeds are allowed, where the crawl's state is kept."""
+    """Stores the hosts and ports that seeds allow, where the crawl's state is kept."""
 
     async def tell(self, names: Sequence[str]) -> None:
-        """These hosts, or hosts and ports, were named."""
+        """Store hosts, or hosts and ports, that were named."""
 
     async def recall(self) -> Mapping[str, Sequence[str]]:
-        """What was named before and nobody else tells, with what it resolved to at first, if that is known."""
+        """Return names that were stored before and that no other part supplies, each with its first addresses, if
+        known."""
 
 
 def remember_seeds(context: CrawlContext, with_retry: WithRetry) -> None:
-    """Have the seeds' hosts remembered where the crawl's state is kept."""
+    """Store the seeds' hosts where the crawl's state is kept."""
     if isinstance(context.backend, SharedBackend):
         context.seeded.remember_in(SharedSeeds(context.backend, with_retry))
     elif context.jobdir is not None:
@@ -118,7 +120,7 @@ def remember_seeds(context: CrawlContext, with_retry: WithRetry) -> None:
 
 
 class SharedSeeds:
-    """In the storage that several processes share. What was named the backend tells each of them itself."""
+    """A memory in the storage that several processes share. The backend itself gives new names to each of them."""
 
     def __init__(self, backend: SharedBackend, with_retry: WithRetry) -> None:
         self._backend = backend
@@ -135,7 +137,7 @@ class SharedSeeds:
 
 
 class KeptSeeds:
-    """In the JOBDIR: a line for each name, and another one with what it resolved to at first."""
+    """A memory in the JOBDIR: a line for each name, and another one with its first addresses."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / NAME
@@ -167,14 +169,14 @@ class KeptSeeds:
             try:
                 await asyncio.to_thread(_append, self._path, self._unwritten)
             except OSError as error:
-                # It counts here all the same, and is written with the next one.
+                # The name is allowed here all the same, and is written with the next one.
                 logger.warning("%s cannot be written: %s", self._path, error.strerror or error)
             else:
                 self._unwritten = ""
 
 
 def read_kept(path: Path) -> dict[str, Sequence[str]]:
-    """The names, with what they resolved to at first, empty where that is not known; of a torn file what is whole."""
+    """Return the names with their first addresses, empty if these are not known; of a torn file the whole lines."""
     known: dict[str, Sequence[str]] = {}
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -193,7 +195,7 @@ def read_kept(path: Path) -> dict[str, Sequence[str]]:
 
 def _append(path: Path, lines: str) -> None:
     with path.open("ab") as file:
-        # A line that a crash has torn stays one of its own.
+        # A line that a crash has torn stays a line of its own.
         file.write(b"\n" * (file.tell() > 0 and not _ends_whole(path)) + lines.encode())
 
 

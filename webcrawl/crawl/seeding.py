@@ -1,4 +1,4 @@
-"""From a list of seeds to the frontier; where several processes were given the same list, once."""
+"""Reading of a list of seeds into the frontier; only once if several processes were given the same list."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 10_000
-"""Seeds that are queued together. Each time all that a busy crawl has to store is waited for, and a host
-whose seed is not queued cannot have its turn."""
+"""Seeds that are queued together. Each batch waits for everything that a busy crawl has to store, and a host whose
+seed is not queued cannot have its turn."""
 BREATH = 100
-"""Seeds after which the event loop has its turn."""
+"""Number of seeds after which the event loop has its turn."""
 BAD_SHOWN = 20
 LOOK_SECONDS = 1.0
-"""How often it is asked whether another process has read the list."""
+"""How often to ask if another process has read the list."""
 
 
 class Seeding:
-    """Queues the seeds of ``seeds``, or where there are none the roots of ``domains``.
+    """Queues the seeds of ``seeds``, or if there are none the roots of ``domains``.
 
-    Several processes of one crawl may be given the same file. One of them reads it and tells how far it is, the
-    others wait; when it is gone another goes on from there. What was read to its end is not read again.
+    Several processes of one crawl may be given the same file. One of them reads it and reports its progress, the
+    others wait; when it is gone another goes on from there. A list that was read to its end is not read again.
     """
 
     def __init__(
@@ -54,13 +54,12 @@ class Seeding:
         self._read = 0
         """Seeds that were read and are durably queued, wrong lines included."""
         self._is_over = False
-        """Nothing more is to be read here."""
+        """True if nothing more is to be read here."""
 
     async def run(self) -> None:
-        """Return when all seeds are queued, by whichever process.
-
+        """Return when all seeds are queued, by any process.
         :raises webcrawl.urls.seeds.SeedsError: the list cannot be read
-        :raises ContactMissing: a seed is on the public web, and nobody answers for the crawl
+        :raises ContactMissing: a seed is on the public web, and the crawl has no contact
         """
         lists = _shared_lists(self._context)
         digest = None if lists is None else await asyncio.to_thread(self._digest)
@@ -72,10 +71,8 @@ class Seeding:
             logger.info("%d seeds taken, %d wrong", self._good, self._bad)
 
     async def take(self, seeds: Iterator[Seed | BadSeed]) -> bool:
-        """Queue seeds that are not in the list. False: they cannot become durable, or the crawl is being closed.
-
-        Raises as ``run``.
-        """
+        """Queue seeds that are not in the list. Returns False if they cannot become durable, or the crawl is being
+        closed. Raises as ``run``."""
         good, bad = self._good, self._bad
         while batch := list(islice(seeds, AT_ONCE)):
             entries = await self._entries(batch)
@@ -110,7 +107,7 @@ class Seeding:
                 await asyncio.sleep(LOOK_SECONDS)
 
     async def _read_on(self, lists: SeedLists | None = None, digest: str = "") -> bool:
-        """Queue all seeds behind those that were. False when that was not to be done, or not by us."""
+        """Queue the rest of the seeds. Returns False if that was not to be done, or not by this process."""
         frontier = self._scheduler.frontier
         seeds = self._all_seeds()
         left = self._read
@@ -139,7 +136,7 @@ class Seeding:
         return entries
 
     def _entry(self, seed: Seed | BadSeed) -> UrlEntry | None:
-        """The entry of a seed; a wrong one is named in the log and counted, and the rest goes on."""
+        """Return the entry of a seed; a wrong one is logged and counted, and the rest goes on."""
         configuration = self._context.configuration
         if isinstance(seed, BadSeed):
             self._bad += 1
@@ -165,7 +162,7 @@ class Seeding:
                 yield Seed(root, number)
 
     def _digest(self) -> str | None:
-        """Tells one list from another, and what decides about its seeds; None for what is no file."""
+        """Return a digest of the list and of the settings that affect its seeds; None if it is no file."""
         path = Path(self._seeds or self._domains or "")
         try:
             if not path.is_file():
@@ -186,7 +183,7 @@ class Seeding:
 
 
 def _shared_lists(context: CrawlContext) -> SeedLists | None:
-    """Who reads which list, where several processes share the crawl."""
+    """Return the shared progress of lists, if several processes share the crawl."""
     if context.configuration.frontier_backend != "redis":
         return None
     from webcrawl.storage.redis import RedisBackend
