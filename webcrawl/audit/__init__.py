@@ -1,1 +1,1 @@
-"""Whether a crawl was polite, recomputed from its fetch logs alone."""
+"""The audit of a crawl's politeness by its fetch logs alone."""

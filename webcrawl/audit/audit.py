@@ -1,11 +1,11 @@
-"""Whether a crawl was polite, recomputed from nothing but its fetch logs.
+"""The audit of a crawl's politeness, recomputed from its fetch logs alone.
 
-What is held against each request, in the order of time over all workers: no other request of its politeness key is
-open, the delay that was owed after the last one is over, the same holds on each clock that keys share, and, but for
-robots.txt itself, its origin has a robots.txt under which pages may be fetched. Redirects, retries and robots.txt
-have clocks to keep like any page.
+Each request is checked in the order of time over all workers: no other request of its politeness key is open, the
+delay owed after the last one is over, the same holds on each clock that keys share, and, except for robots.txt
+itself, its origin has a robots.txt under which pages may be fetched. Redirects, retries and robots.txt requests obey
+the clocks like any page.
 
-Memory is bounded by the keys contacted within the longest delay, the origins asked within the lifetime of a
+Memory is bounded by the keys contacted within the longest delay, the origins requested within the lifetime of a
 robots.txt, and the lines that wait for their turn.
 """
 
@@ -26,54 +26,56 @@ if TYPE_CHECKING:
     from webcrawl.reports.fetch_logs import Request
 
 TOLERANCE_SECONDS = 0.01
-"""By which the clocks of a crawl's machines may differ unless said otherwise."""
+"""The default tolerance in seconds for differences between the clocks of a crawl's machines."""
 _SWEEP = 10_000
-"""From so many keys and origins on is looked at what can be forgotten, whenever there are twice as many."""
+"""The number of keys and origins from which on expired ones are removed, whenever their number has doubled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """By what is judged. Times are seconds."""
+    """The rules of the audit. Times are seconds."""
 
     politeness: Politeness
-    """For requests of which the log does not tell what was owed after them."""
+    """For requests whose owed delay is not in the log."""
     robots_lifetime_seconds: float
-    """For answers of which the log does not tell how long they hold."""
+    """For answers whose lifetime is not in the log."""
     sending_seconds: float
-    """From the choice of a URL until its request is sent, at most."""
+    """The longest time from the choice of a URL until its request is sent."""
     tolerance_seconds: float = TOLERANCE_SECONDS
     least_delay_seconds: float = 0.0
-    """Held against every request, also where the log says that less was owed."""
+    """The least delay of every request, even if the log says that less was owed."""
     shared: SharedClocks = NO_SHARED_CLOCKS
-    """Clocks that are held against every request, also where the log does not name them."""
+    """Clocks that every request must obey, even if the log does not name them."""
 
 
 @dataclass(slots=True)
 class Totals:
-    """What was looked at, and what was found."""
+    """Numbers of checked requests and of findings."""
 
     requests: int = 0
     workers: set[str] = field(default_factory=set)
     started_at: float | None = None
     ended_at: float | None = None
     violations: Counter[str] = field(default_factory=Counter)
-    """By ``Kind``."""
+    """Violations by ``Kind``."""
     unproved: int = 0
-    """Requests whose robots.txt may have been fetched before the logs begin, or by a worker that was left out."""
+    """Requests whose robots.txt may have been fetched before the logs begin, or by a worker whose log was not
+    given.
+    """
     missing: int = 0
     """Requests that were made, by the numbers of others, and are not in the logs."""
     without_delay: int = 0
-    """Requests after which the log does not tell what was owed; it was taken from the settings."""
+    """Requests whose owed delay is not in the log; it was taken from the settings."""
     not_sent: int = 0
-    """Requests that were given up before anything was sent, because their key was lost."""
+    """Requests that were cancelled before they were sent, because their key was lost."""
     cut_off: int = 0
     """Requests that were open when their key was lost."""
     copies: int = 0
-    """Lines that were there twice."""
+    """Repeated lines."""
 
 
 class Audit:
-    """Takes requests in the order of their starts; ``totals`` grows meanwhile."""
+    """Checks requests in the order of their starts; ``totals`` grows meanwhile."""
 
     def __init__(self, rules: Rules) -> None:
         self.totals = Totals()
@@ -89,7 +91,7 @@ class Audit:
         self._crawl_delay_max = rules.politeness.crawl_delay_max
 
     def violations(self, requests: Iterable[Request]) -> Iterator[Violation]:
-        """Every violation, as it is found."""
+        """Yield every violation as it is found."""
         for request in requests:
             if self._counts(request):
                 for violation in self._judged(request):
@@ -97,11 +99,11 @@ class Audit:
                     yield violation
 
     def held(self) -> int:
-        """Keys and origins that are remembered at this moment."""
+        """The number of keys and origins in memory."""
         return len(self._clocks) + len(self._robots) + len(self._shared)
 
     def _counts(self, request: Request) -> bool:
-        """Take it into the totals. False: there was no such request."""
+        """Count the request in the totals. Return False if it was not sent."""
         totals = self.totals
         if self._clocks.is_same(request):
             totals.copies += 1
@@ -146,7 +148,8 @@ class Audit:
         if answer is None and request.start - self._lifetime >= whole_since:
             return Violation(Kind.ROBOTS, request, None, None)
         if answer is None or request.start < answer.request.start:
-            # Before the logs begin, or told of so late that the answer of its time is forgotten.
+            # The request was made before the logs begin, or it is so late in its log that the answer of its time is
+            # forgotten.
             self.totals.unproved += 1
             return None
         if not self._robots.is_good(answer, request):

@@ -1,6 +1,5 @@
-"""The clocks of politeness keys, run again by what the fetch log tells.
-
-Clocks that politeness keys share, run again by what the fetch log tells: address, host, domain, group.
+"""The clocks of politeness keys, and of addresses, hosts, domains and groups that keys share, replayed from the fetch
+log.
 """
 
 from __future__ import annotations
@@ -23,55 +22,55 @@ if TYPE_CHECKING:
 
 
 KEYS_MAX = 500_000
-"""Of so many keys is remembered what concerns more than the next request."""
+"""The number of keys for which more is remembered than the next request needs."""
 NOTHING_SENT = "cancelled"
-"""The word for a request that its worker ended itself. Of a key it had lost: before anything was sent."""
+"""The failure of a request that its worker ended itself. If the key had been lost, nothing was sent."""
 
 
 class Kind(StrEnum):
-    """What is wrong with a request."""
+    """The kinds of violations."""
 
     OVERLAP = "overlap"
     """It started while another one of its key was open."""
     EARLY = "early"
     """It started before the delay was over that was owed after another one of its key."""
     ROBOTS = "robots"
-    """No robots.txt of its origin allowed it: none was fetched, or it had expired, or could not be had."""
+    """No robots.txt of its origin allowed it: none was fetched, or it had expired, or was unavailable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A request that should not have been made, or not yet, and the one that forbade it."""
+    """A request that violated the rules, and the one that forbade it."""
 
     kind: Kind
     request: Request
     before: Request | None
-    """Whose end, delay or answer it should have waited for; None when there was no robots.txt at all."""
+    """The request whose end, delay or answer it should have waited for; None if there was no robots.txt at all."""
     allowed_at: float | None
-    """The earliest moment, epoch seconds; None when no time would have been right."""
+    """The earliest allowed moment in epoch seconds; None if no time would have been allowed."""
     clock: str | None = None
-    """The clock that was broken, where keys share it; None for the key's own."""
+    """The violated clock, if keys share it; None for the key's own."""
 
     @property
     def seconds(self) -> float | None:
-        """How much too early."""
+        """How many seconds it was too early."""
         return None if self.allowed_at is None else self.allowed_at - self.request.start
 
 
 @dataclass(slots=True)
 class Clock:
-    """What the next request on a clock has to wait for."""
+    """The state of a clock that the next request must obey."""
 
     open: Request
-    """The one that ends last."""
+    """The request that ends last."""
     open_until: float
     owing: Request
-    """The one after which the clock rests longest."""
+    """The request after which the clock rests longest."""
     ready_at: float
     delay: float
-    """What was owed last."""
+    """The delay owed last."""
     name: str | None = None
-    """Of a clock that keys share; None for a key's own."""
+    """Name of a clock that keys share; None for a key's own."""
 
     @classmethod
     def after(cls, request: Request, delay: float, name: str | None = None) -> Clock:
@@ -79,7 +78,9 @@ class Clock:
         return cls(request, until, request, until + delay, delay, name)
 
     def judged(self, request: Request, floor: float, tolerance: float) -> Violation | None:
-        """``floor``: what was owed at least. ``tolerance``: seconds by which clocks of machines may differ."""
+        """Check a request. ``floor``: the least delay that was owed. ``tolerance``: seconds by which clocks of
+        machines may differ.
+        """
         at = request.start + tolerance
         if at < self.open_until:
             return Violation(Kind.OVERLAP, request, self.open, self.open_until, self.name)
@@ -89,8 +90,9 @@ class Clock:
         return Violation(Kind.EARLY, request, owing, ready_at, self.name) if at < ready_at else None
 
     def judged_late(self, request: Request, delay: float, tolerance: float) -> Violation | None:
-        """A request that is told of behind its time may have forbidden one that was taken before; what would have
-        forbidden itself is forgotten."""
+        """Check a request that is late in its log: it may have forbidden one that was taken before. Requests that
+        would have forbidden itself are forgotten.
+        """
         until = _end(request)
         at = self.open.start + tolerance
         if at < until:
@@ -99,7 +101,7 @@ class Clock:
         return Violation(Kind.EARLY, self.open, request, ready_at, self.name) if at < ready_at else None
 
     def take(self, request: Request, delay: float) -> None:
-        """It was made, and so much was owed after it."""
+        """Record the request and the delay owed after it."""
         until = _end(request)
         self.delay = delay
         if until >= self.open_until:
@@ -110,19 +112,19 @@ class Clock:
 
 @dataclass(slots=True)
 class Whole:
-    """How far the log of a key is known to have no gap."""
+    """The period in which the log of a key is known to have no gap."""
 
     number: int
     since: float
-    """Epoch seconds; minus infinity when its first request is there."""
+    """Its start in epoch seconds; minus infinity if the first request of the key is there."""
 
 
 @dataclass(slots=True)
 class Clocks:
-    """One clock a key. A clock is forgotten when nothing has to wait for it any more.
+    """One clock for each key. A clock is removed when no request has to wait for it any more.
 
-    ``politeness`` says what is owed where the log does not, by the download times in the log; where it may be that
-    earlier ones are missing, they count as none, so that nobody is accused for what cannot be known.
+    ``politeness`` gives the owed delay if the log does not, by the download times in the log; if earlier ones may be
+    missing, they count as zero, so that no violation is reported that is not certain.
     """
 
     politeness: Politeness
@@ -131,7 +133,7 @@ class Clocks:
     _downloads: dict[str, deque[float]] = field(default_factory=dict)
 
     def take(self, request: Request, floor: float = 0.0) -> Violation | None:
-        """Judge a request by its key's clock and set the clock by it. ``floor``: a delay that its origin asks for."""
+        """Check a request by its key's clock, and update the clock. ``floor``: a delay that its origin asks for."""
         clock = self._clocks.get(request.key)
         found = None
         if clock is not None and request.start < clock.open.start:
@@ -142,14 +144,14 @@ class Clocks:
         return found
 
     def is_same(self, request: Request) -> bool:
-        """Whether it is the request that was taken last: logs are copied."""
+        """Return True if it is the request that was taken last: logs may be copied."""
         clock = self._clocks.get(request.key)
         if clock is None or request.start > clock.open.start:
             return False
         return request in (clock.open, clock.owing)
 
     def forget(self, now: float) -> None:
-        """Let go of the clocks that had run out long before ``now``."""
+        """Remove the clocks that had run out long before ``now``."""
         longest = now - self.politeness.crawl_delay_max - self.tolerance_seconds - 1.0
         for key in [key for key, clock in self._clocks.items() if clock.ready_at < longest]:
             del self._clocks[key]
@@ -181,14 +183,16 @@ class Clocks:
 
 @dataclass(slots=True)
 class Numbers:
-    """The numbers of requests, by which is seen whether all of a key are there, from its first one on."""
+    """The numbers of requests, which show whether all requests of a key are there, from its first one on."""
 
     missing: int = 0
     """Requests that must have been made and are not in the logs."""
     _keys: dict[str, Whole] = field(default_factory=dict)
 
     def take(self, request: Request, begins_at: float) -> float:
-        """Since when the log of the request's key is whole; ``begins_at`` is where the logs begin."""
+        """Return the time since which the log of the request's key is whole; ``begins_at`` is where the logs
+        begin.
+        """
         known = self._keys.pop(request.key, None)
         number = request.number
         if known is None:
@@ -199,7 +203,7 @@ class Numbers:
             if number > known.number + 1:
                 self.missing += number - known.number - 1
                 known.since = request.start
-            # After a crash numbers are given again.
+            # Numbers are used again after a crash.
             known.number = max(number, known.number)
         self._keys[request.key] = known
         if len(self._keys) > KEYS_MAX:
@@ -208,16 +212,16 @@ class Numbers:
 
 
 def _end(request: Request) -> float:
-    """Until when it was open, as far as that can be said."""
+    """Return the end of the time in which it was open, as far as that is known."""
     return request.end if request.lost_at is None else min(request.end, request.lost_at)
 
 
 @dataclass(slots=True)
 class SharedClocksKept:
-    """Takes requests in the order of their starts. A clock is forgotten when nothing has to wait for it any more.
+    """Checks requests in the order of their starts. A clock is removed when no request has to wait for it any more.
 
-    A request is held against the clocks that its line names, and those that ``policy`` gives its host and address,
-    with the longer of the two pauses.
+    A request must obey the clocks that its line names, and those that ``policy`` gives its host and address, with the
+    longer of the two pauses.
     """
 
     policy: SharedClocks
@@ -225,7 +229,7 @@ class SharedClocksKept:
     _clocks: dict[str, Clock] = field(default_factory=dict)
 
     def take(self, request: Request) -> Iterator[Violation]:
-        """What the request broke, a violation a clock."""
+        """Yield a violation for each clock that the request violated."""
         for name, pause in self._pauses(request).items():
             clock = self._clocks.get(name)
             if clock is None:
@@ -240,7 +244,7 @@ class SharedClocksKept:
                 yield found
 
     def forget(self, now: float) -> None:
-        """Let go of the clocks that had run out long before ``now``."""
+        """Remove the clocks that had run out long before ``now``."""
         before = now - self.tolerance_seconds - 1.0
         self._clocks = {name: clock for name, clock in self._clocks.items() if clock.ready_at >= before}
 

@@ -1,4 +1,4 @@
-"""What was fetched at one domain, when, at what rate, and under which robots.txt: for who runs that domain."""
+"""The requests to one domain, for its operator: when, at what rate, and under which robots.txt they were made."""
 
 from __future__ import annotations
 
@@ -11,30 +11,32 @@ if TYPE_CHECKING:
 
 MINUTE = 60.0
 PENDING = "pending"
-"""What a robots.txt came to that redirects; where it leads to has a line of its own."""
+"""The state of a robots.txt that redirects; the target of the redirect has a line of its own."""
 
 
 @dataclass(slots=True)
 class Pace:
-    """How fast requests came. Taken in the order of their starts; times are epoch seconds."""
+    """The rate of requests, which are taken in the order of their starts; times are epoch seconds."""
 
     requests: int = 0
     bytes: int = 0
     first_at: float = 0.0
     last_at: float = 0.0
-    """The start of the last one."""
+    """The start of the last request."""
     most_in_a_minute: int = 0
-    """In any sixty seconds."""
+    """The most requests in any sixty seconds."""
     busiest_at: float = 0.0
-    """When they began."""
+    """The beginning of these sixty seconds."""
     shortest_pause_seconds: float | None = None
-    """From the end of all requests so far to the start of the next; below zero when two were open at once."""
+    """The shortest time from the end of all requests so far to the start of the next; negative if two were open at
+    once.
+    """
     _ended_at: float = 0.0
     _lately: deque[float] = field(default_factory=deque)
 
     @property
     def mean_gap_seconds(self) -> float | None:
-        """From start to start; None of less than two requests."""
+        """The mean time from start to start; None for fewer than two requests."""
         return (self.last_at - self.first_at) / (self.requests - 1) if self.requests > 1 else None
 
     def take(self, request: Request) -> None:
@@ -58,18 +60,18 @@ class Pace:
 
 @dataclass(slots=True)
 class Version:
-    """A robots.txt as long as it stayed the same."""
+    """A version of a robots.txt, for as long as it stayed the same."""
 
     result: str
     """The status, or the word for the failure."""
     state: str | None
-    """What it came to, a value of ``hosts.robots.RobotsState``; None in older logs."""
+    """Its state, a value of ``robots.answer.RobotsState``; None in older logs."""
     digest: str | None
     crawl_delay: float | None
     first_at: float
-    """When it had come for the first time, epoch seconds."""
+    """When it was received first, in epoch seconds."""
     last_at: float
-    """When it was asked for last and was the same."""
+    """When it was requested last and was the same."""
     asked: int = 1
     requests: int = 0
     """Requests that were made under it."""
@@ -80,7 +82,7 @@ class Version:
 
 
 class Complaint:
-    """Takes the requests of a crawl in the order of their starts, keeps what concerns a domain and its subdomains.
+    """Takes the requests of a crawl in the order of their starts, and keeps those to a domain and its subdomains.
 
     ``begins_at`` and ``ends_at`` bound the period, epoch seconds. Memory is that of the domain's hosts, their
     versions of robots.txt, and at most ``listed_max`` requests that are kept to be listed.
@@ -103,18 +105,18 @@ class Complaint:
         self.kinds: Counter[str] = Counter()
         self.results: Counter[str] = Counter()
         self.robots: dict[str, list[Version]] = {}
-        """By origin, oldest first; what was in force when the period began is the first."""
+        """Versions by origin, oldest first; the first is the one that was valid when the period began."""
         self.without_robots = 0
-        """Pages of which the logs do not show the robots.txt, because they begin later than it was fetched."""
+        """Pages whose robots.txt is not in the logs, because it was fetched before they begin."""
         self.listed: list[Request] = []
 
     @property
     def unlisted(self) -> int:
-        """Requests that are not listed."""
+        """The number of requests that are not listed."""
         return self.pace.requests - len(self.listed)
 
     def take(self, request: Request) -> None:
-        """Look at one request of any host."""
+        """Take a request to any host."""
         if request.start >= self._ends_at:
             return
         if request.robots is not None and request.robots.state != PENDING:
@@ -142,7 +144,7 @@ class Complaint:
             self.without_robots += 1
 
     def _take_robots(self, request: Request, answer: RobotsAnswer) -> None:
-        """Also of a time before the period, and also where a redirect led elsewhere."""
+        """Take a robots.txt answer, also of a time before the period, and also if a redirect led elsewhere."""
         if not self._is_of(answer.origin.partition("://")[2].partition(":")[0]):
             return
         versions = self.robots.setdefault(answer.origin, [])

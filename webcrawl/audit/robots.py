@@ -1,4 +1,4 @@
-"""Whether a page had a robots.txt that was good when it was fetched, by what the fetch log tells."""
+"""The check that a page had a valid robots.txt when it was fetched, by the fetch log."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ if TYPE_CHECKING:
     from webcrawl.reports.fetch_logs import Request
 
 REMEMBERED_SECONDS = 3600.0
-"""After it has expired an answer is remembered that long, to be named."""
+"""How many seconds an answer is remembered after it has expired, to be named in violations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The last word on an origin's robots.txt."""
+    """The last outcome of an origin's robots.txt."""
 
     request: Request
     good: bool
-    """Whether pages may be fetched under it at all."""
+    """True if pages may be fetched under it at all."""
     until: float
-    """Epoch seconds."""
+    """The end of its validity in epoch seconds."""
     crawl_delay: float
 
 
 @dataclass(slots=True)
 class KnownRobots:
-    """The last answer of each origin, as long as it is good.
+    """The last answer of each origin, as long as it is valid.
 
-    A page was chosen while the answer was good and may have been sent ``sending_seconds`` later: names had to be
+    A page was chosen while the answer was valid and may have been sent ``sending_seconds`` later: names had to be
     resolved and connections made.
     """
 
@@ -40,7 +40,7 @@ class KnownRobots:
     _answers: dict[str, Answer] = field(default_factory=dict)
 
     def take(self, request: Request) -> None:
-        """A robots.txt was asked for."""
+        """Take a request for a robots.txt."""
         told = request.robots
         if told is None:
             return
@@ -54,15 +54,15 @@ class KnownRobots:
         self._answers[told.origin] = Answer(request, good, until, told.crawl_delay or 0.0)
 
     def of(self, request: Request) -> Answer | None:
-        """The last answer for the origin of a page."""
+        """Return the last answer for the origin of a page."""
         return self._answers.get(request.origin or "")
 
     def is_good(self, answer: Answer, request: Request) -> bool:
-        """Whether a page may have been fetched under it when it was."""
+        """Return True if a page was allowed under it when it was fetched."""
         return answer.good and request.start <= answer.until + self.sending_seconds
 
     def forget(self, now: float) -> None:
-        """Let go of what had expired long before ``now``."""
+        """Remove the answers that had expired long before ``now``."""
         longest = now - self.sending_seconds - REMEMBERED_SECONDS
         for origin in [origin for origin, answer in self._answers.items() if answer.until < longest]:
             del self._answers[origin]
@@ -71,8 +71,8 @@ class KnownRobots:
         return len(self._answers)
 
     def _guessed(self, request: Request, previous: Answer | None) -> tuple[bool, float]:
-        """What a status means where the log does not say it. A redirect counts as an answer: where it led to cannot
-        be told; what could not be had leaves an earlier text in force until it is tried again.
+        """Return the meaning of a status if the log does not have it. A redirect counts as an answer, since its
+        target is unknown; after a failure an earlier text stays valid until the next attempt.
         """
         status = request.status
         if status is not None and status < 500 and status != 429:
@@ -82,7 +82,7 @@ class KnownRobots:
 
 
 def _allows_pages(state: str) -> bool:
-    """Whether pages may be fetched at all under an answer that came to this. What is not known here allows none."""
+    """Return True if pages may be fetched at all under an answer of this state. An unknown state allows none."""
     try:
         known = RobotsState(state)
     except ValueError:

@@ -1,6 +1,7 @@
-"""Why a crawl treats a URL as it does, and what becomes of it next.
+"""The explanation of how a crawl treats a URL, and what it will do with it.
 
-``address`` names it, ``scoping`` asks the rules, ``robots_word`` reads the robots.txt that the crawl knows,
-``clocks`` tell when it may be fetched, ``visits`` what the fetch log has of it. ``account`` puts all of it together
-and draws the conclusion, ``as_text`` and ``as_json`` tell it. Nothing here changes anything or asks for the time.
+``account`` collects the parts and draws the conclusion: the forms of the URL, the answers of the rules and of
+robots.txt (``rules``), the clocks that it waits for (``clocks``), how it was found (``discovery``), and the features
+of revisits and focus (``features``). ``as_text`` and ``as_json`` format it. This package changes nothing and does not
+read the time.
 """

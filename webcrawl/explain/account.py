@@ -1,10 +1,7 @@
-"""All that can be said of a URL in a crawl, or without one, and the conclusion.
+"""The facts about a URL in a crawl, or without one, and the conclusion.
 
-Which crawl was looked at.
-
-What a URL is called: as it is requested, as it is compared, and whose clock it is under.
-
-What fetch logs have of one URL, in memory that does not grow with them.
+They include the forms of the URL (as requested, as compared, its politeness key), the crawl that was examined, and
+the lines of the URL in fetch logs, read in bounded memory.
 """
 
 from __future__ import annotations
@@ -40,7 +37,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A setting with which the crawl goes, and what it is here: what is explained may be otherwise there."""
+    """A setting of the crawl that differs from the one here: the explanation may differ from the crawl's
+    behaviour.
+    """
 
     name: str
     there: str
@@ -49,38 +48,40 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Crawl:
-    """``storage`` is None when none was looked at; ``note`` then says why."""
+    """The crawl that was examined. ``storage`` is None if there was none; ``note`` then says why."""
 
     storage: str | None = None
     place: str | None = None
     name: str = "no crawl"
-    """For people."""
+    """The name in text."""
     note: str | None = None
     differs: tuple[Difference, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A URL with all names that follow from it alone."""
+    """A URL with all names that are derived from it."""
 
     written: str
     url: str
-    """As it is requested."""
+    """The URL as it is requested."""
     changes: tuple[Change, ...]
-    """What resolving changed."""
+    """The changes made by resolving."""
     steps: tuple[Step, ...]
-    """From ``url`` to ``canonical``; the WHATWG form itself is no step."""
+    """The steps from ``url`` to ``canonical``; the WHATWG form itself is no step."""
     host_steps: tuple[tuple[HostRule, str], ...]
-    """The host rules that were applied, each with the name that it made."""
+    """The host rules that were applied, each with the resulting name."""
     canonical: str
     fingerprint: int
-    """Of a plain GET."""
+    """The fingerprint of a plain GET."""
     host: str
     origin: str
 
 
 def address_of(written: str, url: str, rules: CanonicalRules = DEFAULT, *, absolute: bool = True) -> Address:
-    """``written``: as it was given; ``url``: as ``urls.resolve`` returns it. Of a relative link no part changed."""
+    """``written``: as it was given; ``url``: as ``urls.resolve`` returns it. No part of a relative link counts as
+    changed.
+    """
     form = canonical(url, rules)
     return Address(
         written=written,
@@ -104,17 +105,17 @@ class Visits:
 
     count: int
     last: tuple[Mapping[str, Any], ...]
-    """The last ``KEPT`` of them by the time at which they ended, oldest first."""
+    """The last ``KEPT`` lines by their end times, oldest first."""
     first: Mapping[str, Any] | None = None
     """The line that ended before all others."""
     ip: str | None = None
-    """The address at which the host of these lines was contacted last."""
+    """The last address at which the host of these lines was contacted."""
 
 
 def visits_of(
     lines: Iterable[Mapping[str, Any]], form: str, rules: CanonicalRules = DEFAULT, kept: int = KEPT
 ) -> Visits:
-    """``lines``: of one log or of several, one behind the other; those that have no URL are passed over.
+    """``lines``: of one log or of several, one after the other; lines without a URL are skipped.
 
     ``form``: the canonical form of the URL.
     """
@@ -143,42 +144,46 @@ def _ended_at(line: Mapping[str, Any]) -> float:
 
 
 class Fate(StrEnum):
-    """What has become of a URL, or will."""
+    """The state of a URL, or the one that it would get."""
 
     DONE = "done"
     FAILED = "failed"
     REFUSED = "refused"
     SETTLED = "settled"
-    """It is known and not queued; what became of it is not stored."""
+    """It is known and not queued; its outcome is not stored."""
     WAITS = "waits"
     """It is queued."""
     KEPT = "kept"
     """It is queued, and not fetched in this run."""
     WILL_BE_REFUSED = "will_be_refused"
-    """It is queued, and a rule refuses it when its turn comes."""
+    """It is queued, and a rule will refuse it when its turn comes."""
     WOULD_BE_REFUSED = "would_be_refused"
-    """It is not known, and is not taken when it is found."""
+    """It is not known, and would be refused when it is found."""
     WOULD_BE_QUEUED = "would_be_queued"
-    """It is not known, and is taken when it is found."""
+    """It is not known, and would be queued when it is found."""
     ROBOTS = "robots"
-    """It is a robots.txt: asked for when a page of its origin needs it, without a state of its own."""
+    """It is a robots.txt: requested when a page of its origin needs it, without a state of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """``rule``: by which it is refused, or why it failed; None where neither is so, or that is not stored."""
+    """The conclusion. ``rule``: the one that refuses it, or the reason of its failure; None if there is none, or it
+    is not stored.
+    """
 
     fate: Fate
     rule: str | None = None
     turn_at: float | None = None
-    """About when a queued URL's turn comes if all before it are fetched too (epoch seconds)."""
+    """The approximate time of a queued URL's turn if all before it are fetched too (epoch seconds)."""
     leased: bool | None = False
-    """Whether it is being fetched or stored; None for perhaps: a process has its key, and knows."""
+    """True if it is being fetched or stored; None if possibly: a process has its key, and the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """``sighting`` and ``waiting`` are None without a crawl, ``visits`` without a fetch log."""
+    """The whole explanation. ``sighting`` and ``waiting`` are None without a crawl, ``visits`` without a fetch
+    log.
+    """
 
     now: float
     address: Address
@@ -190,28 +195,28 @@ class Explanation:
     visits: Visits | None
     conclusion: Conclusion
     remembered: Remembered | None = None
-    """None where the page is not visited again."""
+    """None if the page is not revisited."""
     worth: Worth | None = None
-    """None where nothing is looked for."""
+    """None if the crawl is not focused."""
     discovery: Discovery | None = None
-    """None where nothing can be said of it."""
+    """None if nothing is known about it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a crawl goes by."""
+    """The rules of a crawl."""
 
     followed: Scope
     fixed: Scope
     politeness: Politeness
     agent: str
-    """The product token."""
+    """The product token of the crawler."""
     requests_per_key_max: int = 0
-    """Fetches of a key after which what is left in its queue is refused; 0 for no limit."""
+    """The number of fetches of a key after which the rest of its queue is refused; 0 for no limit."""
     page_budget: int = 0
-    """Pages of a key after which what is left in its queue is refused; 0 for no limit."""
+    """The number of pages of a key after which the rest of its queue is refused; 0 for no limit."""
     standing: Scope | None = None
-    """What is asked again at its turn about a URL that was followed; ``fixed`` where there is none."""
+    """The rules that are checked again at its turn for a URL that was followed; ``fixed`` if there are none."""
 
 
 def explain(
@@ -228,12 +233,11 @@ def explain(
     shared: Sequence[Clock] = (),
     remembered: Remembered | None = None,
 ) -> Explanation:
-    """Put everything together.
+    """Build the explanation.
 
-    ``now`` is by the crawl's own clock where there is a crawl. ``named``: whether the operator named the URL.
-    ``depth``: how many links from a seed, ``via``: the page that leads there, where these are known otherwise than by
-    the crawl. ``shared``: the clocks
-    that its fetch shares with those of other keys.
+    ``now`` is by the crawl's own clock if there is a crawl. ``named``: whether the operator named the URL. ``depth``:
+    how many links it is from a seed, ``via``: the page that leads to it, if these are known otherwise than by the
+    crawl. ``shared``: the clocks that its fetch shares with those of other keys.
     """
     found = _depth_of(sighting, visits) if depth is None else depth
     stage = Stage.SEED if named else _stage_of(sighting, visits)
@@ -295,7 +299,7 @@ def _queued(
 
 
 def _is_held(key: KeySnapshot, now: float) -> bool:
-    """Whether a process has the key at this moment, and not only had it."""
+    """Return True if a process has the key now, and did not only have it before."""
     ended = key.held_until is not None and key.held_until <= now
     return key.activity is Activity.ACTIVE and key.holder is not None and not ended
 
@@ -303,9 +307,9 @@ def _is_held(key: KeySnapshot, now: float) -> bool:
 def _refusal(
     scoping: Scoping, robots: RobotsWord, record: HostRecord | None, rules: Rules, *, again: bool
 ) -> str | None:
-    """The rule that refuses a queued URL at its turn, in the order in which ``ActiveKey`` asks.
+    """Return the rule that refuses a queued URL at its turn, in the order in which ``ActiveKey`` checks them.
 
-    A robots.txt that is asked for first may change its own word and the Crawl-delay.
+    A robots.txt that is requested first may change its own answer and the Crawl-delay.
     """
     if scoping.standing_objection is not None:
         return scoping.standing_objection
@@ -322,7 +326,7 @@ def _record(sighting: UrlSnapshot, key: str) -> HostRecord:
 
 
 def _depth_of(sighting: UrlSnapshot | None, visits: Visits | None) -> int | None:
-    """As it is queued, or as it was fetched."""
+    """Return the depth at which it is queued, or was fetched."""
     if sighting is not None and sighting.entry is not None:
         return sighting.entry.depth
     if visits is not None:
@@ -333,7 +337,9 @@ def _depth_of(sighting: UrlSnapshot | None, visits: Visits | None) -> int | None
 
 
 def _page_of(sighting: UrlSnapshot | None, visits: Visits | None) -> str | None:
-    """The page or the list that leads to it, as it is queued or was fetched; None for where a seed redirects to."""
+    """Return the page or the list that leads to it, as it is queued or was fetched; None for the redirect of a
+    seed.
+    """
     if sighting is not None and sighting.entry is not None:
         entry = sighting.entry
         return entry.via if entry.depth or entry.kind == Kind.SITEMAP else None
@@ -345,7 +351,7 @@ def _page_of(sighting: UrlSnapshot | None, visits: Visits | None) -> str | None:
 
 
 def _stage_of(sighting: UrlSnapshot | None, visits: Visits | None) -> Stage:
-    """How it came, as it is queued or was fetched: a link where neither is so."""
+    """Return how it was found, as it is queued or was fetched; a link if it is neither."""
     if sighting is not None and sighting.entry is not None:
         kind, via = sighting.entry.kind, sighting.entry.via
     elif visits is not None and visits.last:

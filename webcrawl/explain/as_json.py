@@ -1,4 +1,4 @@
-"""An explanation as an object for programs. Its fields are described in docs/commands.md and only added to."""
+"""An explanation as JSON. Its fields are described in docs/commands.md; new fields may be added."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from webcrawl.storage.inspection import KeySnapshot, UrlSnapshot
 
 VERSION = 1
-"""Changes when a field is taken away or gets another meaning."""
+"""Changes when a field is removed or gets another meaning."""
 
 
 def as_json(explanation: Explanation, crawl: Crawl) -> str:
-    """One object on one line."""
+    """Return one object on one line."""
     return json.dumps(as_object(explanation, crawl))
 
 
 def as_object(explanation: Explanation, crawl: Crawl) -> dict[str, Any]:
-    """All of it, as plain values."""
+    """Return the explanation as plain values."""
     return {
         "version": VERSION,
         "now": explanation.now,

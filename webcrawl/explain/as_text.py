@@ -1,4 +1,4 @@
-"""An explanation for people: short lines, aligned, times as local ones with what lies between them and now."""
+"""An explanation as text: short aligned lines, with local times and their distances from now."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from webcrawl.storage.inspection import KeySnapshot, UrlSnapshot
 
 Row = tuple[str, str]
-"""A name and what there is to be said."""
+"""A name and its text."""
 
 _UNKNOWN = "not known"
 
 
 def as_text(explanation: Explanation, crawl: Crawl) -> str:
-    """All of it, in sections; the conclusion comes first."""
+    """Return the whole explanation in sections; the conclusion comes first."""
     sections: list[tuple[str, Sequence[Row]]] = [
         ("URL", list(_url(explanation))),
         ("scope", list(_scope(explanation))),
@@ -56,7 +56,7 @@ def as_text(explanation: Explanation, crawl: Crawl) -> str:
 
 
 def moment(at: float, now: float) -> str:
-    """``2026-11-21 14:03:05 (in 12.0 s)``, by the clock of this place."""
+    """Return ``2026-11-21 14:03:05 (in 12.0 s)``, in local time."""
     away = f"in {units.duration(at - now)}" if at > now else f"{units.duration(now - at)} ago"
     return f"{datetime.fromtimestamp(at):%Y-%m-%d %H:%M:%S} ({away})"
 
@@ -65,7 +65,7 @@ def moment(at: float, now: float) -> str:
 
 
 def conclusion_in_words(explanation: Explanation) -> str:
-    """One sentence."""
+    """Return the conclusion as one sentence."""
     conclusion = explanation.conclusion
     words = _FATES[conclusion.fate]
     if conclusion.fate is Fate.DONE and explanation.remembered is not None:
@@ -104,7 +104,7 @@ def _when(explanation: Explanation) -> str:
 
 
 def _behind(before: int, conclusion: Conclusion | None, now: float) -> str:
-    """``conclusion``: None where nobody fetches what is before it."""
+    """``conclusion``: None if the URLs before it are not being fetched."""
     words = f"behind {units.things(before, 'URL')}"
     if conclusion is None or conclusion.turn_at is None:
         return words
@@ -188,7 +188,9 @@ def _times(number: int) -> str:
 
 
 def _on_one_line(text: str) -> str:
-    """Whoever wrote the file must not steer the terminal."""
+    """Return the text in one line without characters that control the terminal; it comes from a file of another
+    author.
+    """
     return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
 
 

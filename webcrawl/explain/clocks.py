@@ -1,9 +1,8 @@
-"""The clocks that a fetch waits for, and the one that binds.
+"""The clocks that a fetch waits for, and the binding one.
 
-A clock is one reason to wait. Each has a function of its own below, and what is fetched waits for the latest of all
-of them. A further clock is a further function in ``CLOCKS``.
-
-The clocks that a URL's fetch shares with those of other keys, as far as a storage or a log tells of them.
+A clock is one reason to wait. Each has a function of its own below, and a fetch waits for the latest of all of them.
+A new clock is a new function in ``CLOCKS``. Clocks that a URL's fetch shares with those of other keys are included as
+far as a storage or a log has their state.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from webcrawl.storage.inspection import Use
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """One reason to wait. ``until`` is in epoch seconds, None for one that waiting does not end."""
+    """One reason to wait. ``until`` is in epoch seconds, None for one that does not end."""
 
     name: str
     until: float | None
@@ -35,23 +34,23 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the clocks go by."""
+    """The facts from which the clocks are computed."""
 
     now: float
     record: HostRecord
     robots: RobotsRecord | None
     politeness: Politeness
     shared: Sequence[Clock] = ()
-    """Clocks that the fetch shares with those of other keys."""
+    """The clocks that the fetch shares with those of other keys."""
 
     @property
     def delay_seconds(self) -> float:
-        """Owed after the next request."""
+        """The delay owed after the next request."""
         return self.politeness.delay(self.record)
 
 
 def politeness(facts: Facts) -> Clock | None:
-    """The key's own delay; its back-off or a Retry-After where it failed."""
+    """Return the key's own delay; its back-off or a Retry-After if it failed."""
     record = facts.record
     if not record.fetches and not record.next_fetch_at:
         return None
@@ -63,21 +62,23 @@ def politeness(facts: Facts) -> Clock | None:
 
 
 def given_up(facts: Facts) -> Clock | None:
-    """A key that is not contacted any more in this run."""
+    """Return the clock of a key that is not contacted any more in this run."""
     if not facts.record.given_up:
         return None
     return Clock("given-up", None, f"the key is given up until the next start: {_failing(facts.record)}")
 
 
 def park(facts: Facts) -> Clock | None:
-    """A key of which every URL waits for a robots.txt."""
+    """Return the clock of a key all of whose URLs wait for a robots.txt."""
     if not facts.record.blocked_until:
         return None
     return Clock("park", facts.record.blocked_until, "all URLs of the key wait for a robots.txt")
 
 
 def robots(facts: Facts) -> Clock | None:
-    """The robots.txt of the origin, where it is not known or holds no more: it takes the URL's turn."""
+    """Return the clock of the origin's robots.txt, if it is unknown or has expired: its request comes before the
+    URL.
+    """
     record, delay = facts.robots, facts.delay_seconds
     if record is not None and is_fresh(record, facts.now):
         match RobotsState(record.state):
@@ -100,17 +101,17 @@ CLOCKS: Sequence[Callable[[Facts], Clock | None]] = (politeness, park, given_up,
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """All clocks of a URL, the one that opens last first."""
+    """All clocks of a URL, the one that ends last first."""
 
     clocks: tuple[Clock, ...]
     binding: Clock | None
-    """The clock that is waited for; None when all have opened."""
+    """The clock that is waited for; None if all have ended."""
     earliest_at: float | None
-    """When the last of them opens, not before now; None for never."""
+    """When the last of them ends, not before now; None for never."""
 
 
 def waiting_of(facts: Facts) -> Waiting:
-    """Ask all clocks."""
+    """Evaluate all clocks."""
     clocks = [*(clock for ask in CLOCKS if (clock := ask(facts)) is not None), *facts.shared]
     clocks.sort(key=lambda clock: clock.order, reverse=True)
     binding = clocks[0] if clocks and clocks[0].order > facts.now else None
@@ -126,7 +127,7 @@ def _failing(record: HostRecord) -> str:
 def shared_clocks_of(
     policy: SharedClocks, pauses: Pauses, uses: Mapping[str, Use], address: str | None, now: float
 ) -> Iterator[Clock]:
-    """``pauses``: the clocks of the URL at ``address``, if that is known; ``uses``: of which something is known."""
+    """``pauses``: the clocks of the URL at ``address``, if that is known; ``uses``: their known uses."""
     for name, pause in pauses.items():
         use = uses.get(name)
         if use is None:
@@ -144,7 +145,7 @@ def shared_clocks_of(
 
 
 def uses_in_log(lines: Iterable[Mapping[str, Any]], pauses: Pauses) -> dict[str, Use]:
-    """The last uses of clocks that lines of fetch logs name."""
+    """Return the last uses of clocks in lines of fetch logs."""
     free_at: dict[str, float] = {}
     for line in lines:
         end, named = line.get("end"), line.get("clocks")

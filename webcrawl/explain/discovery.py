@@ -1,4 +1,6 @@
-"""How a URL came to the crawl, or why it did not: by a link, a redirect, a list; withheld, or behind a cut."""
+"""The discovery of a URL by a link, a redirect or a list, or why it was not followed: withheld, or after the cut of a
+page.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +20,20 @@ if TYPE_CHECKING:
     from webcrawl.storage.inspection import UrlSnapshot
 
     Line = Mapping[str, Any]
-    """Of a fetch log."""
+    """A line of a fetch log."""
     Moment = Callable[[float], str]
-    """A time in words."""
+    """Formats a time."""
 
 HOPS_MAX = 20
-"""Redirects that are followed backwards."""
+"""The number of redirects that are followed backwards."""
 LINKS_MAX = 1000
-"""Links that are looked at."""
+"""The number of links that are read."""
 TOLD = 5
-"""Links, and pages that were cut, that are told each."""
+"""The number of links, and of cut pages, that are shown."""
 
 
 class By(StrEnum):
-    """What led to a URL."""
+    """The kinds of references to a URL."""
 
     SEED = "seed"
     LINK = "link"
@@ -42,7 +44,7 @@ class By(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """``by`` is None where the log does not tell what ``via`` was."""
+    """How a URL was found. ``by`` is None if the log does not have the kind of ``via``."""
 
     by: By | None
     via: str | None
@@ -50,12 +52,12 @@ class Way:
     through: tuple[str, ...] = ()
     """URLs that redirected, one to the next and the last to this one."""
     page: str | None = None
-    """What led to the first of these; None for a seed, or where that is not known."""
+    """The page that led to the first of these; None for a seed, or if it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkTo:
-    """A link to the URL, as the link log has it; ``at`` is when its page was fetched."""
+    """A link to the URL in the link log; ``at`` is when its page was fetched."""
 
     page: str
     at: float
@@ -63,34 +65,37 @@ class LinkTo:
     text: str
     rel: str
     withheld: str | None
-    """``page``: the page asks that its links not be followed; ``rel``: the link itself does; ``type``: links of its
-    type are not followed; ``sitemaps``: sitemaps are not; None: it is followed.
+    """The reason why the link is not followed. ``page``: the page asks that its links not be followed; ``rel``: the
+    link itself does; ``type``: links of its type are not followed; ``sitemaps``: sitemaps are not; None: it is
+    followed.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """``whole``: the link logs were looked through to their ends."""
+    """The links to the URL. ``whole``: the link logs were read to their ends."""
 
     number: int
     withheld: int
     some: tuple[LinkTo, ...]
-    """Those that are followed come first."""
+    """Some of the links; those that are followed come first."""
     whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class CutPages:
-    """Answers with pages that were not read to their ends: what they link to behind that is not known."""
+    """Answers with pages that were not read to their ends: the links after that point are unknown."""
 
     number: int
     some: tuple[str, ...]
-    """Those of the URL's host come first."""
+    """Some of their URLs; those of the URL's host come first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """``way``: of what is queued or was fetched. The others: of what the crawl does not know, by its logs."""
+    """``way``: for a URL that is queued or was fetched. The others: for a URL that the crawl does not know, by its
+    logs.
+    """
 
     way: Way | None = None
     links: Links | None = None
@@ -98,7 +103,7 @@ class Discovery:
 
     @property
     def is_withheld(self) -> bool:
-        """Whether there are links to it, and none of them is followed."""
+        """True if there are links to it, and none of them is followed."""
         return self.links is not None and self.links.whole and 0 < self.links.number == self.links.withheld
 
 
@@ -109,9 +114,9 @@ def way_of(
     lines_of: Callable[[str], Iterable[Line]],
     canonical: Callable[[str], str],
 ) -> Way | None:
-    """How the URL with the canonical form ``form`` was found; None where it is neither queued nor was fetched.
+    """Return how the URL with the canonical form ``form`` was found; None if it is neither queued nor was fetched.
 
-    ``lines_of`` gives the lines of a URL in the fetch logs.
+    ``lines_of`` returns the lines of a URL in the fetch logs.
     """
     if sighting is not None and sighting.entry is not None:
         entry = sighting.entry
@@ -144,7 +149,7 @@ def way_of(
 def _hop(
     lines: Iterable[Line], target: str, canonical: Callable[[str], str]
 ) -> tuple[str | None, Line | None]:
-    """The kind of the URL whose lines these are, and the last of them that redirects to ``target``."""
+    """Return the kind of the URL whose lines these are, and the last of them that redirects to ``target``."""
     kind, hop = None, None
     for line in lines:
         kind = str(line.get("kind"))
@@ -166,7 +171,7 @@ def _depth(line: Line) -> int | None:
 
 
 def links_of(found: Iterable[LinkTo], *, most: int = LINKS_MAX) -> Links:
-    """``found``: links in any order; of a page that was fetched again the last one of a type counts."""
+    """``found``: links in any order; if a page was fetched again the last link of a type counts."""
     last: dict[tuple[str, str], LinkTo] = {}
     whole = True
     for link in found:
@@ -182,7 +187,7 @@ def links_of(found: Iterable[LinkTo], *, most: int = LINKS_MAX) -> Links:
 
 
 def cut_pages_of(lines: Iterable[Line], host: str) -> CutPages:
-    """``lines``: of fetch logs, of which others than those of cut pages are passed over."""
+    """``lines``: of fetch logs; only those of cut pages are used."""
     number, own, others = 0, list[str](), list[str]()
     for line in lines:
         url = _text(line, "url")
@@ -199,7 +204,7 @@ def cut_pages_of(lines: Iterable[Line], host: str) -> CutPages:
 
 
 def rows(discovery: Discovery, moment: Moment) -> Iterator[tuple[str, str]]:
-    """For people: names and what there is to be said."""
+    """Yield the rows of the text: names and values."""
     if discovery.way is not None:
         yield from _way(discovery.way)
     if discovery.links is not None:
@@ -253,5 +258,5 @@ _WITHHELD = {
 
 
 def as_object(discovery: Discovery | None) -> dict[str, Any] | None:
-    """For programs: plain values."""
+    """Return the discovery as plain values."""
     return None if discovery is None else asdict(discovery)

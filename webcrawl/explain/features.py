@@ -1,6 +1,5 @@
-"""What a continuous crawl remembers of a page, and why it is visited again when it is.
-
-What a focused crawl guesses a URL to be worth, and by what.
+"""The parts of an explanation on features: the revisits of a page, and the estimated score of a URL in a focused
+crawl.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ if TYPE_CHECKING:
 
 if TYPE_CHECKING:
     Moment = Callable[[float], str]
-    """A time in words."""
+    """Formats a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """``why``: what the policy says to the time of the next visit."""
+    """The stored visits of a page. ``why``: the policy's reason for the time of the next visit."""
 
     page: Page
     why: str
 
 
 def revisit_rows(remembered: Remembered, moment: Moment) -> Iterator[tuple[str, str]]:
-    """For people: names and what there is to be said."""
+    """Yield the rows of the text: names and values."""
     page, history = remembered.page, remembered.page.history
     changes = text.things(history.changes, "change")
     yield "visits", f"{text.count(history.visits)} since {moment(history.first_at)}; {changes} found"
@@ -52,7 +51,7 @@ def revisit_rows(remembered: Remembered, moment: Moment) -> Iterator[tuple[str, 
 
 
 def revisit_object(remembered: Remembered | None) -> dict[str, Any] | None:
-    """For programs: plain values."""
+    """Return the values for JSON."""
     if remembered is None:
         return None
     page, history = remembered.page, remembered.page.history
@@ -77,8 +76,8 @@ FEATURES_SHOWN = 12
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """``queued``: whether what is known of the link was there, and not only its URL. ``learned``: from so many
-    examples. ``area``: how good guesses were lately, see ``focus.skill``.
+    """The estimated score. ``queued``: whether the features of the link were known, and not only its URL.
+    ``learned``: the number of examples. ``area``: how good recent estimates were, see ``features.focus.judge``.
     """
 
     guess: Guess
@@ -89,14 +88,14 @@ class Worth:
 
 
 def worth_of(learner: Learner, url: str, entry: UrlEntry | None) -> Worth:
-    """``entry``: as it is queued, where it is."""
+    """``entry``: the queued entry, if there is one."""
     guess = learner.guess(url, None if entry is None else entry.traits)
     skill = learner.skill
     return Worth(guess, entry is not None, learner.weights.learned, skill.is_believed, skill.area)
 
 
 def worth_rows(worth: Worth) -> Iterator[tuple[str, str]]:
-    """For people: names and what there is to be said."""
+    """Yield the rows of the text: names and values."""
     guess = worth.guess
     known = "" if worth.queued else ", by its URL alone"
     yield "worth", f"{guess.worth:.3f}, level {guess.level}{known}"
@@ -115,7 +114,7 @@ def worth_rows(worth: Worth) -> Iterator[tuple[str, str]]:
 
 
 def worth_object(worth: Worth | None) -> dict[str, Any] | None:
-    """For programs."""
+    """Return the values for JSON."""
     if worth is None:
         return None
     return {

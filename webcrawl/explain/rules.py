@@ -1,7 +1,4 @@
-"""What each rule of scope says to a URL, and which one decided.
-
-What the robots.txt that a crawl knows says to a URL, and by which of its lines.
-"""
+"""The answers of the rules of scope and of the known robots.txt to a URL, and the rule or line that decided."""
 
 from __future__ import annotations
 
@@ -18,17 +15,19 @@ if TYPE_CHECKING:
 
 
 class Stage(StrEnum):
-    """How a URL comes to the crawl: fewer rules are asked about what the operator named."""
+    """How a URL comes to the crawl: fewer rules apply to URLs that the operator named."""
 
     SEED = "seed"
     SITEMAP = "sitemap"
-    """Named by a robots.txt, and queued or fetched: one of its own site is asked about like a seed."""
+    """Listed in a sitemap of robots.txt, and queued or fetched: one of its own site is treated like a seed."""
     LINK = "link"
 
 
 @dataclass(frozen=True, slots=True)
 class RuleWord:
-    """``objection`` is None when the rule has none. ``asked``: whether it is a rule for this stage at all."""
+    """The answer of a rule. ``objection`` is None if it does not object. ``asked``: whether the rule applies to this
+    stage.
+    """
 
     rule: str
     objection: str | None
@@ -37,26 +36,27 @@ class RuleWord:
 
 @dataclass(frozen=True, slots=True)
 class Scoping:
-    """The words of all rules, in the order in which they are asked."""
+    """The answers of all rules, in the order in which they are evaluated."""
 
     stage: Stage
     depth: int
     depth_known: bool
     words: tuple[RuleWord, ...]
     standing_objection: str | None
-    """The rule that refuses it even when it is queued already: those for seeds are asked again at its turn."""
+    """The rule that refuses it even when it is queued already: those for seeds are evaluated again at its turn."""
 
     @property
     def decided_by(self) -> RuleWord | None:
-        """The first rule that was asked and objects; None when it is in scope."""
+        """The first rule that applies and objects; None if the URL is in scope."""
         return next((word for word in self.words if word.asked and word.objection is not None), None)
 
 
 def scoping_of(
     candidate: Candidate, followed: Scope, fixed: Scope, standing: Scope, stage: Stage, *, depth_known: bool
 ) -> Scoping:
-    """``fixed``: the rules that are asked about seeds too; ``followed``: those for links, these among them;
-    ``standing``: those that are asked about links again when their turn comes."""
+    """``fixed``: the rules that apply to seeds too; ``followed``: those for links, these among them; ``standing``:
+    those that are evaluated again for links when their turn comes.
+    """
     for_all = {rule.name for rule in fixed.rules}
     words = [
         RuleWord(word.rule, word.objection, stage is Stage.LINK or word.rule in for_all)
@@ -68,21 +68,21 @@ def scoping_of(
 
 @dataclass(frozen=True, slots=True)
 class RobotsWord:
-    """``record`` is None where the crawl knows nothing of the origin's robots.txt."""
+    """The answer of robots.txt. ``record`` is None if the crawl does not know the origin's robots.txt."""
 
     origin: str
     record: RobotsRecord | None
     fresh: bool
-    """Whether it holds still. If not, it is asked for before anything else of its origin."""
+    """True if it has not expired. If it has, it is requested before anything else of its origin."""
     allowed: bool
-    """Whether the URL may be fetched at this moment as far as robots.txt goes; doubt means no."""
+    """True if robots.txt allows the URL to be fetched at this moment; False in doubt."""
     reason: str
     deciding: Deciding | None
-    """The last text's word, whether or not it holds still; None where there is no text."""
+    """The line of the last text that decides, expired or not; None if there is no text."""
 
     @property
     def forbids(self) -> bool:
-        """Whether rules that hold refuse it: it is not merely a matter of waiting."""
+        """True if valid rules refuse it, so that waiting does not help."""
         return self.fresh and self.deciding is not None and not self.deciding.allowed and self._rules_hold
 
     @property

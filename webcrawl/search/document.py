@@ -1,4 +1,4 @@
-"""What an index has of a page, and which requests change that."""
+"""The document of a page in an index, and the requests that change it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from webcrawl.archive.capture import Entry
 
 LANGUAGE_MAX = 8
-"""Characters of a language's code; the longest subtags have as many (RFC 5646)."""
+"""The longest code of a language in characters; the longest subtags have as many (RFC 5646)."""
 
 _GONE = frozenset({404, 410})
 _UNCHANGED = 304
@@ -22,22 +22,22 @@ _GOOD = range(200, 300)
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A page that can be found."""
+    """A page in the index."""
 
     title: str
     text: str
-    """What the page says; all of it."""
+    """The text of the page; all of it."""
     language: str | None
-    """An ISO 639 code in lower case, without what may follow it (``en`` for ``en-GB``)."""
+    """An ISO 639 code in lower case, without its suffixes (``en`` for ``en-GB``)."""
     headings: str = ""
-    """A line for each; they stand in ``text`` too."""
+    """A line for each heading; they are in ``text`` too."""
     boilerplate: str = ""
-    """What is visible besides, such as navigation. It counts little."""
+    """Other visible text, such as navigation. It has a low weight."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What became of a page: its document now, or None where it is not to be found any more."""
+    """A change of a page: its new document, or None if it must be removed."""
 
     url: str
     at: float
@@ -54,16 +54,16 @@ class Change:
 
     @classmethod
     def of_line(cls, line: bytes) -> Change:
-        """The change that ``line`` was made of. Raises ValueError for anything else."""
+        """Parse a line. Raises ValueError for anything else."""
         url, at, *page = json.loads(line)
         return cls(url, at, Document(*page) if page else None)
 
 
 def change_of(entry: Entry) -> Change | None:
-    """What a finished request changes in an index; None when it says nothing new of a page.
+    """Return the change that a finished request makes in an index; None if it has no new content of a page.
 
-    Pages whose authors do not want them in an index, and those that had the same bytes as another URL, are kept out;
-    one that was in before goes.
+    Pages whose authors do not allow indexing, and those that had the same bytes as another URL, are not indexed; if
+    one was indexed before it is removed.
     """
     record = entry.record
     if record.kind != "page" or record.status is None or record.status == _UNCHANGED:
@@ -97,8 +97,8 @@ def _text(value: object) -> str:
 
 
 def sites_of(url: str) -> list[str]:
-    """The names by which a page's site may be asked for: its host and all that this is below, ``example.org`` and
-    ``org`` for ``www.example.org``; an address stands for itself.
+    """Return the names by which a page's site may be searched: its host and all parent domains, ``example.org`` and
+    ``org`` for ``www.example.org``; for an address itself.
     """
     try:
         host = urlsplit(url).hostname or ""

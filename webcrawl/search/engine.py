@@ -1,17 +1,12 @@
-"""The contract of a search engine: what an index is written and read by. The setting ``SEARCH_ENGINE`` names one.
+"""The contract of a search engine, the query language, and the division of texts and queries into words.
 
-One answer out of the indexes of several workers.
-
-What people type to find pages, read once for all engines.
-
-::
+The setting ``SEARCH_ENGINE`` names the engine. The results of the indexes of several workers are merged into one.
+Queries are parsed and words are divided in the same way for all engines. The query language::
 
     two words           both must be there, in title, text or boilerplate
     "two words"         one behind the other
     -word, -"two words" must not be there, except in boilerplate
     one OR two          one of them is enough; more than two may be joined
-
-How texts and queries become words, the same for all engines: what is found is what stands there.
 """
 
 from __future__ import annotations
@@ -33,23 +28,31 @@ if TYPE_CHECKING:
 
 
 READING = 2
-"""Of this module and of the fields of an index; an index that was written with another one is not gone on with."""
+"""The version of this module and of the fields of an index; an index that was written with another one is not
+continued.
+"""
 
 UNSPACED = (*("Han", "Hiragana", "Katakana", "Bopomofo", "Hangul", "Thai", "Lao", "Khmer", "Myanmar"),)
-"""Scripts in which words stand without spaces between them, or with endings that are words of their own (Korean).
-Each character is a word there, and several typed together are a phrase.
+"""Scripts without spaces between words, or with endings that are words of their own (Korean). Each character is a
+word there, and several adjacent ones in a query are a phrase.
 """
 UNSPACED_MARKS = "\u3031-\u3035\u309b\u309c\u30fc\uff70\uff9e\uff9f"
-"""Characters that several of these scripts share and Unicode gives to none, the sign for a long vowel among them."""
+"""Characters that several of these scripts share and Unicode assigns to none, the sign for a long vowel among
+them.
+"""
 JOINING = "_\u200c"
-"""What joins words to a name, and in Persian parts of a word: each of them is found, and the whole as a phrase."""
+"""Characters that join words to a name, and in Persian parts of a word: each part is found, and the whole as a
+phrase.
+"""
 
 _UNSEEN = str.maketrans("", "", "\u00ad\u200b\u2060\ufeff")
 _HALF_WIDTH = re.compile("[\uff61-\uffdc]+")
 
 
 def plain(text: str) -> str:
-    """Text as its words are read: composed (NFC), in full width, without what only tells where a line may break."""
+    """Return text in the form in which words are compared: composed (NFC), in full width, without line-break
+    hints.
+    """
     if text.isascii():
         return text
     text = text.translate(_UNSEEN)
@@ -63,22 +66,22 @@ def _in_full_width(found: re.Match[str]) -> str:
 
 
 LONGEST = 1_000
-"""Characters of a query."""
+"""The longest query in characters."""
 MOST = 64
-"""Words and phrases of a query."""
+"""The most words and phrases of a query."""
 
 _OR = "OR"
 _PIECE = re.compile(r'\s*(?:(?P<minus>-?)"(?P<phrase>[^"]*)(?P<end>"?)|(?P<word>[^\s"]+))')
 
 
 class QueryError(ValueError):
-    """A query that cannot be understood; says why."""
+    """A query with an error; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Each of ``required`` is a choice of words and phrases, of which a page has at least one; of ``excluded`` it has
-    none. What a word is is for the engine to say: several in one text stand behind each other in the page.
+    """A parsed query. Each of ``required`` is a choice of words and phrases, of which a page has at least one; of
+    ``excluded`` it has none. The engine divides texts into words: several words in one text are adjacent in the page.
     """
 
     required: tuple[tuple[str, ...], ...]
@@ -88,7 +91,7 @@ class Query:
 
 
 def read(text: str, *, site: str | None = None, language: str | None = None) -> Query:
-    """The query that was typed. Raises QueryError."""
+    """Parse a query. Raises QueryError."""
     if len(text) > LONGEST:
         raise QueryError(f"is longer than {LONGEST} characters")
     required: list[tuple[str, ...]] = []
@@ -117,7 +120,7 @@ def read(text: str, *, site: str | None = None, language: str | None = None) -> 
 
 
 def _pieces(text: str) -> list[tuple[str, bool, bool]]:
-    """Words and phrases: what is searched for, whether a minus stands before it, whether it is in quotes."""
+    """Return words and phrases: the text, whether a minus precedes it, whether it is in quotes."""
     pieces: list[tuple[str, bool, bool]] = []
     text, at = text.strip(), 0
     while at < len(text):
@@ -137,7 +140,7 @@ def _pieces(text: str) -> list[tuple[str, bool, bool]]:
 
 
 def _site(site: str | None) -> str | None:
-    """A site's name as documents have it."""
+    """Return a site's name in the form of documents."""
     if not site:
         return None
     name = site.strip().lower().strip(".")
@@ -157,7 +160,7 @@ STEMMERS = (
 
 
 NO_STEMMER = "none"
-"""Words are found as they are written."""
+"""Words are matched as they are written."""
 
 
 class EngineError(CrawlError):
@@ -165,31 +168,33 @@ class EngineError(CrawlError):
 
 
 class EngineAway(EngineError):  # noqa: N818 - a state, not a mistake
-    """The index cannot be used now: the server is away, the disk is full. The same step may be tried again."""
+    """The index cannot be used at present: the server is unavailable, the disk is full. The same step may be tried
+    again.
+    """
 
 
 Piece = tuple[str, bool]
-"""Some text, and whether it is what was searched for."""
+"""A piece of text, and whether it is a match."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A page that was found."""
+    """A page that matches."""
 
     url: str
     title: str
     language: str | None
     score: float
-    """How well it fits: the higher the better, comparable within one kind of engine."""
+    """The relevance: higher is better, comparable within one kind of engine."""
     at: float
     """Epoch seconds when the page was fetched."""
     snippet: Sequence[Piece]
-    """A stretch of its text around what was searched for."""
+    """An excerpt of its text around the matches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The best of the pages that were found, best first, and how many there are in all."""
+    """The best matching pages, best first, and the total number of matches."""
 
     hits: Sequence[Hit]
     count: int
@@ -197,54 +202,54 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the settings say to an engine, as plain values."""
+    """The settings of an engine, as plain values."""
 
     url: str = ""
-    """Where a server is; an embedded engine has no use for it."""
+    """The URL of a server; embedded engines ignore it."""
     stemmer: str = NO_STEMMER
     """One of ``STEMMERS``, or none."""
 
 
 BOOSTS = {"title": 3.0, "headings": 1.5, "text": 1.0, "boilerplate": 0.1}
-"""What a word counts that stands there; a field of an index each."""
+"""The weight of a word by the field of the index that it is in."""
 NOT_EXCLUDED_BY = "boilerplate"
-"""A word there does not make a page one that has it, for those who want none that has: menus name everything."""
+"""A word in this field does not count for exclusion: menus name everything."""
 
 
 class Engine(ABC):
-    """Derive from it. One process writes, any number search meanwhile.
+    """Base class of engines. One process writes, any number search meanwhile.
 
-    All methods wait. They raise EngineAway or EngineError, and what a library raises is turned into one of these.
+    All methods block. They raise EngineAway or EngineError, into which exceptions of libraries are turned.
     """
 
     is_server: ClassVar[bool] = False
-    """Whether one index serves all workers; else each has its own below its folder."""
+    """True if one index serves all workers; else each has its own below its folder."""
 
     @abstractmethod
     def __init__(self, folder: Path, options: Options) -> None:
-        """Touches nothing yet. ``folder`` is the crawl's for all that has to do with search."""
+        """Store the parameters only. ``folder`` is the crawl's folder for search."""
 
     @abstractmethod
     def begin(self) -> None:
-        """Get ready to write; make the index where there is none."""
+        """Prepare to write; create the index if there is none."""
 
     @abstractmethod
     def put(self, changes: Sequence[Change]) -> None:
-        """Take changes, the last one of a URL counts. When it returns they are durable and can be found; when it
+        """Apply changes; the last one of a URL counts. When it returns they are durable and searchable; when it
         raises, the same changes come again, and so they may after a crash.
         """
 
     @abstractmethod
     def finish(self) -> None:
-        """Nothing more will be written, or asked: merge what is worth it, let go of everything."""
+        """End all writing and searching: merge segments if that is worth it, and release all resources."""
 
     @abstractmethod
     def search(self, query: Query, limit: int) -> Found:
-        """The best ``limit`` pages for a query. Also on an index that is being written."""
+        """Return the best ``limit`` pages for a query. Also on an index that is being written."""
 
 
 def load(path: str) -> type[Engine]:
-    """The engine with this import path. Raises ImportError when there is none, TypeError when it is no engine."""
+    """Return the engine with this import path. Raises ImportError if there is none, TypeError if it is no engine."""
     module, _, name = path.rpartition(".")
     try:
         found = getattr(import_module(module), name)
@@ -258,8 +263,8 @@ def load(path: str) -> type[Engine]:
 
 
 def merged(answers: Iterable[Found], limit: int) -> Found:
-    """The best of all by their scores. A page that several have counts once, as it was fetched last; the count is of
-    all, so it may have those twice that are not among the best.
+    """Return the best of all by their scores. A page that several indexes have counts once, with its last fetch; the
+    count is the sum, so it may count pages twice that are not among the best.
     """
     best: dict[str, Hit] = {}
     count = twice = 0

@@ -1,8 +1,8 @@
-"""The process that feeds an index: ``python -m webcrawl.search.indexer``, started by the store.
+"""The process that feeds an index: ``python -m webcrawl.search.indexer``, started by the sink.
 
-It reads what is kept of the journal, many changes at a time, and gives them to the engine. On standard input it is
-told its options, then how far the journal is kept, and at last that the crawl has ended; when that end comes without
-a word, it stops where it is, and the next run goes on from the journal.
+It reads the journal up to the kept position, many changes at a time, and passes them to the engine. On standard input
+it receives its options, then the kept positions of the journal, and at last the end of the crawl; if standard input
+is closed without that, it stops where it is, and the next run continues from the journal.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ if TYPE_CHECKING:
     from webcrawl.search.document import Change
 
 BATCH_BYTES = 16_000_000
-"""Lines of the journal that are given to an engine at a time."""
+"""Bytes of lines of the journal that are passed to an engine at a time."""
 WAIT_FIRST, WAIT_MOST = 0.1, 30.0
-"""Seconds between two tries with an engine that is away, at first and at most."""
+"""Seconds between two attempts with an unavailable engine, at first and at most."""
 END_PATIENCE = 10.0
-"""Seconds for which an engine that is away is tried again after the crawl has ended."""
+"""Seconds for which an unavailable engine is tried again after the crawl has ended."""
 NICENESS = 10
-"""What is fetched now is more urgent than what is found a little later."""
+"""Fetching has priority over indexing."""
 
 _LOCK = "lock"
 
 
 class Feed:
-    """Brings one journal into one index."""
+    """Feeds one journal into one index."""
 
     def __init__(self, folder: Path, engine: Engine) -> None:
         self._folder = folder
         self._engine = engine
         self._reader = JournalReader(folder)
         self._wait = 0.0
-        self._open: list[Change] = []  # read, and not taken yet
+        self._open: list[Change] = []  # read, and not applied yet
 
     def upto(self, position: Position, give_up_at: float | None = None) -> bool:
-        """Index everything before ``position``. False when the engine was still away at ``give_up_at`` (of
-        ``time.monotonic``), never by default. Raises EngineError.
+        """Index all changes before ``position``. Return False when the engine was still unavailable at ``give_up_at``
+        (of ``time.monotonic``), never by default. Raises EngineError.
         """
         while changes := self._open or self._reader.read(position, BATCH_BYTES):
             self._open = changes
@@ -66,7 +66,7 @@ class Feed:
         return True
 
     def end(self) -> None:
-        """What was read is all there is: let go of it and of the index."""
+        """Release the journal, all of which was read, and the index."""
         self._engine.finish()
         self._reader.discard(whole=True)
 
@@ -82,17 +82,17 @@ class Feed:
 
 @dataclass(slots=True)
 class Told:
-    """What the store has said so far on standard input."""
+    """The messages of the store on standard input so far."""
 
     handle: int
     position: Position | None = None
     ended: bool = False
     gone: bool = False
-    """The other end is closed: nothing more will come."""
+    """True if the pipe is closed: no more messages will come."""
     _frames: Frames = field(default_factory=Frames)
 
     def wait(self, seconds: float | None) -> None:
-        """Read what is there; wait for it, ``seconds`` at most."""
+        """Read the available messages; wait for them for at most ``seconds``."""
         if self.gone or not select.select([self.handle], [], [], seconds)[0]:
             return
         data = os.read(self.handle, 65_536)
@@ -106,7 +106,9 @@ class Told:
 
 @contextmanager
 def locked(folder: Path, *, wait: bool) -> Iterator[bool]:
-    """Be the only one that writes the index in ``folder``: whether we are. The lock goes with the process."""
+    """Lock the index in ``folder`` for writing; yield True if the lock was obtained. The lock ends with the
+    process.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / _LOCK).open("w") as stream:
         try:
@@ -118,7 +120,7 @@ def locked(folder: Path, *, wait: bool) -> Iterator[bool]:
 
 
 def follow(told: Told, feed: Feed, interval: float) -> bool:
-    """Index until the crawl has ended: once in ``interval`` seconds what has come. Whether nothing is left."""
+    """Index new changes once in ``interval`` seconds until the crawl has ended. Return True if none is left."""
     done: Position | None = None
     due = time.monotonic()
     while not (told.ended or told.gone):
@@ -126,7 +128,7 @@ def follow(told: Told, feed: Feed, interval: float) -> bool:
         told.wait(max(0.0, due - time.monotonic()) if waiting else None)
         if told.position != done and time.monotonic() >= due and not told.ended:
             assert told.position is not None
-            # An engine that is away must not keep us from hearing that the crawl has ended.
+            # While the engine is unavailable the end of the crawl must still be noticed.
             position = told.position
             if feed.upto(position, time.monotonic() + interval):
                 done = position
@@ -140,7 +142,7 @@ def follow(told: Told, feed: Feed, interval: float) -> bool:
 
 
 def finish_left(folder: Path, engine: Engine) -> bool:
-    """Index what a crawl has left in the journal that does not run any more. Whether it was for us to do."""
+    """Index the rest of the journal of a crawl that is not running. Return True if there was any and the lock was obtained."""
     left = segments(folder)
     if not left:
         return False
@@ -155,7 +157,7 @@ def finish_left(folder: Path, engine: Engine) -> bool:
 
 
 def main() -> None:
-    """Serve one store. What cannot be done is one line on standard output, and the exit status 1."""
+    """Serve one store. An error is one line on standard output, and the exit status 1."""
     leave_signals_to_the_crawl()
     os.nice(NICENESS)
     with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as told:
@@ -169,7 +171,7 @@ def main() -> None:
                 sys.stderr.write("Pages are left to be indexed; the next start of the crawl does it.\n")
     except CrawlError as error:
         sys.exit(_say(str(error)))
-    except Exception as error:  # whoever started us must hear of it
+    except Exception as error:  # the starting process must be informed
         sys.exit(_say(f"{type(error).__name__}: {error}"))
 
 

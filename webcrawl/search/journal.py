@@ -1,13 +1,13 @@
-"""Changes on their way to an index: files of lines in ``JOBDIR/search``, durable with their group, gone once indexed.
+"""The journal of changes for an index: files of lines in ``JOBDIR/search``, durable with their group, deleted once
+indexed.
 
 ::
 
     journal-00000007.jsonl      read by the index; goes when it is indexed whole
     journal-00000008.jsonl      written by the archive's process; read as far as it is kept
 
-A line is a change as ``document.Change`` has it.
-
-A copy of a search index and its journal, taken while both are written.
+A line is a change in the form of ``document.Change``. A search index and its journal can be copied while both are
+being written.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
 
 SEGMENT_BYTES = 8_000_000
-"""A segment is closed at this size: so much at least is indexed again after a crash."""
+"""A segment is closed at this size in bytes: at least so much is indexed again after a crash."""
 
 _SEGMENT = re.compile(r"journal-(\d{8,})\.jsonl")
 
 
 class Position(NamedTuple):
-    """How far a journal may be read: all of the segments before this one, and so many bytes of it."""
+    """The position up to which a journal may be read: all segments before this one, and so many bytes of it."""
 
     segment: int
     size: int
 
 
 def segments(folder: Path) -> list[int]:
-    """The numbers of the segments in a folder, in order; none where there is no folder."""
+    """Return the numbers of the segments in a folder, in order; none if there is no folder."""
     if not folder.is_dir():
         return []
     return sorted(int(match[1]) for path in folder.iterdir() if (match := _SEGMENT.fullmatch(path.name)))
@@ -53,7 +53,7 @@ def path_of(folder: Path, segment: int) -> Path:
 
 
 class Journal(OneFile):
-    """The writing end. One thread; a group of lines is kept whole or not at all, as in ``AppendFile``."""
+    """The writer. One thread; a group of lines is kept whole or not at all, as in ``AppendFile``."""
 
     def __init__(self, folder: Path, disk: Disk | None = None) -> None:
         self._folder = folder
@@ -62,7 +62,7 @@ class Journal(OneFile):
         self._number = 0
 
     def open(self) -> list[str]:
-        """Repair what a crash left and begin a segment behind it. Returns sentences about what was done."""
+        """Repair what a crash left and begin a new segment. Return sentences about what was done."""
         done: list[str] = []
         with translated(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ class Journal(OneFile):
         return done
 
     def roll_if_full(self) -> None:
-        """Begin the next segment where this one has its size; between groups only."""
+        """Begin the next segment if this one has reached its size; between groups only."""
         if self._file is not None and self._file.kept >= SEGMENT_BYTES:
             self._file.settle()
             full = self._file
@@ -88,7 +88,7 @@ class Journal(OneFile):
 
     @property
     def position(self) -> Position:
-        """How far it may be read: to the end of what was kept."""
+        """Return the position up to which it may be read: the end of the kept groups."""
         assert self._file is not None
         return Position(self._number, self._file.kept)
 
@@ -101,16 +101,16 @@ class Journal(OneFile):
 
 
 class JournalReader:
-    """The reading end, from the first segment there is. One thread."""
+    """The reader, which begins at the first existing segment. One thread."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._at = Position(0, 0)
         self.damaged = 0
-        """Lines that were no changes."""
+        """Lines that are no changes."""
 
     def read(self, until: Position, bytes_max: int) -> list[Change]:
-        """The next changes, about ``bytes_max`` of them; empty when all before ``until`` were read."""
+        """Return the next changes, about ``bytes_max`` of them; empty when all before ``until`` were read."""
         changes: list[Change] = []
         for number in segments(self._folder):
             if number < self._at.segment or number > until.segment:
@@ -126,7 +126,7 @@ class JournalReader:
         return changes
 
     def discard(self, *, whole: bool = False) -> None:
-        """Remove the segments that were read to their end and are not written any more; with ``whole`` all that
+        """Delete the segments that were read to their end and are not being written any more; with ``whole`` all that
         were read.
         """
         for number in segments(self._folder):
@@ -134,7 +134,7 @@ class JournalReader:
                 path_of(self._folder, number).unlink()
 
     def _read(self, path: Path, bytes_max: int, changes: list[Change]) -> int:
-        """Take in lines from where we stand, one at least. Returns their bytes."""
+        """Read lines from the current position, at least one. Return their bytes."""
         with path.open("rb") as stream:
             stream.seek(self._at.size)
             data = stream.read(bytes_max)
@@ -153,10 +153,11 @@ _TRIES = 20
 
 
 def copy(source: Path, target: Path) -> list[Path]:
-    """Copy the folder of full text; its files in ``target``, none where ``source`` has no index.
+    """Copy the folder of full text; return its files in ``target``, none if ``source`` has no index.
 
-    The journal comes first: what it has no more by the time it is read is in the index, which comes after it. What
-    the index has on top comes again, as after a crash. Files that never change are hard links where that is possible.
+    The journal is copied first: changes that are deleted from it meanwhile are in the index, which is copied after
+    it. Changes that are in both are applied again, as after a crash. Files that never change are hard links if
+    possible.
 
     :raises OSError: the disk refuses, or the index changes too fast
     """
@@ -174,14 +175,14 @@ def copy(source: Path, target: Path) -> list[Path]:
 
 
 def _index(source: Path, target: Path) -> bool:
-    """Copy an index as its list of segments has it. False when that is another one behind it than before."""
+    """Copy an index as its list of segments has it. Return False if the list changed meanwhile."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()
     before = (source / META).read_bytes()
     for path in source.iterdir():
         if path.name == META or path.suffix == ".lock":
             continue
-        with suppress(FileNotFoundError):  # not of this list, or the list is another one by now
+        with suppress(FileNotFoundError):  # not of this list, or the list has changed by now
             _share(path, target / path.name)
     (target / META).write_bytes(before)
     return (source / META).read_bytes() == before

@@ -1,4 +1,4 @@
-"""What an index says of itself: which engine wrote it, and how it reads words."""
+"""The mark of an index: the engine that wrote it, and the version of its division into words."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ NAME = "index.json"
 
 @dataclass(frozen=True, slots=True)
 class Marking:
-    """An index is searched as it was written."""
+    """The mark of an index, which is searched as it was written."""
 
     engine: str
     """Its import path."""
     stemmer: str
     reading: int = READING
-    """The ``words.READING`` of that time."""
+    """``engine.READING`` when it was written."""
 
     def claim(self, folder: Path) -> None:
-        """Mark a new index. Raises ArchiveError where one is that was written otherwise."""
+        """Mark a new index. Raises ArchiveError if there is one with another mark."""
         there = marking_of(folder)
         if there is None:
             with translated(folder):
@@ -49,7 +49,7 @@ class Marking:
 
 
 def marking_of(folder: Path) -> Marking | None:
-    """What the index in a folder says; None where there is none. Raises ArchiveError."""
+    """Return the mark of the index in a folder; None if there is none. Raises ArchiveError."""
     try:
         found = json.loads((folder / NAME).read_text(encoding="utf-8"))
         return Marking(str(found["engine"]), str(found["stemmer"]), int(found.get("reading", 1)))

@@ -1,8 +1,8 @@
 """OpenSearch and Elasticsearch: a server with one index for all workers, reached over HTTP.
 
-Changes go in by the bulk API, each under the time at which the page was fetched, so that of several workers the last
-one counts; the server makes them findable about once a second. It reads the words: letters and digits, in scripts
-without spaces each character for itself, lower case, without accents, stems.
+Changes are sent by the bulk API with the time at which the page was fetched as their version, so that of several
+workers the last one counts; the server makes them searchable about once a second. The server divides text into words:
+letters and digits, in scripts without spaces each character for itself, lower case, without accents, stems.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ if TYPE_CHECKING:
 
 TIMEOUT_SECONDS = 30.0
 BULK_BYTES = 8_000_000
-"""About as much goes in one request; servers take 100 MB at most unless told otherwise."""
+"""The approximate size of one request in bytes; servers accept 100 MB by default."""
 SNIPPET_CHARACTERS = 200
 LONGEST_TEXT = 1 << 24
-"""Characters of a text in which the server may look for a snippet: as many as a text has at most."""
+"""Characters of a text in which the server may search for a snippet: as many as a text has at most."""
 
 _BEGIN, _END = "\x02", "\x03"
-"""Marks of what was searched for, which no text of ours holds."""
+"""Marks around matches, which no indexed text contains."""
 _AWAY = frozenset({408, 429, 500, 502, 503, 504})
 _CONFLICT, _MISSING = 409, 404
 _SAID = 300
 
 
 class OpenSearch(Engine):
-    """The index is the path of the URL. It is made where it is missing; one that is there keeps its mapping."""
+    """The index is the path of the URL. It is created if it is missing; an existing one keeps its mapping."""
 
     is_server: ClassVar[bool] = True
 
@@ -77,7 +77,7 @@ class OpenSearch(Engine):
         self._ready = True
 
     def _check_fields(self) -> None:
-        """:raises EngineError: the index that is there would not have all of a page"""
+        """:raises EngineError: the existing index lacks fields"""
         status, answer = self._ask("GET", f"{self._index}/_mapping")
         if status != 200:
             raise self._error(status, answer)
@@ -114,7 +114,7 @@ class OpenSearch(Engine):
         return Found([_hit(hit) for hit in found["hits"]], found["total"]["value"])
 
     def _ask(self, method: str, path: str, body: dict[str, Any] | bytes | None = None) -> tuple[int, Any]:
-        """Status and answer. Raises EngineAway when there is no answer."""
+        """Send a request; return status and answer. Raises EngineAway if there is no answer."""
         several = isinstance(body, bytes)
         sent = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         kind = "application/x-ndjson" if several else "application/json"
@@ -178,7 +178,7 @@ def _mapping(stemmer: str) -> dict[str, Any]:
 
 
 def _bulks(changes: Iterator[Change] | Any) -> Iterator[bytes]:
-    """The changes as bodies of bulk requests."""
+    """Yield the changes as bodies of bulk requests."""
     lines: list[bytes] = []
     size = 0
     for change in changes:
@@ -246,7 +246,7 @@ def _asked(query: Query, limit: int) -> dict[str, Any]:
 
 
 def _any(choice: Sequence[str], without: str = "") -> dict[str, Any]:
-    """One of several words or phrases, in any field but one."""
+    """Return a query for one of several words or phrases, in any field but one."""
     fields = [f"{field}^{boost:g}" for field, boost in BOOSTS.items() if field != without]
     each = [{"multi_match": {"query": text, "type": "phrase", "fields": fields}} for text in choice]
     return each[0] if len(each) == 1 else {"bool": {"should": each, "minimum_should_match": 1}}

@@ -1,4 +1,6 @@
-"""The archive sink that makes pages findable: a journal with each group, and a process that indexes it."""
+"""The archive sink of full-text search: it writes a journal with each group, and starts the process that indexes
+it.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,11 @@ if TYPE_CHECKING:
     from webcrawl.archive.capture import Entry
 
 FOLDER = "search"
-"""In the JOBDIR: the journal, and the index of an engine that has one of its own."""
+"""The folder in the JOBDIR for the journal, and for the index of an embedded engine."""
 
 
 class SearchIndex(ArchiveSink):
-    """What a page says can be found some seconds after it was fetched. See ``webcrawl.search``."""
+    """Makes pages searchable some seconds after they were fetched. See ``webcrawl.search``."""
 
     wants_fields = True
     fields_needed: ClassVar[tuple[str, ...]] = ("text",)
@@ -90,7 +92,7 @@ class SearchIndex(ArchiveSink):
 
 
 class _Indexer:
-    """The process ``webcrawl.search.indexer``, told how far it may read."""
+    """The process ``webcrawl.search.indexer``, which receives the position up to which it may read."""
 
     def __init__(self, folder: Path, asked: Mapping[str, Any]) -> None:
         self._folder = folder
@@ -105,10 +107,12 @@ class _Indexer:
         self._said = ""
 
     def tell(self, position: Position) -> None:
-        """The journal is kept so far. Never waits: where the pipe is full, a later word says more."""
+        """Send the kept position of the journal. Never blocks: if the pipe is full, a later position replaces this
+        one.
+        """
         if position == self._told:
             return
-        # One that has ended is noticed by check; what is kept is kept.
+        # ``check`` detects a process that has ended; kept changes are kept.
         with suppress(BlockingIOError, BrokenPipeError):
             os.write(self._handle, frame(tuple(position)))
             self._told = position
@@ -119,7 +123,7 @@ class _Indexer:
             raise self._failure()
 
     def end(self) -> None:
-        """Let it index what there is, and wait for that. :raises ArchiveError: it could not"""
+        """Wait until it has indexed the rest. :raises ArchiveError: it could not"""
         os.set_blocking(self._handle, True)
         with suppress(BrokenPipeError):
             os.write(self._handle, frame(None))
@@ -131,7 +135,7 @@ class _Indexer:
             raise failure
 
     def _failure(self) -> ArchiveError:
-        """Why it has ended: its own words, or its status."""
+        """Return why it has ended: its own message, or its status."""
         self._said = self._said or self._answers.read().decode(errors="replace").strip()
         ended = f"what indexes pages has ended with status {self._process.returncode}"
         return ArchiveError(self._folder, self._said or ended)

@@ -1,4 +1,4 @@
-"""Tantivy, an engine that lives in the process which uses it: an index is a folder of segments."""
+"""Tantivy, an engine embedded in the process that uses it: an index is a folder of segments."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from webcrawl.search.engine import Piece, Query
 
 WRITER_BYTES = 64_000_000
-"""Memory in which changes are sorted before they become a segment."""
+"""Bytes of memory in which changes are sorted before they become a segment."""
 SNIPPET_CHARACTERS = 200
 LONGEST_WORD = 250
-"""Bytes of a word; longer ones are not indexed."""
+"""The longest word in bytes; longer ones are not indexed."""
 
 _WORDS = "words"
 _RAW = "raw"
@@ -74,7 +74,7 @@ class Tantivy(Engine):
                         self._writer.add_document(_document(change))
                 self._writer.commit()
         except EngineError:
-            # After an error a writer takes nothing more; what it had not committed is forgotten with it.
+            # After an error a writer accepts no more changes; those not committed are lost with it.
             self._writer = None
             raise
 
@@ -103,7 +103,7 @@ class Tantivy(Engine):
     def _asked(self, query: Query) -> tantivy.Query:
         required = [[one for text in choice for one in self._in_fields(text)] for choice in query.required]
         excluded = [self._in_fields(text, without=NOT_EXCLUDED_BY) for text in query.excluded]
-        # What is longer than a word may be is in no page.
+        # A word that is longer than the limit is in no page.
         parts = [(Occur.Must, _any(any_of)) for any_of in required]
         parts += [(Occur.MustNot, _any(any_of)) for any_of in excluded if any_of]
         for field, value in (("site", query.site), ("language", query.language)):
@@ -113,7 +113,7 @@ class Tantivy(Engine):
         return tantivy.Query.boolean_query(parts)
 
     def _in_fields(self, text: str, without: str = "") -> list[tantivy.Query]:
-        """A word or phrase in any field but one; nothing where no word is left of it."""
+        """Return queries for a word or phrase in any field but one; none if no word is left of it."""
         words = self._analyzer.analyze(text)
         if not words:
             return []
@@ -153,9 +153,9 @@ def _schema() -> tantivy.Schema:
 
 
 def _analyzer(stemmer: str) -> tantivy.TextAnalyzer:
-    """Words in lower case, without accents, reduced to stems where a language is named.
+    """Return an analyzer for words in lower case, without accents, reduced to stems if a language is named.
 
-    A stemmer needs the accents of its language; the English one has none, and is given words without.
+    A stemmer needs the accents of its language; the English one has none, and gets words without them.
     """
     analyzer = tantivy.TextAnalyzerBuilder(Tokenizer.regex(_WORD))
     analyzer = analyzer.filter(Filter.remove_long(LONGEST_WORD)).filter(Filter.lowercase())
@@ -203,7 +203,7 @@ def _hit(document: tantivy.Document, score: float, generator: tantivy.SnippetGen
 
 
 def _pieces(snippet: tantivy.Snippet) -> list[Piece]:
-    """A snippet cut where marks begin and end, which are told in bytes; marks that touch are one."""
+    """Cut a snippet at the marks, whose positions are in bytes; adjacent marks are joined."""
     text, at = snippet.fragment().encode(), 0
     pieces: list[Piece] = []
     for mark in snippet.highlighted():
