@@ -142,7 +142,10 @@ def follow(told: Told, feed: Feed, interval: float) -> bool:
 
 
 def finish_left(folder: Path, engine: Engine) -> bool:
-    """Index the rest of the journal of a crawl that is not running. Return True if there was any and the lock was obtained."""
+    """Index the rest of the journal of a crawl that is not running.
+
+    Return False if there is none, or if another process holds the lock.
+    """
     left = segments(folder)
     if not left:
         return False
