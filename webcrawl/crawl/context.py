@@ -26,12 +26,12 @@ from webcrawl.crawl.refused_start import answering
 from webcrawl.crawl.rules import CrawlRules, politeness_of
 from webcrawl.crawl.seeded_hosts import SeededHosts
 from webcrawl.features.content_seen.content_seen import ContentSeen
-from webcrawl.features.focus.feature import Focusing, focusing_of
-from webcrawl.features.hints.feature import Hinting, hinting_of
-from webcrawl.features.revisits.feature import Visiting, visiting_of
+from webcrawl.features.focus.feature import FocusFeature, focus_feature_of
+from webcrawl.features.hints.feature import HintsFeature, hints_feature_of
+from webcrawl.features.revisits.feature import RevisitsFeature, revisits_feature_of
 from webcrawl.features.segments.feature import STORE, SegmentCrawl, identity_of, segment_crawl_of
-from webcrawl.features.traps.feature import Trapping, trapping_of
-from webcrawl.features.websub.feature import Subscribing, subscribing_of
+from webcrawl.features.traps.feature import TrapsFeature, traps_feature_of
+from webcrawl.features.websub.feature import WebSubFeature, websub_feature_of
 from webcrawl.fetching.network import network_of, seed_addresses
 from webcrawl.frontier.committer import ArchiveThread
 from webcrawl.frontier.intake import Intake
@@ -107,7 +107,7 @@ class CrawlContext:
     archive: ArchiveThread | None
     exclusions: ExclusionList | None
     seeded: SeededHosts
-    trapping: Trapping | None
+    trapping: TrapsFeature | None
     clocks: ClockStore | None = None
     """The store of the clocks that keys share with keys of other processes; None if there are none."""
     contents: ContentSeen | None = None
@@ -115,13 +115,13 @@ class CrawlContext:
     """The modules that find fields in pages; None if there are none."""
     texts: TextDigests | None = None
     """Computes digests of the main text of pages; None if no setting needs them."""
-    focusing: Focusing | None = None
+    focusing: FocusFeature | None = None
     """The focus of the crawl; None for a crawl without one."""
-    visiting: Visiting | None = None
+    visiting: RevisitsFeature | None = None
     """Stores pages to revisit them; None if each page is visited once."""
-    subscribing: Subscribing | None = None
+    subscribing: WebSubFeature | None = None
     """Receives notifications of hubs about changed pages; None if hubs cannot reach the crawl."""
-    hinting: Hinting | None = None
+    hinting: HintsFeature | None = None
     """Uses the statements of sitemaps and feeds about known pages; None if they are not used."""
     segment: SegmentCrawl | None = None
     """Records found URLs instead of following them; None for a crawl of more than a segment."""
@@ -180,7 +180,7 @@ def _build(crawler: Crawler) -> CrawlContext:
     jobdir = None if directory is None else Jobdir(directory)
     seeded = SeededHosts(addresses, BadPortRule(configuration.ports_allowed))
     backend, clock = _backend_and_clock(configuration, choices, crawler, key, directory, seeded)
-    trapping = trapping_of(configuration, clock, backend, directory)
+    trapping = traps_feature_of(configuration, clock, backend, directory)
     fixed, followed = scopes_of(
         configuration, choices, crawler.spider, addresses.rule, seeded.ports, exclusions
     )
@@ -194,8 +194,8 @@ def _build(crawler: Crawler) -> CrawlContext:
         if jobdir is None
         else ArchiveThread(archive_of(configuration, jobdir, crawler.settings, further))
     )
-    visiting = visiting_of(configuration, clock, backend, directory, archive, intake)
-    focusing = focusing_of(configuration, crawler.spider, backend, directory)
+    visiting = revisits_feature_of(configuration, clock, backend, directory, archive, intake)
+    focusing = focus_feature_of(configuration, crawler.spider, backend, directory)
     scorer = focusing.scorer if focusing is not None else ranking.importance if ranking is not None else None
     policies = _policies(crawler, configuration, choices, key, intake, rules, scorer)
     if visiting is not None:
@@ -218,8 +218,8 @@ def _build(crawler: Crawler) -> CrawlContext:
         *processing_of(configuration),
         focusing,
         visiting,
-        subscribing=subscribing_of(configuration, clock, backend, directory, intake),
-        hinting=hinting_of(configuration, clock, backend, directory, intake, visiting),
+        subscribing=websub_feature_of(configuration, clock, backend, directory, intake),
+        hinting=hints_feature_of(configuration, clock, backend, directory, intake, visiting),
         segment=segment,
         ranking=ranking,
     )
@@ -240,7 +240,7 @@ def _intake(
     followed: Scope,
     fixed: Scope,
     choices: CrawlRules,
-    trapping: Trapping | None,
+    trapping: TrapsFeature | None,
     ranking: Ranking | None,
 ) -> Intake:
     linked = None if ranking is None else ranking.importance.linked

@@ -14,7 +14,7 @@ from scrapy.http import Request
 from webcrawl import request_codec
 from webcrawl.archive.capture import Entry, FetchRecord, Revisit
 from webcrawl.features.revisits.estimate import History
-from webcrawl.features.revisits.feature import Visiting, entry_at, known_of
+from webcrawl.features.revisits.feature import RevisitsFeature, entry_at, known_of
 from webcrawl.features.revisits.page import Came, Finding, Page
 from webcrawl.features.revisits.policies import FixedPolicy, Pace
 from webcrawl.features.revisits.visits import Rules, Visits
@@ -126,7 +126,7 @@ def flown(
     lease = Lease(1, entry, NOW, hold=hold)
     outcome = Outcome(result, entry=archived)
     flight = SimpleNamespace(lease=lease, outcome=outcome, came=came, scheduler=scheduler)
-    Visiting(told, lambda: NOW + 9, 2, "w").on_settled(flight)  # type: ignore[arg-type]
+    RevisitsFeature(told, lambda: NOW + 9, 2, "w").on_settled(flight)  # type: ignore[arg-type]
     return told.visits, record, tally
 
 
@@ -202,7 +202,7 @@ def test_a_crawl_says_so_if_it_remembers_nothing_of_what_it_fetched(
     if remembers:
         asyncio.run(store.keep([PAGE]))
     visits = Visits(store, Rules(FixedPolicy(Pace())), lambda: NOW, None, lambda url: ("", 0))
-    asyncio.run(Visiting(visits, lambda: NOW, 2, "w").open(has_fetched=has_fetched))
+    asyncio.run(RevisitsFeature(visits, lambda: NOW, 2, "w").open(has_fetched=has_fetched))
     assert ("not remembered" in caplog.text) == (has_fetched and not remembers)
 
 
@@ -216,5 +216,5 @@ def test_a_payload_that_the_archive_had_from_this_url_is_named_by_its_date(
     scheduler = SimpleNamespace(frontier=SimpleNamespace(tally=Tally()))
     outcome = Outcome(Result.FETCHED, entry=archived)
     flight = SimpleNamespace(lease=Lease(1, FIRST_TIME, NOW), outcome=outcome, came=SAME, scheduler=scheduler)
-    Visiting(told, lambda: NOW, 2, "w").on_settled(flight)  # type: ignore[arg-type]
+    RevisitsFeature(told, lambda: NOW, 2, "w").on_settled(flight)  # type: ignore[arg-type]
     assert told.visits[0][0].stored_at == stored_at

@@ -14,7 +14,7 @@ from webcrawl import request_codec
 from webcrawl.config import Configuration
 from webcrawl.errors import StorageAway
 from webcrawl.features.websub.discovery import Advertised
-from webcrawl.features.websub.feature import LEVEL, Asking, Subscribing
+from webcrawl.features.websub.feature import LEVEL, Asking, WebSubFeature
 from webcrawl.features.websub.subscriber import Subscriber, Terms
 from webcrawl.features.websub.subscription import Subscription
 from webcrawl.frontier.intake import Intake
@@ -88,7 +88,7 @@ def test_a_page_speaks_for_its_own_site_and_within_scope(topic: str, taken: bool
         subscriber = Subscriber(MemorySubscriptions(), Terms("https://us.test/"))
         await subscriber.open()
         configuration = Configuration(websub_callback_url="https://us.test/")
-        subscribing = Subscribing(subscriber, configuration, lambda: 5.0, intake(), shared=False)
+        subscribing = WebSubFeature(subscriber, configuration, lambda: 5.0, intake(), shared=False)
         subscribing.noted(UrlEntry("http://a.test/", "a.test", 1), Advertised(topic, (HUB,)))
         await subscriber.step(asking(Frontier()), 5.0)
         return await subscriber.store.count()

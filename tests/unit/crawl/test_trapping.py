@@ -11,7 +11,7 @@ import pytest
 from webcrawl.config import Configuration
 from webcrawl.errors import JobdirUnusable, StorageAway
 from webcrawl.features.traps.detector import TrapDetector
-from webcrawl.features.traps.feature import Trapping
+from webcrawl.features.traps.feature import TrapsFeature
 from webcrawl.features.traps.parameters import Evidence
 from webcrawl.frontier.records import State, UrlEntry
 from webcrawl.scope.scope import Candidate
@@ -30,7 +30,7 @@ PATTERN = "h.test/cal/#"
 class Crawl:
     """One process: what it queued, and the states that its backend knows."""
 
-    trapping: Trapping
+    trapping: TrapsFeature
     runner: asyncio.Runner
     states: dict[str, State] = field(default_factory=dict)
     queued: list[UrlEntry] = field(default_factory=list)
@@ -72,7 +72,7 @@ def make(runner, request) -> Iterator:
         configuration = Configuration(worker_name=name, traps_withheld_max=100)
         detector = TrapDetector(lambda: 0.0, pages=12, new_share=0.1, withheld_max=100)
         crawl = Crawl(None, runner)
-        crawl.trapping = Trapping(detector, store, crawl, configuration)
+        crawl.trapping = TrapsFeature(detector, store, crawl, configuration)
         runner.run(crawl.trapping.begin(0.0))
         return crawl
 

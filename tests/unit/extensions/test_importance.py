@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.features.link_scores import extension
-from webcrawl.features.link_scores.extension import Importance
+from webcrawl.features.link_scores.extension import LinkScores
 from webcrawl.features.link_scores.scorer import Importance as Counted
 from webcrawl.features.link_scores.scorer import LinkScoreStore
 from webcrawl.features.link_scores.table import Table
@@ -40,7 +40,7 @@ def test_a_file_that_cannot_be_read_now_is_read_later_and_not_replaced(
     context: Any = SimpleNamespace(clock=lambda: 1000.0)
     monkeypatch.setattr(extension, "context_of", lambda crawler: context)
     crawler: Any = SimpleNamespace()
-    made = Importance(crawler, LinkScoreStore(after, "in_links", tmp_path))
+    made = LinkScores(crawler, LinkScoreStore(after, "in_links", tmp_path))
 
     async def run() -> None:
         for _ in range(4):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from webcrawl.features.focus.feature import Focusing
+    from webcrawl.features.focus.feature import FocusFeature
 
 SECONDS = 1.0
 """Interval between two steps."""
@@ -25,7 +25,7 @@ SECONDS = 1.0
 class Focus:
     """Runs from the start of the crawl until it is closed."""
 
-    def __init__(self, crawler: Crawler, focusing: Focusing) -> None:
+    def __init__(self, crawler: Crawler, focusing: FocusFeature) -> None:
         self._crawler = crawler
         self._focusing = focusing
         self._clock = context_of(crawler).clock

@@ -40,7 +40,7 @@ EXAMPLES = 32
 """Number of examples that are learned together."""
 
 
-class Focusing:
+class FocusFeature:
     """Focus of one crawl: its judge and its learner."""
 
     def __init__(self, judge: Judge, learner: Learner, store: LearnerStore) -> None:
@@ -188,9 +188,9 @@ class Focusing:
         return self._thread
 
 
-def focusing_of(
+def focus_feature_of(
     configuration: Configuration, spider: object, backend: Backend, folder: Path | None
-) -> Focusing | None:
+) -> FocusFeature | None:
     """Return the focus of a crawl: the spider's argument ``focus``, or else its method ``relevance``, or else the
     setting. None for a crawl without one. ``folder``: the JOBDIR. :raises FocusError: the focus is invalid"""
     argued, method = getattr(spider, "focus", None), getattr(spider, "relevance", None)
@@ -204,7 +204,7 @@ def focusing_of(
     else:
         return None
     learner = Learner(configuration.focus_relevant)
-    return Focusing(judge, learner, _store(configuration, backend, folder, name))
+    return FocusFeature(judge, learner, _store(configuration, backend, folder, name))
 
 
 def _store(configuration: Configuration, backend: Backend, folder: Path | None, name: str) -> LearnerStore:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from webcrawl.config import Configuration
     from webcrawl.features.hints.trust import TrustStore
-    from webcrawl.features.revisits.feature import Visiting
+    from webcrawl.features.revisits.feature import RevisitsFeature
     from webcrawl.features.revisits.visits import Visits
     from webcrawl.frontier.intake import Intake
     from webcrawl.frontier.records import UrlEntry
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Hinting:
+class HintsFeature:
     """Passes on claims about pages under the politeness key of the sitemap or feed: no site makes claims about
     another."""
 
@@ -69,14 +69,14 @@ class Hinting:
         return count
 
 
-def hinting_of(
+def hints_feature_of(
     configuration: Configuration,
     clock: Callable[[], float],
     backend: Backend,
     folder: Path | None,
     intake: Intake,
-    visiting: Visiting | None,
-) -> Hinting | None:
+    visiting: RevisitsFeature | None,
+) -> HintsFeature | None:
     """Return the hints of a crawl; None if pages are visited once, or hints are switched off. ``folder``:
     the JOBDIR."""
     if visiting is None or not configuration.hints_follow:
@@ -85,7 +85,7 @@ def hinting_of(
     least_seconds = configuration.revisit_interval_min_seconds
     store = _store(configuration, backend, folder)
     hints = Hints(visits.store, store, visits.rules.policy, configuration.hints_trust_min, least_seconds)
-    return Hinting(hints, visits, intake, clock)
+    return HintsFeature(hints, visits, intake, clock)
 
 
 def _store(configuration: Configuration, backend: Backend, folder: Path | None) -> TrustStore:

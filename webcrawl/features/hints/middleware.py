@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
 
-    from webcrawl.features.hints.feature import Hinting
+    from webcrawl.features.hints.feature import HintsFeature
     from webcrawl.scheduler import InFlightRequest
 
 _ROOTS = (b"rss", b"feed", b"rdf")
@@ -35,7 +35,7 @@ _LOOKED_AT = 1_024
 class HintsMiddleware:
     """Placed after unchanged responses were dropped, and before pages are processed."""
 
-    def __init__(self, crawler: Crawler, hinting: Hinting) -> None:
+    def __init__(self, crawler: Crawler, hinting: HintsFeature) -> None:
         self._crawler = crawler
         self._hinting = hinting
         self._urls_max = context_of(crawler).configuration.sitemap_urls_max

@@ -26,7 +26,7 @@ SECONDS = 1.0
 """Interval between two steps."""
 
 
-class Importance:
+class LinkScores:
     """Runs from the start of a crawl in the orders ``in_links`` and ``opic`` until it is closed."""
 
     def __init__(self, crawler: Crawler, keeping: LinkScoreStore) -> None:

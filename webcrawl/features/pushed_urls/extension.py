@@ -105,7 +105,7 @@ class Feeding:
         if not isinstance(scheduler, Scheduler):
             return
         # A crawl on one machine does not import the Redis backend.
-        from webcrawl.features.pushed_urls.feed import Feeder, take_over
+        from webcrawl.features.pushed_urls.feed import PushedUrlFeed, take_over
         from webcrawl.storage.redis import RedisBackend
 
         configuration, context = self._configuration, context_of(self._crawler)
@@ -114,7 +114,7 @@ class Feeding:
         self._scheduler, self._backend = scheduler, context.backend
         self._list = context.backend.start_list(habits.key)
         self._lull = IdleDetector(habits.max_idle_seconds, _has_seeds(spider))
-        self._feeder = Feeder(self._list, context, scheduler, spider, habits)
+        self._feeder = PushedUrlFeed(self._list, context, scheduler, spider, habits)
         scheduler.before_close(self._end)
         self._task = asyncio.get_running_loop().create_task(self._feed_on())
         self._task.add_done_callback(self._stopped)

@@ -36,7 +36,7 @@ WRONG_CUT = 4000
 """Maximum number of characters of an invalid entry that are kept."""
 
 
-class Fed(NamedTuple):
+class PushedUrls(NamedTuple):
     """Result of one read of the list."""
 
     entries: int
@@ -59,7 +59,7 @@ class StartUrlOptions:
     """The spider's own function that makes Requests of an entry, if it has one."""
 
 
-class Feeder:
+class PushedUrlFeed:
     """Queues pushed URLs. An entry is removed from the list for good when its URL is durably queued."""
 
     def __init__(
@@ -80,7 +80,7 @@ class Feeder:
         self.taken = 0
         self.wrong = 0
 
-    async def feed(self) -> Fed:
+    async def feed(self) -> PushedUrls:
         """Take and queue entries, up to ``at_once``. :raises StorageLost: the key is no list."""
         frontier = self._scheduler.frontier
         taken = await frontier.with_retry(lambda: self._list.take(self._habits.at_once))
@@ -90,7 +90,7 @@ class Feeder:
                 await self._enter(taken.entries)
             finally:
                 self.busy = False
-        return Fed(len(taken.entries), taken.with_others)
+        return PushedUrls(len(taken.entries), taken.with_others)
 
     async def _enter(self, given: dict[bytes, bytes]) -> None:
         entries: list[UrlEntry] = []

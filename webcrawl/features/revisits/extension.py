@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from webcrawl.features.revisits.feature import Visiting
+    from webcrawl.features.revisits.feature import RevisitsFeature
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ LOOK_SECONDS = 5.0
 class Revisits:
     """Runs the feeder, sleeps until the next page is due, and wakes the engine."""
 
-    def __init__(self, crawler: Crawler, visiting: Visiting) -> None:
+    def __init__(self, crawler: Crawler, visiting: RevisitsFeature) -> None:
         self._crawler = crawler
         self._visiting = visiting
         self._context = context_of(crawler)

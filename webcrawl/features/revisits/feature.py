@@ -87,7 +87,7 @@ def entry_at(page: Page, level: int, order: Order, expected: Expectation) -> Url
     )
 
 
-class Visiting:
+class RevisitsFeature:
     """Turns settled requests of a crawl into visits."""
 
     def __init__(self, visits: Visits, clock: Callable[[], float], retry_times: int, worker: str) -> None:
@@ -217,14 +217,14 @@ def _finding(flight: InFlightRequest, status: int | None, known: Known | None) -
     return Finding.FAILED
 
 
-def visiting_of(
+def revisits_feature_of(
     configuration: Configuration,
     clock: Callable[[], float],
     backend: Backend,
     folder: Path | None,
     archive: ArchiveThread | None,
     intake: Intake,
-) -> Visiting | None:
+) -> RevisitsFeature | None:
     """Return the revisits of a crawl; None if each page is visited once. ``folder``: the JOBDIR."""
     if configuration.crawl_mode != "continuous":
         return None
@@ -233,7 +233,7 @@ def visiting_of(
     visits = Visits(store, rules, clock, archive, intake.identify)
     # A crawl of one process has one worker, even if its name differs between runs.
     worker = configuration.worker_name if isinstance(backend, SharedBackend) else ""
-    return Visiting(visits, clock, configuration.retry_times, worker)
+    return RevisitsFeature(visits, clock, configuration.retry_times, worker)
 
 
 def chosen_policy(configuration: Configuration) -> RevisitPolicy:

@@ -12,7 +12,7 @@ from scrapy.utils.misc import load_object
 from webcrawl.crawl.context import context_of
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.extensions.periodic_task import PeriodicTask
-from webcrawl.features.seed_refill.refill import OwnTurns, Replenishing, SharedTurns
+from webcrawl.features.seed_refill.refill import OwnTurns, SeedRefill, SharedTurns
 from webcrawl.features.seed_refill.sources import Command, Hook
 from webcrawl.scheduler import Scheduler
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from webcrawl.crawl.context import CrawlContext
-    from webcrawl.features.seed_refill.refill import Turns
+    from webcrawl.features.seed_refill.refill import RefillTurns
     from webcrawl.features.seed_refill.sources import Source
     from webcrawl.urls.seeds import BadSeed, Seed
 
 STEP_SECONDS = 1.0
 
 
-class Replenish:
+class SeedRefillExtension:
     """Takes its steps from the opening of the spider until the crawl is closed."""
 
     def __init__(self, crawler: Crawler, context: CrawlContext) -> None:
@@ -55,7 +55,7 @@ class Replenish:
             return
         configuration, clock = self._context.configuration, self._context.clock
         self._scheduler = scheduler
-        self._replenishing = Replenishing(
+        self._replenishing = SeedRefill(
             _Crawl(self._context, scheduler),
             self._source(),
             self._turns(),
@@ -71,7 +71,7 @@ class Replenish:
             return Hook(load_object(configuration.seeds_hook))
         return Command(configuration.seeds_command)
 
-    def _turns(self) -> Turns:
+    def _turns(self) -> RefillTurns:
         context, every = self._context, self._context.configuration.seeds_ask_seconds
         if context.configuration.frontier_backend != "redis":
             return OwnTurns(every, context.clock)

@@ -35,7 +35,7 @@ class Turn(Enum):
     """Another process has the turn."""
 
 
-class Turns(Protocol):
+class RefillTurns(Protocol):
     """Lets one process at a time ask, and none too soon after the last answer."""
 
     answered_at: float
@@ -105,11 +105,11 @@ class Crawl(Protocol):
         ...
 
 
-class Replenishing:
+class SeedRefill:
     """Takes a step every second or so. A separate task waits for the answer, while the crawl continues."""
 
     def __init__(
-        self, crawl: Crawl, source: Source, turns: Turns, low_keys: int, clock: Callable[[], float]
+        self, crawl: Crawl, source: Source, turns: RefillTurns, low_keys: int, clock: Callable[[], float]
     ) -> None:
         """``low_keys``: if fewer keys have URLs, seeds are requested. ``clock``: epoch seconds."""
         self._crawl = crawl

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from webcrawl.features.traps.feature import Trapping
+    from webcrawl.features.traps.feature import TrapsFeature
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ SECONDS = 1.0
 class Traps:
     """Runs from the start of the crawl until it is closed."""
 
-    def __init__(self, crawler: Crawler, trapping: Trapping) -> None:
+    def __init__(self, crawler: Crawler, trapping: TrapsFeature) -> None:
         self._crawler = crawler
         self._trapping = trapping
         self._task: asyncio.Task[None] | None = None

@@ -40,7 +40,7 @@ class Queue(Protocol):
         ...
 
 
-class Trapping:
+class TrapsFeature:
     """Synchronises the quarantine in memory with its store, so that all processes of a crawl agree within seconds."""
 
     def __init__(
@@ -143,9 +143,9 @@ class Trapping:
         return entry
 
 
-def trapping_of(
+def traps_feature_of(
     configuration: Configuration, clock: Callable[[], float], backend: Backend, folder: Path | None
-) -> Trapping | None:
+) -> TrapsFeature | None:
     """Return the trap detection of a crawl; None if it is switched off. ``folder``: the JOBDIR."""
     if not configuration.traps_quarantine:
         return None
@@ -155,7 +155,7 @@ def trapping_of(
         new_share=configuration.traps_new_share,
         withheld_max=configuration.traps_withheld_max,
     )
-    return Trapping(detector, _store(configuration, backend, folder), backend, configuration)
+    return TrapsFeature(detector, _store(configuration, backend, folder), backend, configuration)
 
 
 def _store(configuration: Configuration, backend: Backend, folder: Path | None) -> TrapStore:

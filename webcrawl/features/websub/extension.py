@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
-    from webcrawl.features.websub.feature import Subscribing
+    from webcrawl.features.websub.feature import WebSubFeature
 
 SECONDS = 1.0
 """Interval between two steps; a push starts the next one at once."""
@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 class Websub:
     """Runs from the start of the crawl until it is closed."""
 
-    def __init__(self, crawler: Crawler, subscribing: Subscribing) -> None:
+    def __init__(self, crawler: Crawler, subscribing: WebSubFeature) -> None:
         self._crawler = crawler
         self._context = context_of(crawler)
         self._subscribing = subscribing

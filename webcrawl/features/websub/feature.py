@@ -41,7 +41,7 @@ _FORM = "application/x-www-form-urlencoded"
 logger = logging.getLogger(__name__)
 
 
-class Subscribing:
+class WebSubFeature:
     """Subscriptions of a running crawl, and the server at which hubs reach it."""
 
     def __init__(
@@ -151,13 +151,13 @@ class Asking:
         self._scheduler.frontier.add([self._order.place_again(entry)])
 
 
-def subscribing_of(
+def websub_feature_of(
     configuration: Configuration,
     clock: Callable[[], float],
     backend: Backend,
     folder: Path | None,
     intake: Intake,
-) -> Subscribing | None:
+) -> WebSubFeature | None:
     """Return the subscriptions of a crawl; None if hubs cannot reach it. ``folder``: the JOBDIR."""
     if configuration.websub_callback_url is None:
         return None
@@ -170,7 +170,7 @@ def subscribing_of(
         configuration.websub_debounce_seconds,
     )
     subscriber = Subscriber(_store(configuration, backend, folder), terms)
-    return Subscribing(subscriber, configuration, clock, intake, shared=isinstance(backend, SharedBackend))
+    return WebSubFeature(subscriber, configuration, clock, intake, shared=isinstance(backend, SharedBackend))
 
 
 def _store(configuration: Configuration, backend: Backend, folder: Path | None) -> SubscriptionStore:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Request, Response
 
-    from webcrawl.features.websub.feature import Subscribing
+    from webcrawl.features.websub.feature import WebSubFeature
     from webcrawl.scheduler import InFlightRequest
 
 DOCUMENTS = frozenset({Kind.PAGE.value, Kind.SITEMAP.value})
@@ -40,7 +40,7 @@ class WebsubMiddleware:
     """Placed where redirects are still visible. Responses of hubs end here; they are in the fetch log but not in the
     archive, since their requests contain secrets."""
 
-    def __init__(self, crawler: Crawler, subscribing: Subscribing) -> None:
+    def __init__(self, crawler: Crawler, subscribing: WebSubFeature) -> None:
         self._crawler = crawler
         self._subscribing = subscribing
         self._clock = context_of(crawler).clock

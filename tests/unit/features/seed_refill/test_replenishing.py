@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from webcrawl.errors import ContactMissing
-from webcrawl.features.seed_refill.refill import OwnTurns, Replenishing, Turn
+from webcrawl.features.seed_refill.refill import OwnTurns, SeedRefill, Turn
 from webcrawl.features.seed_refill.sources import NoAnswer
 from webcrawl.urls.seeds import Seed
 
@@ -32,7 +32,7 @@ class World:
         self.answering.set()
         self.refusal: Exception | None = None
         self.turns = OwnTurns(EVERY, lambda: self.now)
-        self.replenishing = Replenishing(self, self, self.turns, 10, lambda: self.now)
+        self.replenishing = SeedRefill(self, self, self.turns, 10, lambda: self.now)
 
     async def keys_at_hand(self, at_most: int) -> int:
         return min(self.keys, at_most)
