@@ -1,4 +1,4 @@
-"""Every private name of Scrapy that this project uses.
+"""The private names of Scrapy's engine, scraper, middleware managers and TLS context that this project uses.
 
 A new release of Scrapy may change any of them, and then this module alone has to follow. ``problems`` says in words
 which names are gone or take other parameters, and what that breaks; ``tests/crawl/test_engine_hooks.py`` calls it.
