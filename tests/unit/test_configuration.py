@@ -17,6 +17,8 @@ from webcrawl import settings as project
 from webcrawl.config import SETTINGS, Configuration, Setting, check, defaults, features, renames
 from webcrawl.errors import ConfigurationError
 from webcrawl.features.revisits import freshness
+from webcrawl.politeness.delay import Politeness
+from webcrawl.politeness.health import Health
 
 ROOT = Path(__file__).parents[2]
 CASES = json.loads((ROOT / "tests/data/settings.json").read_text(encoding="utf-8"))
@@ -201,6 +203,22 @@ def test_scrapys_own_settings_are_checked_by_type(name: str, value: Any, allowed
     settings.attributes[name].value = value
     (problem,) = check(settings, [name])
     assert str(problem) == f"{name}: must be {allowed}, not {value!r}"
+
+
+def test_the_settings_of_a_prefix_become_the_fields_of_a_dataclass() -> None:
+    given = {
+        "POLITENESS_MODEL": "last",
+        "POLITENESS_MIN_DELAY": 1,
+        "POLITENESS_MAX_DELAY": 2,
+        "POLITENESS_FACTOR": 3,
+        "POLITENESS_CRAWL_DELAY_MAX": 4,
+        "POLITENESS_UNKNOWN_DELAY": 5,
+    }
+    assert Configuration.from_settings(Settings(given)).build(Politeness, "politeness_") == Politeness(
+        "last", min_delay=1, max_delay=2, factor=3, crawl_delay_max=4, unknown_delay=5
+    )
+    read = Configuration.from_settings(Settings({"HEALTH_PARK_SECONDS": 7}))
+    assert read.build(Health, "health_") == Health(park_seconds=7)
 
 
 def test_networks_are_read_as_networks() -> None:

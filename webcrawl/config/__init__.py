@@ -13,7 +13,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from webcrawl.config.archive import ArchiveSettings
 from webcrawl.config.checks import contradictions, likely_backend, sink_contradictions
@@ -41,11 +41,14 @@ from webcrawl.errors import ConfigurationError, Problem
 from webcrawl.robots.text import product_token
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from scrapy.settings import BaseSettings
 
 __all__ = ["SETTINGS", "Configuration", "Setting", "check", "contact_problem", "defaults"]
+
+
+_T = TypeVar("_T")
 
 
 # A dataclass has the fields of its last base first: the order of the table.
@@ -85,6 +88,11 @@ class Configuration(
         values["worker_name"] = values["worker_name"] or own_name()
         values["frontier_backend"] = values["frontier_backend"] or likely_backend(values["redis_url"])
         return cls(**values)
+
+    def build(self, kind: Callable[..., _T], prefix: str) -> _T:
+        """Build a dataclass of the machine, each field of which is the setting with this prefix and its name."""
+        names = [item.name for item in fields(kind)]  # type: ignore[arg-type]
+        return kind(**{name: getattr(self, f"{prefix}{name}") for name in names})
 
 
 SETTINGS: tuple[Setting, ...] = tuple(

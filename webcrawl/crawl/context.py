@@ -372,12 +372,7 @@ def _policies(
         draw=LevelSampler(configuration.frontier_bias),
         best_first=best_first_of(configuration, scorer),
         politeness=politeness_of(configuration),
-        health=Health(
-            failures_to_park=configuration.health_failures_to_park,
-            park_seconds=configuration.health_park_seconds,
-            park_max_seconds=configuration.health_park_max_seconds,
-            parks_to_give_up=configuration.health_parks_to_give_up,
-        ),
+        health=configuration.build(Health, "health_"),
         robots=RobotsPolicy(
             configuration.robots_ttl_seconds,
             configuration.robots_max_bytes,

@@ -101,14 +101,7 @@ class CrawlRules:
 
 def politeness_of(configuration: Configuration) -> Politeness:
     """Return the delays between two requests to a site."""
-    return Politeness(
-        model=configuration.politeness_model,  # type: ignore[arg-type]
-        min_delay=configuration.politeness_min_delay,
-        max_delay=configuration.politeness_max_delay,
-        factor=configuration.politeness_factor,
-        crawl_delay_max=configuration.politeness_crawl_delay_max,
-        unknown_delay=configuration.politeness_unknown_delay,
-    )
+    return configuration.build(Politeness, "politeness_")
 
 
 def shared_clocks_of(configuration: Configuration) -> SharedClocks:
