@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ROOM_SECONDS = 2.0
-"""How long seeds that were turned away for lack of room wait before they are added again."""
+"""Time that seeds that were turned away for lack of room wait before they are added again."""
 ADDED_AT_ONCE = 1000
 """Seeds that are queued in one turn of the event loop."""
 GIVEN_AT_ONCE = 5000
@@ -70,7 +70,7 @@ class InFlightRequest:
     is_unkept: bool = False
     """True if a storage failed on its way: its results do not count, and its URL stays queued."""
     came: Came | None = None
-    """The content of a page, if the crawl revisits pages."""
+    """The response of a page, if the crawl revisits pages."""
 
 
 def in_flight_request_of(crawler: Crawler, request: Request | None) -> InFlightRequest | None:

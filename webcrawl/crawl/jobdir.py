@@ -19,7 +19,7 @@ SPIDER = "spider"
 _FETCHED = ("fetch.jsonl", "warc")
 
 AFTERMATH_SECONDS = 20.0
-"""How long to wait for the lock of a folder whose crawl is gone."""
+"""Time to wait for the lock of a folder whose crawl is gone."""
 LOOK_AGAIN_SECONDS = 0.05
 
 

@@ -33,7 +33,7 @@ BREATH = 100
 """Number of seeds after which the event loop has its turn."""
 BAD_SHOWN = 20
 LOOK_SECONDS = 1.0
-"""How often to ask if another process has read the list."""
+"""Interval at which to ask if another process has read the list."""
 
 
 class Seeding:

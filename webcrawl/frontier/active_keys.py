@@ -89,7 +89,7 @@ class ActiveKeys:
         )
         self._heap: KeyHeap | BestFirst = KeyHeap() if self._best is None else self._best
         self._better_at = 0.0
-        """When to look next for idle keys with better URLs than those of ready ones."""
+        """Time of the next look for idle keys with better URLs than those of ready ones."""
         self._moves = 0
         """Number of moves under way: their URLs may be in no queue that is known here."""
         self._dry: dict[str, None] = {}
@@ -101,7 +101,7 @@ class ActiveKeys:
         self._idle: Idle | None = None
         """The known state of idle keys; None if it may have changed."""
         self._waiting_at: float | None = None
-        """When the first idle key can be contacted, as of the last look; None if no key is idle."""
+        """Time at which the first idle key can be contacted, as of the last look; None if no key is idle."""
         self._look_at = 0.0
         """The time from which ``_others_wait`` looks again."""
         self._looking = False

@@ -41,7 +41,7 @@ class WorkerHeartbeat:
         self._task: asyncio.Task[None] | None = None
         self._command = OperatorCommand.RUN
         self._sign_at = -math.inf
-        """When the last answered heartbeat was sent, as a time of ``uptime``."""
+        """Time of the last heartbeat that was answered, by ``uptime``."""
 
     @property
     def is_late(self) -> bool:

@@ -34,7 +34,7 @@ async def at_no_address(host: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class RobotsPolicy:
-    """How robots.txt is requested and kept (RFC 9309)."""
+    """The limits and rules for requesting and keeping robots.txt (RFC 9309)."""
 
     ttl_seconds: float = 86400.0
     max_bytes: int = 512_000
@@ -100,9 +100,9 @@ class Limits:
     blocked_max: int = 512
     """URLs of one key held back because their origin's robots.txt is not available, before the key waits."""
     patience_seconds: float = 120.0
-    """When nothing is left but parked keys, the longest time that the crawl waits for the first of them."""
+    """The longest time that the crawl waits for the first parked key when nothing else is left."""
     commit_interval_seconds: float = 0.02
-    """How long a finished fetch waits for more to become durable with it."""
+    """Time that a finished fetch waits for more to become durable with it."""
     session_budget: int = 8
     """URLs that a key gives in one session, while other keys wait."""
     reordering_share: float = 0.0

@@ -28,9 +28,9 @@ MOVED_AT_ONCE = 100
 SCORED_AT_ONCE = 50
 """Entries that are scored while the event loop waits: about as many as a page has links."""
 LOOK_SECONDS = 1.0
-"""How often to check if scores have changed."""
+"""Interval at which to check if scores have changed."""
 FULL_SECONDS = 5.0
-"""How long to leave alone a storage that is full or away."""
+"""Time for which a storage that is full or away is left alone."""
 
 
 class Reordering:

@@ -52,7 +52,7 @@ class _Waiter:
 class _Line:
     waiting: deque[_Waiter] = field(default_factory=deque)
     at: float | None = None
-    """When its first key asks; None while that is not known."""
+    """Time at which its first key asks; None while that is not known."""
 
 
 class SharedRateLimiter:

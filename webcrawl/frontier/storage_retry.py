@@ -13,10 +13,10 @@ from webcrawl.errors import StorageAway, StorageFull
 _T = TypeVar("_T")
 
 RETRY_SECONDS = 2.0
-"""How long to wait after a full disk before the same step is tried again."""
+"""Time to wait after a full disk before the same step is tried again."""
 
 AWAY_SECONDS = (0.1, 2.0)
-"""How long to wait for a storage that is away: at first, and at most."""
+"""Time to wait for a storage that is away: at first, and at most."""
 
 logger = logging.getLogger(__name__)
 

@@ -181,7 +181,7 @@ class Backlog:
         self._room = Room.PLENTY
         self._said: set[Room] = set()
         self.crowded: str | None = None
-        """How full the storage is, in words; None while there is room for all."""
+        """The fill level of the storage, in words; None while there is room for all."""
 
     def heard(self, filling: Filling | None) -> None:
         """Take the result of a look; None if there is no budget."""

@@ -35,11 +35,11 @@ class HostRecord:
     failures: int = 0
     """Requests in a row that failed through the host's fault."""
     parks: int = 0
-    """How often in a row the host was parked without a success in between."""
+    """Number of times in a row that the host was parked without a success in between."""
     backoffs: int = 0
-    """How often it asked for a pause without a length, since this was last forgiven."""
+    """Number of times that it asked for a pause without a length, since this was last forgiven."""
     forgiven_at: float = 0.0
-    """When that is forgiven, if it asks for no further pause until then."""
+    """Time at which that is forgiven, if it asks for no further pause until then."""
     given_up: bool = False
     """No longer contacted in this run; its URLs stay queued."""
     parked: bool = False
@@ -61,7 +61,7 @@ class RobotsRecord:
     """A value of ``robots.answer.RobotsState``."""
     fetched_at: float
     expires_at: float
-    """When it must be requested again."""
+    """Time from which it must be requested again."""
     text: str = ""
     crawl_delay_seconds: float | None = None
     attempts: int = 0

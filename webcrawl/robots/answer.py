@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 TTL_SECONDS = 86_400.0
-"""How long an answer holds (RFC 9309, section 2.4)."""
+"""Time for which an answer holds (RFC 9309, section 2.4)."""
 
 MAX_REDIRECTS = 5
 """Redirects followed for one robots.txt, across hosts; one more and it is unreachable."""
@@ -50,7 +50,7 @@ ABSENT_SECONDS = 30 * 86_400.0
 """The "reasonably long period of time" of RFC 9309, section 2.3.1.4."""
 
 PENDING_SECONDS = 3_600.0
-"""How long to wait for a redirect's target before robots.txt is requested anew."""
+"""Time to wait for a redirect's target before robots.txt is requested anew."""
 
 
 class RobotsState(StrEnum):

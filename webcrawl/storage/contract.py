@@ -15,8 +15,8 @@ A backend that several processes share is a ``SharedBackend``: there a key is ac
 with a fencing number. Changes to an active key carry this number (``fence``), and are dropped if another process
 holds the key by then; discovered URLs are always taken.
 
-The module also has the contract of shared clocks (``ClockStore``) and ``LeaseValidity``: how long a key or a clock is
-leased to this process.
+The module also has the contract of shared clocks (``ClockStore``) and ``LeaseValidity``: the time for which a key or
+a clock is leased to this process.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def uptime() -> float:
 
 @dataclass(slots=True, eq=False)
 class LeaseValidity:
-    """How long a lease is valid: until nobody else may contact the key.
+    """The validity of a lease: while it lasts, no other process may contact the key.
 
     On a backend of one process a lease is valid for ever. On a shared one it has to be renewed, and a process that
     was frozen or cut off from the backend must find out that the lease ended before it sends another byte.
@@ -213,7 +213,7 @@ class Activated:
     record: HostRecord
     queue: Loaded
     hold: LeaseValidity = FOREVER
-    """How long the key is leased to this process."""
+    """The validity of this process's lease of the key."""
 
 
 @dataclass(slots=True)

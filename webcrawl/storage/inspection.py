@@ -218,7 +218,7 @@ class KeySnapshot:
     holder: str | None = None
     """The process that holds it, if it is active and the holder is known."""
     held_until: float | None = None
-    """When its holder's lease ends unless it is renewed (epoch seconds); None if there are no leases."""
+    """Time at which its holder's lease ends unless it is renewed (epoch seconds); None if there are no leases."""
     hosts_before: int | None = None
     """Idle keys of its level whose turn comes before it, counted up to ``HOSTS_COUNTED``; None unless it is idle."""
 

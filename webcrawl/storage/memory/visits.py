@@ -20,7 +20,7 @@ class _Key:
     """Pages that were taken; ``next_visit_at`` is when they are due again."""
     at: float = 0.0
     unacknowledged: int = 0
-    """How often pages were taken since the result of one was last stored."""
+    """Number of times that pages were taken since the result of one was last stored."""
 
     def reckon(self) -> None:
         self.at = min((page.next_visit_at for page in self.pages.values()), default=0.0)

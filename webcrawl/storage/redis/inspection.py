@@ -139,7 +139,7 @@ async def _hit(reader: Reader, view: KeyView, asked: Asked) -> int:
 
 
 LOOKS = 5
-"""How often a key that changes meanwhile is looked at."""
+"""Number of looks at a key that changes meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)

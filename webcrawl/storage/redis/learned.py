@@ -26,8 +26,8 @@ from webcrawl.features.focus.weights import SIZE
 TELL_SECONDS = 2.0
 """Between two exchanges of a worker."""
 SAVED_EVERY = 3 * SAVE_SECONDS
-"""How long the stream grows before the weights are saved and it is cut; a worker that was away for two of these reads
-all weights anew."""
+"""Time for which the stream grows before the weights are saved and it is cut; a worker that was away for two of these
+reads all weights anew."""
 _AT_ONCE = 100
 _DELTA = struct.Struct("<Iff")
 _FIRST = b"0-0"

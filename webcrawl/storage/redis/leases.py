@@ -21,7 +21,7 @@ FIRST_READINGS = 5
 """Number of readings that are used at once, while no time depends on this clock yet."""
 
 SLEW = 0.0005
-"""How fast the clock is corrected afterwards, in seconds a second: it may make a delay of 5 s 2.5 ms short."""
+"""Speed at which the clock is corrected afterwards, in seconds a second: it may make a delay of 5 s 2.5 ms short."""
 
 
 class ServerClock:
@@ -67,8 +67,8 @@ class ServerClock:
 
 
 MARGIN_SHARE, MARGIN_SECONDS = 0.02, 0.25
-"""How much sooner a lease ends here than there: for clocks that run at different speeds, and a request on its way
-out."""
+"""Margins by which a lease ends sooner here than there: for clocks that run at different speeds, and a request on its
+way out."""
 
 View = tuple[int, float, list[tuple[str, int, float]]]
 """URLs on held keys; seconds until keys may be leased; (class, level, due) of the first due key of each."""

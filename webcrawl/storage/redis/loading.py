@@ -29,7 +29,7 @@ AT_ONCE = 50
 """Queues in one call: less than a millisecond in which the server does nothing else."""
 
 TOGETHER_SECONDS = 0.005
-"""How long a load waits for others: a call costs as much as ten queues in it, and changes by other processes make
+"""Time that a load waits for others: a call costs as much as ten queues in it, and changes by other processes make
 many keys need their queues at once."""
 
 

@@ -79,6 +79,6 @@ class RedisOptions:
     delay_seconds: float = 0.0
     """The rest that a key that was never fetched from owes after its holder was lost."""
     claim_seconds: float = 180.0
-    """How long a fetch may keep clocks that it shares with others."""
+    """Time for which a fetch may keep clocks that it shares with others."""
     worker: str = "worker"
     """The name of this process, for messages."""

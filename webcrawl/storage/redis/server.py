@@ -144,7 +144,7 @@ AT_ONCE = 32
 """Calls under way; each has a connection, and a pool of a hundred fails when none is left."""
 
 LOADED_LATER = 3
-"""How often a call that a server did not know is tried again: the server may start again in between."""
+"""Number of retries of a call that a server did not know: the server may start again in between."""
 _SCANNED = 1000
 """Keys that a server looks at in one step of a scan."""
 

@@ -6,8 +6,8 @@ CREATE TABLE meta (
     value TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- One row per politeness key. `record` is the HostRecord as JSON, without the fields that have their defaults; what is
--- searched by has columns of its own.
+-- One row per politeness key. `record` is the HostRecord as JSON, without the fields that have their defaults; fields
+-- that are searched have columns of their own.
 CREATE TABLE hosts (
     id            INTEGER PRIMARY KEY,
     key           TEXT    NOT NULL UNIQUE,
@@ -28,7 +28,7 @@ CREATE INDEX hosts_active ON hosts (id) WHERE active = 1;
 CREATE INDEX hosts_given_up ON hosts (id, queued) WHERE given_up = 1;
 
 -- Every URL ever queued, by fingerprint (xxh3-64 of the canonical form), with its state:
--- 0 queued (or leased), 1 done, 2 failed, 3 refused; `rule` says by what it was refused or why it failed.
+-- 0 queued (or leased), 1 done, 2 failed, 3 refused; `rule` is the rule that refused it or the error of its failure.
 -- Clustered by key: four links in five stay on their host, so one page's links lie close together.
 CREATE TABLE seen (
     host_id     INTEGER NOT NULL,
@@ -38,15 +38,15 @@ CREATE TABLE seen (
     PRIMARY KEY (host_id, fingerprint)
 ) WITHOUT ROWID;
 
--- With FRONTIER_SEEN=bloom: what was added since the filter's file was last written.
+-- With FRONTIER_SEEN=bloom: the additions since the filter's file was last written.
 CREATE TABLE seen_journal (
     fingerprint INTEGER NOT NULL
 );
 
 -- A queue per key, in the order in which it is fetched. A leased URL keeps its row until it is settled.
--- Rows lie in the order in which they came, and only the slim index of the primary key is in the order of the queues:
+-- Rows are stored in insertion order, and only the slim index of the primary key is in the order of the queues:
 -- a commit appends its rows to a few database pages, instead of changing one page of rows for each key that it touches.
--- (Databases made before that was so have their rows in the index itself. All statements are the same.)
+-- (Older databases have their rows in the index itself. All statements are the same.)
 CREATE TABLE queue (
     host_id     INTEGER NOT NULL,
     rank        INTEGER NOT NULL,               -- minus the level

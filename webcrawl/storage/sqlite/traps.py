@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 
 NAME = "traps.db"
 PATIENCE_SECONDS = 10.0
-"""How long to wait for another process that has the file."""
+"""Time to wait for another process that has the file."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS traps (

@@ -16,7 +16,7 @@ APART_SECONDS = 2.0
 """Between two looks while workers are at work: longer than a page takes to pass through the storage."""
 
 LOOKS = 3
-"""How often a shard is looked at if its looks differ."""
+"""Number of looks at a shard whose looks differ."""
 
 ROUNDS = 1000
 """The most looks at a shard that is repaired: one for each stage, and more if there is very much to repair."""

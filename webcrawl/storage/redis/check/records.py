@@ -376,7 +376,7 @@ NUMBER_BYTES = 51
 """Number of bytes after the place in a mark for the holder of a key."""
 
 _KEY_AT = 15
-"""Where the key begins in a member of ``idle``."""
+"""Offset of the key in a member of ``idle``."""
 
 
 class IndexLook:
