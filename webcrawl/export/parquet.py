@@ -1,4 +1,4 @@
-"""The fetch log as a Parquet file, a column a field; what has no column of its own is in ``more`` as JSON."""
+"""The fetch log as a Parquet file with one column for each field; other fields are in ``more`` as JSON."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 ROWS = 20_000
-"""In a row group, and in memory: some 100 MB."""
+"""The number of rows in a row group, and in memory: some 100 MB."""
 MORE = "more"
 
 
 class ParquetMissingError(Exception):
-    """The library is not installed; the message says how to come by it."""
+    """The library is not installed; the message says how to install it."""
 
 
 COLUMNS = {
@@ -73,12 +73,13 @@ COLUMNS = {
     "priority": "double",
     MORE: "string",
 }
-"""Fields and what they hold: ``timestamp`` in microseconds UTC, ``category`` a string of few values, ``numbers`` a
-map from names to numbers. Every column may be null."""
+"""The columns with their types: ``timestamp`` in microseconds UTC, ``category`` a string with few values, ``numbers``
+a map from names to numbers. Every column may be null.
+"""
 
 
 def write(lines: Iterable[Mapping[str, Any]], path: Path) -> int:
-    """Write ``path`` anew; how many rows it has. It appears whole or not at all.
+    """Write ``path`` atomically; return the number of rows.
 
     :raises ParquetMissingError: :raises OSError: it cannot be written
     """
@@ -96,7 +97,7 @@ def write(lines: Iterable[Mapping[str, Any]], path: Path) -> int:
 
 
 def library() -> tuple[ModuleType, ModuleType]:
-    """pyarrow and its Parquet module, which are an extra. :raises ParquetMissingError:"""
+    """Return pyarrow and its Parquet module, which are an extra. :raises ParquetMissingError:"""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -132,7 +133,7 @@ def _table(arrow: Any, schema: Any, lines: list[Mapping[str, Any]]) -> Any:
 
 
 def _row(line: Mapping[str, Any]) -> dict[str, Any]:
-    """What a line has for each column; a value of another type than the column's is kept in ``more``."""
+    """Return the values of a line by column; a value of another type than the column's is kept in ``more``."""
     row, more = {}, {}
     for name, value in line.items():
         kind = COLUMNS.get(name) if name != MORE else None
@@ -149,13 +150,13 @@ def _row(line: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _timestamp(value: object) -> int | None:
-    """Microseconds."""
+    """Return microseconds."""
     good = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e11
     return round(value * 1_000_000) if good else None  # type: ignore[operator]
 
 
 def _string(value: object) -> str | None:
-    # A lone surrogate, which JSON can have, is no text for anybody else.
+    # A lone surrogate is valid in JSON but not in UTF-8.
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
 
 

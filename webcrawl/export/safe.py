@@ -1,4 +1,4 @@
-"""Texts from outside, so that they steer nothing: no terminal, no page, no line of a list."""
+"""Escaping of untrusted text for terminals, HTML pages and lists of lines."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from webcrawl.urls.lists import printable
 
 
 def shown(text: str) -> str:
-    """For people: what cannot be printed is replaced."""
+    """Return text for a terminal: unprintable characters are replaced."""
     return text if text.isprintable() else printable(text, None)
 
 
 def in_html(text: str) -> str:
-    """The same, as text or in an attribute of a page."""
+    """Return the same escaped for the text or an attribute of an HTML page."""
     return escape(shown(text))
 
 
 def one_line(url: str) -> str:
-    """A URL for a list that is read again: what cannot be printed, and spaces, are percent-encoded."""
+    """Return a URL for a list of lines: unprintable characters and spaces are percent-encoded."""
     if url.isprintable() and " " not in url:
         return url
     return "".join(

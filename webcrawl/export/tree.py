@@ -1,7 +1,4 @@
-"""The sites of a crawl as a tree: registrable domain, host, and the folders of its paths.
-
-The tree of sites as text, as JSON, and as a page to look at; written as it is read.
-"""
+"""The sites of a crawl as a tree of registrable domains, hosts and folders; as text, as JSON, and as an HTML page."""
 
 from __future__ import annotations
 
@@ -24,16 +21,19 @@ if TYPE_CHECKING:
 
 
 COUNTED = ("requests", "pages", "failed", "bytes")
-"""What is counted of each site, in this order: all requests, pages that got a response, requests without one, bytes
-received."""
+"""The counts of each site, in this order: all requests, pages that got a response, requests without one, bytes
+received.
+"""
 NO_HOST = "(no host)"
 _NOTHING: Sums = (0, 0, 0, 0)
 _BELOW = "\0"
-"""Stands in no URL, and before all that does."""
+"""A separator that no URL contains, and that sorts before all other characters."""
 _LARGEST = 10**18
 
 Packed = tuple[str, Sums, tuple[Any, ...], int, Sums]
-"""A node as it lies on the disk: name, counts, children, and how many children were left out with what they have."""
+"""A node as it is stored on the disk: name, counts, children, and the number of omitted children with their
+counts.
+"""
 
 
 @dataclass(slots=True)
@@ -42,32 +42,32 @@ class Node:
 
     name: str
     counts: Sums
-    """See ``COUNTED``; with all that is below."""
+    """See ``COUNTED``; of the node and everything below it."""
     children: list[Node] = field(default_factory=list)
-    """The largest first."""
+    """The children, the largest first."""
     others: int = 0
-    """Children that are left out, since they are smaller than those that are there."""
+    """The number of children that were omitted because they are smaller."""
     other_counts: Sums = _NOTHING
 
 
 class Tree:
     """Takes lines of fetch logs; then it is read, a registrable domain at a time.
 
-    Each node has at most ``most`` children, those with the most pages; what the others have is added up. All counts
-    are exact. In memory is one domain, and what ``Gathered`` holds.
+    Each node has at most ``most`` children, those with the most pages; the counts of the others are summed up. All
+    counts are exact. One domain is in memory, besides the data of ``Gathered``.
     """
 
     def __init__(self, *, depth: int = 2, most: int = 50) -> None:
-        """``depth``: how many segments of a path are told apart. ``most``: 0 for all, of whatever domain."""
+        """``depth``: how many segments of a path are distinguished. ``most``: 0 for all children."""
         self.totals: Sums = _NOTHING
         self.domains = 0
-        """Known when it was read."""
+        """The number of domains, known once the tree was read."""
         self._depth = depth
         self._most = most
         self._leaves: Gathered[Sums] = Gathered(summed)
 
     def add(self, line: Mapping[str, Any]) -> None:
-        """Count a line. Fields that are missing or of another type count as nothing."""
+        """Count a line. Fields that are missing or of another type are ignored."""
         url, size = line.get("url"), line.get("bytes")
         answered = line.get("status") is not None
         page = answered and line.get("kind") == "page"
@@ -75,7 +75,7 @@ class Tree:
         self._leaves.add(_place(url if isinstance(url, str) else "", self._depth), counts)
 
     def sites(self) -> Iterator[Node]:
-        """The registrable domains, those with the most pages first."""
+        """Yield the registrable domains, those with the most pages first."""
         largest: Gathered[bytes] = Gathered(lambda one, other: one)
         self.totals, self.domains = _NOTHING, 0
         for site in self._in_order():
@@ -87,7 +87,7 @@ class Tree:
             yield _unpacked(marshal.loads(packed))
 
     def _in_order(self) -> Iterator[Node]:
-        """The registrable domains by name, each when all its leaves have come."""
+        """Yield the registrable domains by name, each when all its leaves have come."""
         open_nodes: list[_Growing] = []
         for place, counts in self._leaves:
             names = place.split(_BELOW)
@@ -103,7 +103,7 @@ class Tree:
 
     @staticmethod
     def _closed(open_nodes: list[_Growing]) -> Node | None:
-        """Close the last one and give it to the one above; a domain has none, and is returned."""
+        """Close the last node and add it to its parent; a domain has none, and is returned."""
         node = open_nodes.pop().grown()
         if not open_nodes:
             return node
@@ -112,7 +112,7 @@ class Tree:
 
 
 class _Growing:
-    """A node whose children still come."""
+    """A node that still gets children."""
 
     def __init__(self, name: str, most: int) -> None:
         self.name = name
@@ -124,7 +124,7 @@ class _Growing:
 
     def take(self, child: Node) -> None:
         self.counts = summed(self.counts, child.counts)
-        # Behind the sizes comes the order of names, so that nodes themselves are never compared.
+        # After the sizes comes the order of names, so that nodes themselves are never compared.
         met = len(self._children) + self._others
         item = (child.counts[1], child.counts[0], -met, child)
         if not self._most or len(self._children) < self._most:
@@ -140,7 +140,7 @@ class _Growing:
 
 
 def tree_of(lines: Iterable[Mapping[str, Any]], *, depth: int = 2, most: int = 50) -> Tree:
-    """The tree of some logs."""
+    """Return the tree of some logs."""
     tree = Tree(depth=depth, most=most)
     for line in lines:
         tree.add(line)
@@ -148,7 +148,7 @@ def tree_of(lines: Iterable[Mapping[str, Any]], *, depth: int = 2, most: int = 5
 
 
 def host_in(url: str) -> str:
-    """The host of a URL of the log; ``NO_HOST`` where it has none."""
+    """Return the host of a URL of the log; ``NO_HOST`` if it has none."""
     try:
         return host_of(url) if url.startswith(("http://", "https://")) else NO_HOST
     except ValueError:
@@ -157,12 +157,12 @@ def host_in(url: str) -> str:
 
 @lru_cache(65_536)
 def domain_of(host: str) -> str:
-    """Its registrable domain."""
+    """Return the registrable domain of a host."""
     return NO_HOST if host == NO_HOST else registrable_domain(host)
 
 
 def _place(url: str, depth: int) -> str:
-    """Where a URL stands: domain, host and segments of its path, with nothing of its query."""
+    """Return the place of a URL in the tree: domain, host and segments of its path, without its query."""
     host = host_in(url)
     names = [domain_of(host), host]
     if host != NO_HOST and depth:
@@ -175,7 +175,7 @@ def _place(url: str, depth: int) -> str:
 
 
 def _shared(open_nodes: list[_Growing], names: list[str]) -> int:
-    """How many of the first are the same."""
+    """Return the length of the common prefix."""
     shared = 0
     for node, name in zip(open_nodes, names, strict=False):
         if node.name != name:
@@ -185,7 +185,7 @@ def _shared(open_nodes: list[_Growing], names: list[str]) -> int:
 
 
 def _rank(site: Node) -> str:
-    """Sorts the sites with the most pages, and then requests, to the front."""
+    """Return a key that sorts the sites with the most pages, and then requests, to the front."""
     requests, pages = site.counts[0], site.counts[1]
     return f"{_LARGEST - pages:019d}{_LARGEST - requests:019d}{site.name}"
 
@@ -201,7 +201,7 @@ def _unpacked(packed: Packed) -> Node:
 
 
 SHOWN_SITES = 1_000
-"""On a page; a browser has to hold them all."""
+"""The number of sites on an HTML page, since a browser has to hold them all."""
 
 _HEAD = (
     '<div class="head quiet"><b></b><i>pages</i><i class="wide">requests</i><i class="wide">failed</i>'
@@ -226,7 +226,7 @@ i{font-style:normal;text-align:right;width:5.5rem;flex:none}
 
 
 def as_text(tree: Tree, title: str) -> Iterator[str]:
-    """A line a node, below what it belongs to; figures first, so that names may be as long as they are."""
+    """Yield a line for each node, below its parent; figures come first, so that names may have any length."""
     yield f"{'pages':>12} {'requests':>12} {'failed':>12} {'received':>9}  {shown(title)}\n"
     for site in tree.sites():
         yield from _text_lines(site, 0)
@@ -234,7 +234,9 @@ def as_text(tree: Tree, title: str) -> Iterator[str]:
 
 
 def as_json(tree: Tree, title: str) -> Iterator[str]:
-    """One object: ``sites`` (``name``, what ``COUNTED`` names, ``children``, ``others``), one a line, and totals."""
+    """Yield one object: ``sites`` (``name``, the names in ``COUNTED``, ``children``, ``others``), one per line, and
+    totals.
+    """
     yield f'{{"title": {json.dumps(title)}, "sites": [\n'
     for number, site in enumerate(tree.sites()):
         yield (",\n" if number else "") + json.dumps(_as_object(site))
@@ -242,7 +244,7 @@ def as_json(tree: Tree, title: str) -> Iterator[str]:
 
 
 def as_html(tree: Tree, title: str) -> Iterator[str]:
-    """A page that loads nothing. Of very many sites it has the largest."""
+    """Yield a page that loads no other files. Of very many sites it has the largest."""
     yield (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'

@@ -1,10 +1,8 @@
-"""Lists of URLs by the state they are in.
+"""Lists of URLs by their states, and seeds for the next crawl: of each site the best page to start from.
 
-Which state a URL is in say the frontier's books. They have the texts of queued URLs only, and of all others a
-fingerprint; the text of these is in the fetch log, where they were fetched or redirected to. That of URLs that were
-refused without a request is in the link log. Without books the last line of a URL says what became of it.
-
-Seeds for the next crawl: of each site the page from which it is best entered.
+The states of URLs are in the frontier. It has the texts of queued URLs only, and of all others a fingerprint; the
+texts of these are in the fetch log if they were fetched or redirected to. Those of URLs that were refused without a
+request are in the link log. Without a frontier the state is that of the last line of a URL.
 """
 
 from __future__ import annotations
@@ -30,41 +28,42 @@ if TYPE_CHECKING:
 
 
 AT_ONCE = 500
-"""URLs of a key that the books are asked of in one turn."""
+"""The number of URLs of a key that are looked up in the frontier at a time."""
 _BETWEEN = "\0"
-"""Stands in no key and no URL."""
+"""A separator that no key and no URL contains."""
 
 Told = tuple[float, int, str, int, str, str]
-"""What the logs say of a URL: end of its last request (``_TARGET``: it was only redirected to, ``_LINK``: linked to),
-status (0 for none), error, depth (less than nothing: not known), via, and its spelling if that is another one."""
+"""The facts about a URL in the logs: end of its last request (``_TARGET``: it was only redirected to, ``_LINK``:
+linked to), status (0 for none), error, depth (negative: unknown), via, and its spelling if it is another one.
+"""
 _TARGET, _LINK = -1.0, -2.0
 MARK_BITS = 27
-"""Of a fingerprint, by which ``Marks`` know it."""
+"""The number of bits of a fingerprint that ``Marks`` store."""
 
 
 @dataclass(frozen=True, slots=True)
 class UrlState:
-    """A URL with what is known of it; None is what is not."""
+    """A URL with its known facts; None is unknown."""
 
     url: str
     state: str
     key: str
     rule: str | None = None
-    """By what it was refused or why it failed."""
+    """The rule that refused it, or the reason why it failed."""
     status: int | None = None
-    """Of the last response."""
+    """Status of the last response."""
     ended_at: float | None = None
-    """When its last request had ended, epoch seconds."""
+    """End of its last request in epoch seconds."""
     depth: int | None = None
     via: str | None = None
     level: int | None = None
-    """Of a queued one."""
+    """The level of a queued URL."""
     attempts: int | None = None
-    """Fetches of a queued one that failed before."""
+    """Failed fetches of a queued URL."""
 
 
 class Marks:
-    """Fingerprints in 16 MB, however many there are: what is one of them is told to be, and a few others."""
+    """A set of fingerprints in 16 MB, whatever their number: it has no false negatives, and few false positives."""
 
     def __init__(self) -> None:
         self._bits = bytearray(1 << (MARK_BITS - 3))
@@ -75,7 +74,7 @@ class Marks:
             bits[mark >> 3 & _LAST] |= 1 << (mark & 7)
 
     def among(self, fingerprints: Iterable[int]) -> list[int]:
-        """The places of those that are perhaps among them."""
+        """Return the positions of those that are probably in the set."""
         bits = self._bits
         return [place for place, mark in enumerate(fingerprints) if bits[mark >> 3 & _LAST] >> (mark & 7) & 1]
 
@@ -84,16 +83,16 @@ _LAST = (1 << (MARK_BITS - 3)) - 1
 
 
 class FetchedUrls:
-    """Every URL of the logs once, with what became of it."""
+    """Every URL of the logs once, with its outcome."""
 
     def __init__(self, rules: CanonicalRules, key_of: Callable[[str], str]) -> None:
-        """``rules``: those under which the crawl compares URLs. ``key_of`` gives the politeness key of one."""
+        """``rules``: those under which the crawl compares URLs. ``key_of`` returns the politeness key of a URL."""
         self._rules = rules
         self._key_of = key_of
         self._told: Gathered[Told] = Gathered(max)
 
     def add(self, line: Mapping[str, Any]) -> None:
-        """Take a line of the log; robots.txt files have no state, and are passed over."""
+        """Take a line of the log; robots.txt files have no state, and are skipped."""
         url, key = line.get("url"), line.get("key")
         if not isinstance(url, str) or not isinstance(key, str) or line.get("kind") == "robots":
             return
@@ -113,14 +112,16 @@ class FetchedUrls:
             self._take(self._key_of(target), target, (_TARGET, 0, "", told[3], url, ""))
 
     def add_links(self, page: str, links: Sequence[tuple[str, str]], sought: Marks) -> None:
-        """Take those of a page's links that are perhaps sought. ``links``: as linked, and as compared."""
+        """Take those of a page's links that are probably in ``sought``. ``links``: as linked, and in canonical
+        form.
+        """
         marks = fingerprint_all([form for _, form in links])
         for place in sought.among(marks):
             url, form = links[place]
             self._take(self._key_of(url), form, (_LINK, 0, "", -1, page, url))
 
     def states(self, books: UrlStateReader | None) -> Iterator[UrlState]:
-        """Each in its state, key by key; those whose state is not known are left out."""
+        """Yield each URL in its state, key by key; those whose state is unknown are left out."""
         for key, urls in self._by_key():
             known = self._known(books, key, [url for url, _ in urls])
             for (url, told), record in zip(urls, known, strict=True):
@@ -131,7 +132,7 @@ class FetchedUrls:
         self._told.add(f"{key}{_BETWEEN}{url}", told, len(told[4]) + len(told[5]))
 
     def _by_key(self) -> Iterator[tuple[str, list[tuple[str, Told]]]]:
-        """A few hundred URLs of one key at a time."""
+        """Yield a few hundred URLs of one key at a time."""
         some: list[tuple[str, Told]] = []
         last = ""
         for place, told in self._told:
@@ -153,7 +154,7 @@ class FetchedUrls:
 
 
 def queued(entries: Iterable[UrlEntry]) -> Iterator[UrlState]:
-    """What waits in the frontier."""
+    """Yield the queued URLs of the frontier."""
     for entry in entries:
         yield UrlState(
             entry.url,
@@ -167,13 +168,13 @@ def queued(entries: Iterable[UrlEntry]) -> Iterator[UrlState]:
 
 
 def as_text(states: Iterable[UrlState]) -> Iterator[str]:
-    """A URL a line, fit to be the seeds of a crawl."""
+    """Yield a URL per line, usable as the seeds of a crawl."""
     for found in states:
         yield one_line(found.url) + "\n"
 
 
 def as_json(states: Iterable[UrlState]) -> Iterator[str]:
-    """An object a line, without what is not known."""
+    """Yield an object per line, without unknown fields."""
     for found in states:
         yield json.dumps({name: value for name, value in asdict(found).items() if value is not None}) + "\n"
 
@@ -201,14 +202,14 @@ def _state(url: str, key: str, told: Told, known: Known | None) -> UrlState | No
 _LARGEST = 10**18
 
 Entrance = tuple[int, int, str, int]
-"""Links from a seed, characters, URL; and how many pages its site has."""
+"""Links from a seed, characters, URL; and the number of pages of its site."""
 
 
 def seeds_of(lines: Iterable[Mapping[str, Any]], *, by_domain: bool = False) -> Iterator[str]:
-    """One URL for each host that answered with a page, of those with the most pages first.
+    """Yield one URL for each host that answered with a page, of those with the most pages first.
 
-    It is the page that lay nearest to a seed of this crawl, and of these the shortest; only pages with a status of
-    200 to 299 count. ``by_domain``: one for each registrable domain.
+    It is the page with the fewest links from a seed of this crawl, and of these the shortest; only pages with a
+    status of 200 to 299 count. ``by_domain``: one for each registrable domain.
     """
     sites: Gathered[Entrance] = Gathered(_nearer)
     for line in lines:

@@ -1,4 +1,4 @@
-"""The link log: which page links to what, kept as the crawl goes, and what can be asked of it afterwards.
+"""The link log: the links of every page, written while the crawl runs, and queries about them.
 
 ::
 
@@ -6,5 +6,5 @@
                                               |
             out, in (lookup) <- reading <-----+-----> graph -> ranking, forms
 
-A store of the archive writes it (``log.LinkLog``); everything else only reads, also while the crawl runs.
+``log.LinkLog``, a sink of the archive, writes it; all other modules only read, also while the crawl runs.
 """

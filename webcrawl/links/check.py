@@ -1,6 +1,6 @@
-"""Whether link logs are whole: every member and line, their indexes, and a line for each page of the fetch log.
+"""The check of link logs: every member and line, their indexes, and a line for each page of the fetch log.
 
-Canonical forms are not made again, since that takes the settings of the crawl.
+Canonical forms are not computed again, since that needs the settings of the crawl.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from webcrawl.links.segments import Block, Member
 
 _LOGGED, _LINKED = "FL"
-"""A line of a fetch log, and one of a link log."""
+"""The kinds of items: a line of a fetch log, and one of a link log."""
 _MAY_HAVE = "may"
-"""For the number of links in a fetch log: it does not say whether there is a line in the link log."""
+"""For the number of links in a fetch log, if it does not say whether there is a line in the link log."""
 
 
 class _Seen(NamedTuple):
-    """A line about a page: when its fetch ended, which line of which file it is, how many links it tells of, and as
-    which part of a list (empty for none).
+    """A line about a page: the end of its fetch, the file and number of the line, the number of its links, and its
+    part of a list (empty for none).
     """
 
     at: str
@@ -49,7 +49,9 @@ class _Seen(NamedTuple):
 
 
 class LinkLogCheck:
-    """One look at the link logs of a crawl, held against its fetch logs: ``archive.faults.Beside``. A context."""
+    """Checks the link logs of a crawl against its fetch logs, as ``archive.record_check.Beside``. It is a context
+    manager.
+    """
 
     def __init__(self, folders: Sequence[Path], chunk_bytes: int = CHUNK_BYTES) -> None:
         self._times = {folder: found for folder in folders if (found := segments.times(folder))}
@@ -57,7 +59,7 @@ class LinkLogCheck:
         self._met = Sorter(chunk_bytes)
         self._unlinked = Leftovers()
         self._unlogged = Leftovers()
-        self._first: dict[str, int] = {}  # by fetch log: the first of its lines that has one here
+        self._first: dict[str, int] = {}  # by fetch log: its first line with a line here
 
     def __enter__(self) -> LinkLogCheck:
         self._met.__enter__()
@@ -69,12 +71,12 @@ class LinkLogCheck:
         self._met.__exit__(kind, error, trace)
 
     def logged(self, folder: Path, line: Mapping[str, Any]) -> None:
-        """See ``Beside``. A crawl without a link log lacks none."""
+        """See ``Beside``. A crawl without a link log has no faults."""
         if folder not in self._times or (kind := line.get("kind")) not in (PAGE, SITEMAP, ROBOTS):
             return
         if line.get("status") in (None, NOT_MODIFIED) or not isinstance(end := line.get("end"), float):
             return
-        # A redirect has one link of which the fetch log says nothing, and a list has no line where it says nothing.
+        # A redirect has one link that the fetch log does not count, and a list without a count has no line.
         links = "" if kind == PAGE else _MAY_HAVE
         numbers = line.get("links"), line.get("other_links", 0)
         if all(isinstance(number, int) for number in numbers):
@@ -130,7 +132,7 @@ class LinkLogCheck:
             )
 
     def _page(self, group: Iterable[bytes]) -> Iterator[Fault]:
-        """All lines about one URL."""
+        """Check all lines about one URL."""
         logged, linked = list[_Seen](), dict[str, _Seen]()
         parts: dict[str, dict[str, int]] = {}
         url = ""
@@ -155,7 +157,7 @@ class LinkLogCheck:
                     yield Fault(other.where, f"tells of {told} links of {url}, the fetch log of {each.links}")
             elif (
                 each.links != _MAY_HAVE and float(each.at) > last
-            ):  # one that a crash has lost was fetched again
+            ):  # a page that a crash has lost was fetched again
                 self._unlinked.lacks(each.where, number, url)
         for at in linked.keys() - {each.at for each in logged}:
             self._unlogged.lacks(linked[at].where, int(linked[at].number), url)
@@ -181,7 +183,7 @@ class LinkLogCheck:
 
 
 def _parsed(path: Path, member: Member) -> tuple[list[Linking], list[Fault]]:
-    """The lines of a member, and what is wrong with it."""
+    """Return the lines of a member, and its faults."""
     linkings, faults = [], []
     where = f"{path} byte {member.start}"
     for line in lines_of(member.data):
@@ -195,7 +197,7 @@ def _parsed(path: Path, member: Member) -> tuple[list[Linking], list[Fault]]:
 
 
 def _agrees(block: Block, said: bytes, member: Member, linkings: list[Linking]) -> bool:
-    """Whether an index has the pages and the targets of a member, where it is."""
+    """Return True if a block of an index has the pages and the targets of its member."""
     forms = {link.canonical for linking in linkings for link in linking.links}
     targets = digest_all([form.encode("utf-8", "surrogatepass") for form in forms])
     return (

@@ -1,15 +1,11 @@
-"""The graph of all pages, or of all hosts, out of link logs.
+"""The graph of all pages, or of all hosts, from link logs: its construction, PageRank, and export formats.
 
-In memory are some 130 bytes for each vertex (page or host), and for each edge 24 bytes between pages and some 200
-between hosts, of which there are far fewer. Names are in a temporary file.
+It takes some 130 bytes of memory for each vertex (page or host), and for each edge 24 bytes between pages and some
+200 between hosts, of which there are far fewer. Names are in a temporary file. PageRank (Page, Brin, Motwani and
+Winograd, 1999) is computed by igraph.
 
-PageRank (Page, Brin, Motwani and Winograd, 1999), by igraph.
-
-A graph in the forms that other programs read; and all links as a table.
-
-What comes out is text that every reader of UTF-8 takes: lone surrogates and control characters are U+FFFD.
-
-All links, or the edges of a graph, as a Parquet file.
+Exported text is valid for every reader of UTF-8: lone surrogates and control characters are U+FFFD. All links, or the
+edges of a graph, can be written as a Parquet file.
 """
 
 from __future__ import annotations
@@ -42,16 +38,16 @@ _HTTP = ("http://", "https://")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which links are edges: of those of pages to what may be a page. A list of URLs vouches for none, and what has
-    another scheme than http and https has no host.
+    """The links that are edges: those of pages to possible pages. Links in a list of URLs are no edges, and URLs of
+    other schemes than http and https have no host.
     """
 
     types: frozenset[str] = frozenset()
     """Only of these types; empty for all."""
     avoided: frozenset[str] = frozenset()
-    """Not those with one of these words in ``rel``."""
+    """Links with one of these words in ``rel`` are left out."""
     nofollow: bool = False
-    """Also those of pages that ask for none to be followed."""
+    """True to include the links of pages that ask for none to be followed."""
 
     def of(self, page: Linking) -> Iterator[Link]:
         if page.nofollow and not self.nofollow:
@@ -66,7 +62,7 @@ class Choice:
 
 
 class Names:
-    """Names numbered in the order in which they came."""
+    """Names, numbered in the order in which they came."""
 
     def __init__(self) -> None:
         self._file = TemporaryFile()  # noqa: SIM115 - it lives as long as this
@@ -75,7 +71,7 @@ class Names:
         self._numbers: dict[int, int] = {}
 
     def number(self, name: str) -> int:
-        """That of a name, new or not."""
+        """Return the number of a name, new or not."""
         found = self._numbers.setdefault(fingerprint(name), len(self._numbers))
         if found == len(self._starts) - 1:
             data = name.encode("utf-8", "surrogatepass")
@@ -93,13 +89,13 @@ class Names:
 
 
 class Graph:
-    """Vertices by number, edges between them with the number of links that each stands for.
+    """Vertices by number, and edges between them with the number of links that each stands for.
 
     Two vertices have one edge in a direction at most, and none has an edge to itself.
     """
 
     def __init__(self, names: Names, ends: array[int], counts: array[int], fetched: bytearray) -> None:
-        """``ends`` are the numbers of both ends of each edge, one after the other; ``fetched`` says of each vertex
+        """``ends`` are the numbers of both ends of each edge, one after the other; ``fetched`` says for each vertex
         whether it, or a page of it, was fetched.
         """
         self.names = names
@@ -110,33 +106,33 @@ class Graph:
         """The number of each vertex among the names."""
 
     def __len__(self) -> int:
-        """How many vertices there are."""
+        """Return the number of vertices."""
         return len(self.chosen)
 
     def name(self, vertex: int) -> str:
         return self.names[self.chosen[vertex]]
 
     def edges(self) -> Iterator[tuple[int, int, int]]:
-        """From, to, how many links."""
+        """Yield the edges: from, to, number of links."""
         ends = iter(self.ends)
         return zip(ends, ends, self.counts, strict=True)
 
     def in_degrees(self) -> array[int]:
-        """How many others link to each vertex."""
+        """Return the number of other vertices that link to each vertex."""
         degrees = array("q", bytes(8 * len(self)))
         for target in self.ends[1::2]:
             degrees[target] += 1
         return degrees
 
     def in_links(self) -> array[int]:
-        """By how many links."""
+        """Return the number of links to each vertex."""
         links = array("q", bytes(8 * len(self)))
         for _, target, count in self.edges():
             links[target] += count
         return links
 
     def among_fetched(self) -> Graph:
-        """What is left without the vertices that were only linked to."""
+        """Return the graph without the vertices that were only linked to."""
         chosen = [vertex for vertex in range(len(self)) if self.fetched[vertex]]
         renumbered = array("q", [-1]) * len(self)
         for number, vertex in enumerate(chosen):
@@ -152,12 +148,12 @@ class Graph:
 
 
 def _linking(pages: Iterable[Linking]) -> Iterator[Linking]:
-    """Those that may be vertices by themselves: no lists of URLs, and nothing without a host."""
+    """Yield the pages that may be vertices: no lists of URLs, and no URL without a host."""
     return (page for page in pages if page.kind == PAGE and page.canonical.startswith(_HTTP))
 
 
 def page_graph(pages: Iterable[Linking], choice: Choice) -> Graph:
-    """The graph of URLs in their comparable form."""
+    """Return the graph of URLs in their canonical form."""
     names, ends, counts = Names(), array("q"), array("q")
     fetched = bytearray()
     for page in _linking(pages):
@@ -197,7 +193,7 @@ class GraphLibraryMissingError(Exception):
 
 
 def pagerank(graph: Graph, *, weighted: bool) -> list[float]:
-    """The share of each vertex, all together 1; ``weighted`` by the number of links of each edge.
+    """Return the share of each vertex, all together 1; ``weighted`` by the number of links of each edge.
 
     :raises GraphLibraryMissingError:
     """
@@ -219,12 +215,12 @@ _DISTURBS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
 def clean(text: str) -> str:
-    """A text without what no form can hold."""
+    """Return a text without characters that the formats cannot hold."""
     return _DISTURBS.sub("\ufffd", text)
 
 
 def links_as_tsv(pages: Iterable[Linking]) -> Iterator[str]:
-    """Every link in a line: page, to as linked, canonical, type, rel, text."""
+    """Yield every link in a line: page, to as linked, canonical, type, rel, text."""
     yield "page\tto\tcanonical\ttype\trel\ttext\n"
     for page in pages:
         for link in page.links:
@@ -233,14 +229,14 @@ def links_as_tsv(pages: Iterable[Linking]) -> Iterator[str]:
 
 
 def as_tsv(graph: Graph) -> Iterator[str]:
-    """The edges: from, to, number of links."""
+    """Yield the edges: from, to, number of links."""
     yield "from\tto\tlinks\n"
     for source, target, count in graph.edges():
         yield f"{clean(graph.name(source))}\t{clean(graph.name(target))}\t{count}\n"
 
 
 def as_pajek(graph: Graph) -> Iterator[str]:
-    """Pajek's ``.net``: vertices by number, with their names, then arcs with the number of links."""
+    """Yield Pajek's ``.net``: vertices by number, with their names, then arcs with the number of links."""
     yield f"*Vertices {len(graph)}\n"
     for vertex in range(len(graph)):
         name = clean(graph.name(vertex)).replace('"', "%22")
@@ -251,7 +247,9 @@ def as_pajek(graph: Graph) -> Iterator[str]:
 
 
 def as_graphml(graph: Graph, ranks: Sequence[float] | None) -> Iterator[str]:
-    """GraphML, with name, in-degree, whether it was fetched, and rank (if there are ``ranks``) of each vertex."""
+    """Yield GraphML, with name, in-degree, whether it was fetched, and rank (if there are ``ranks``) of each
+    vertex.
+    """
     keys = [
         ("name", "node", "string"),
         ("in_degree", "node", "long"),
@@ -280,7 +278,7 @@ def _data(key: str, value: object) -> str:
 
 
 ROWS = 100_000
-"""In a row group, and in memory: some 60 MB."""
+"""The number of rows in a row group, and in memory: some 60 MB."""
 LINKS = {
     "page": "string",
     "page_canonical": "string",
@@ -295,17 +293,17 @@ LINKS = {
     "text": "string",
     "rel": "string",
 }
-"""Columns of the table of links and what they hold; ``at`` in microseconds UTC. A page without links has no row."""
+"""The columns of the table of links and their types; ``at`` in microseconds UTC. A page without links has no row."""
 EDGES = {"from": "string", "to": "string", "links": "int64"}
 
 
 def write_links(pages: Iterable[Linking], path: Path) -> int:
-    """Write every link as a row; how many there are. :raises ParquetMissingError: :raises OSError:"""
+    """Write every link as a row; return their number. :raises ParquetMissingError: :raises OSError:"""
     return _write(LINKS, _links(pages), path)
 
 
 def write_edges(graph: Graph, path: Path) -> int:
-    """Write every edge as a row; how many there are. :raises ParquetMissingError: :raises OSError:"""
+    """Write every edge as a row; return their number. :raises ParquetMissingError: :raises OSError:"""
     rows = ((clean(graph.name(one)), clean(graph.name(other)), count) for one, other, count in graph.edges())
     return _write(EDGES, rows, path)
 

@@ -1,14 +1,14 @@
-"""A line of the link log: a page with all its links, as JSON in ASCII.
+"""The line format of the link log: a page with all its links, as JSON in ASCII.
 
 ::
 
     {"page": URL, "at": epoch seconds, "status": 200, "to": [URL, ...], "type": ["a", ...], "text": ["", ...],
      "rel": ["", ...]}
 
-The four lists belong together, a place in each for a link. Further names are there only where they say something:
-``canonical`` is the page's comparable form if it is another one, ``canonicals`` that of links by their place;
-``kind`` is that of what is no page but a list of URLs, and ``part`` counts the lines of a list of several, from 1;
-``noindex``, ``nofollow``, ``duplicate_of`` are as in the fetch log.
+The four lists belong together, with one position for each link. Further names are optional: ``canonical`` is the
+page's canonical form if it differs, ``canonicals`` has those of links by their positions; ``kind`` is set for a list
+of URLs, which is no page, and ``part`` counts the lines of a list of several, from 1; ``noindex``, ``nofollow``,
+``duplicate_of`` are as in the fetch log.
 """
 
 from __future__ import annotations
@@ -33,35 +33,35 @@ NAMES = ("to", "type", "text", "rel")
 """The lists of a line: the columns of ``LinkRow``."""
 PAGE = "page"
 FACTS = ("noindex", "nofollow", "duplicate_of")
-"""What a line of the fetch log may say that is said here too."""
+"""Optional fields of a line of the fetch log that are repeated here."""
 _BETWEEN_BYTES = BETWEEN.encode()
 _STEERING = bytes((*range(0x20), 0x7F))
-"""Control characters, which a line never has but for its end."""
+"""Control characters, which a line never has except for its end."""
 _SAYS = re.compile(
     rb'\{"page":"((?:[^"\\]|\\.)*+)","at":([-+0-9.eE]+),"status":\d+(?:,"canonical":"((?:[^"\\]|\\.)*+)")?'
 )
 
 
 class Written(NamedTuple):
-    """A line with what its index has to know."""
+    """A line with the data for its index."""
 
     line: bytes
     mark: int
-    """The fingerprint of the page's comparable form."""
+    """The fingerprint of the page's canonical form."""
     at: float
     targets: list[int]
-    """The fingerprints of the comparable forms of its links, unsigned."""
+    """The fingerprints of the canonical forms of its links, unsigned."""
 
 
 class Head(NamedTuple):
-    """What is read of a line that need not be read whole."""
+    """The part of a line that is parsed without the rest."""
 
     mark: int
     at: float
 
 
 class Link(NamedTuple):
-    """A link of a page. ``to`` is as linked, ``canonical`` the form in which it is compared."""
+    """A link of a page. ``to`` is as linked, ``canonical`` its canonical form."""
 
     to: str
     canonical: str
@@ -71,7 +71,7 @@ class Link(NamedTuple):
 
 
 class Linking(NamedTuple):
-    """A page with its links, a list of URLs, or a part of one. ``at`` is when its fetch ended, in epoch seconds."""
+    """A page with its links, a list of URLs, or a part of one. ``at`` is the end of its fetch, in epoch seconds."""
 
     page: str
     canonical: str
@@ -84,7 +84,7 @@ class Linking(NamedTuple):
     kind: str = PAGE
     """``sitemap`` or ``robots`` for a list of URLs."""
     part: int | None = None
-    """Which line of the list it is, from 1; None where there is but one."""
+    """The number of this line of the list, from 1; None if there is only one."""
 
     @property
     def mark(self) -> int:
@@ -98,11 +98,11 @@ def written(
     others: Sequence[LinkRow] = (),
     part: int | None = None,
 ) -> Written:
-    """The line of a fetched page; its ``status`` is set. ``others``: links of other schemes, of which each URL is its
-    own comparable form.
+    """Return the line of a fetched page; its ``status`` is set. ``others``: links of other schemes, whose URLs are
+    their own canonical forms.
     """
     [known_as] = canonical_all([record.url], rules)
-    # The index has the same number to the last digit: by it the last line of a page is told.
+    # The index has the same number to the last digit: it identifies the last line of a page.
     at = round(record.end, 6)
     said = [f'{{"page":{_text(record.url)},"at":{at!r},"status":{record.status}']
     if known_as != record.url:
@@ -137,7 +137,7 @@ def _line(
 
 
 def _joined(links: LinkColumns, others: LinkColumns) -> LinkColumns:
-    """Both, one behind the other."""
+    """Concatenate both."""
     if not links:
         return others
     columns: list[Column] = []
@@ -150,7 +150,7 @@ def _joined(links: LinkColumns, others: LinkColumns) -> LinkColumns:
 
 
 def _targets(links: LinkColumns, rules: CanonicalRules) -> tuple[dict[int, str], list[int]]:
-    """The comparable forms of links where they differ, by their places; the fingerprints of all, unsigned."""
+    """Return the canonical forms of links that differ, by their positions; and the fingerprints of all, unsigned."""
     column = links.columns[0] if links else ()
     if isinstance(column, str) and are_canonical(column, rules):
         return {}, digest_all(column.encode("utf-8", "surrogatepass").split(_BETWEEN_BYTES))
@@ -161,7 +161,7 @@ def _targets(links: LinkColumns, rules: CanonicalRules) -> tuple[dict[int, str],
 
 
 def parse(line: bytes) -> Linking:
-    """What a line says. :raises ValueError: it is none"""
+    """Parse a line. :raises ValueError: it is invalid"""
     try:
         value: dict[str, Any] = json.loads(line)
         urls = value["to"]
@@ -186,7 +186,7 @@ def parse(line: bytes) -> Linking:
 
 
 def head(line: bytes) -> Head:
-    """Which page a line is of, and when. :raises ValueError: it is none"""
+    """Return the page of a line, and when it was fetched. :raises ValueError: it is invalid"""
     found = _SAYS.match(line)
     if found is None:
         raise ValueError("it is no line of a link log")
@@ -195,12 +195,12 @@ def head(line: bytes) -> Head:
 
 
 def needle(canonical_url: str) -> bytes:
-    """What stands in every line that has this comparable form as its page's or as a link's."""
+    """Return the bytes that every line contains which has this canonical form for its page or a link."""
     return _text(canonical_url).encode("ascii")
 
 
 def lines_of(data: bytes) -> Iterator[bytes]:
-    """The lines of some of them."""
+    """Yield the lines in some data."""
     start = 0
     while (end := data.find(b"\n", start)) >= 0:
         yield data[start:end]
@@ -208,17 +208,17 @@ def lines_of(data: bytes) -> Iterator[bytes]:
 
 
 def _text(value: str) -> str:
-    """A string in JSON's form; no character of it can end a line or steer a terminal."""
+    """Return a string as JSON; none of its characters can end a line or control a terminal."""
     return encode_basestring_ascii(value).replace("\x7f", "\\u007f")
 
 
 def _as_they_are(column: Column) -> str:
-    """Strings in JSON's form, if there is no control character among them."""
+    """Return strings as JSON, if there is no control character among them."""
     if isinstance(column, str) and column.isascii() and "\\" not in column:
         return f'["{column}"]'
     return _each(column)
 
 
 def _each(column: Column) -> str:
-    """Strings in JSON's form."""
+    """Return strings as JSON."""
     return f"[{','.join(map(_text, column.split(BETWEEN) if isinstance(column, str) else column))}]"

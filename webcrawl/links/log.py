@@ -1,4 +1,4 @@
-"""The store that writes the link log as the crawl goes."""
+"""The archive sink that writes the link log."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
     from webcrawl.archive.capture import Entry, LinkRow
 
 LEVEL = 2
-"""isal's; level 1 is no quicker."""
+"""The compression level of isal; level 1 is no faster."""
 MEMBER_BYTES = 1 << 20
-"""Lines are compressed together up to about this size, so that a look into a member stays cheap."""
+"""The approximate size in bytes up to which lines are compressed together, so that reading a member stays cheap."""
 NOT_MODIFIED = 304
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 REDIRECT = "redirect"
-"""The type of the one link that a redirect is."""
+"""The type of the single link of a redirect."""
 SITEMAP, ROBOTS = "sitemap", "robots"
 """The kinds of lists of URLs. A robots.txt has a line only if it names a sitemap."""
 
 
 class LinkLog(OneFile, ArchiveSink):
     """Writes a line for each page and each list of URLs that was answered, for a long list several, in members of
-    whole groups, into segments that roll by size.
+    whole groups, into segments that are closed at a size limit.
 
-    A group is in the segment whole or not at all. The index grows behind it, when the group is kept.
+    A group is in the segment whole or not at all. The index is extended when the group is kept.
     """
 
     wants_links = True
@@ -99,7 +99,7 @@ class LinkLog(OneFile, ArchiveSink):
         try:
             self._disk.write_whole(self._index, b"".join(blocks))
         except OSError:
-            # Readers do without: behind a block that is not whole they take none.
+            # Readers do without it: they ignore the blocks after one that is incomplete.
             self._leave_index()
 
     def rollback(self) -> None:
@@ -122,7 +122,7 @@ class LinkLog(OneFile, ArchiveSink):
                 yield written(entry.record, links, self._rules, others, part)
 
     def _add(self, lines: Sequence[Written]) -> None:
-        """One more member to the open group."""
+        """Add one more member to the open group."""
         file = self._file or self._new_segment()
         start = file.size
         data = isal_zlib.compress(b"".join([each.line for each in lines]), LEVEL, GZIP_MEMBER)
@@ -140,7 +140,7 @@ class LinkLog(OneFile, ArchiveSink):
         return self._file
 
     def _close_segment(self) -> None:
-        """Give it its final name. Raises ArchiveError; nothing is lost, and the next call tries again."""
+        """Give the segment its final name. Raises ArchiveError; nothing is lost, and the next call tries again."""
         file = self._file
         if file is None:
             return
@@ -164,8 +164,8 @@ class LinkLog(OneFile, ArchiveSink):
 
 
 def links_of(entry: Entry) -> tuple[Sequence[LinkRow], Sequence[LinkRow]] | None:
-    """The links that a line has, over HTTP and of other schemes; None where a fetch has none: what is neither page
-    nor list, failed, or was not modified since.
+    """Return the links of a line, over HTTP and of other schemes; None if the fetch has none: it is neither page nor
+    list, failed, or was not modified since.
     """
     record = entry.record
     if record.kind not in (PAGE, SITEMAP) and (
@@ -183,7 +183,7 @@ def links_of(entry: Entry) -> tuple[Sequence[LinkRow], Sequence[LinkRow]] | None
 
 
 def rules_of(settings: Mapping[str, Any]) -> CanonicalRules:
-    """What URLs are compared by, as the settings of a crawl say."""
+    """Return the rules of URL comparison in the settings of a crawl."""
     path, chosen = settings["HOST_RULES_FILE"], settings["CANONICAL_RULES"]
     return CanonicalRules(
         **{name: name in chosen for name in SWITCHES},

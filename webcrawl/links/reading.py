@@ -1,6 +1,6 @@
-"""Reading the link logs of all workers of a crawl, also while they are written.
+"""The reader of the link logs of all workers of a crawl, also while they are being written.
 
-Memory is that of a member, and of eight bytes a page to know which pages were fetched again.
+Memory is that of a member, plus eight bytes for each page to detect pages that were fetched again.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from webcrawl.links.segments import Block
 
 AT_A_TIME = 1_000_000
-"""Pages among which those that occur twice are looked for at once: some 100 MB."""
+"""The number of pages among which repeated ones are searched at once: some 100 MB."""
 
 
 class Place(NamedTuple):
-    """Where a line is: its segment's number and its member's start. Later lines have greater ones."""
+    """The place of a line: its segment's number and its member's start. Later lines have greater ones."""
 
     segment: int
     start: int
 
 
 class Segment(NamedTuple):
-    """One that is read as far as it was written when it was found, so that all looks at it see the same."""
+    """A segment, read up to the size that it had when it was found, so that all passes see the same content."""
 
     number: int
     path: Path
@@ -45,11 +45,11 @@ class Segment(NamedTuple):
 
 
 class LinkLogs:
-    """The link logs below some JOBDIRs as they were when this was made.
+    """The link logs below some JOBDIRs as they were when this object was created.
 
     All methods raise ArchiveError for a file that cannot be read. A page that was fetched more than once has a line
-    for each time; only the last one counts, and the others are passed over. A long list of URLs has several lines
-    for a time, its parts, which ``of`` alone puts together.
+    for each time; only the last one counts, and the others are skipped. A long list of URLs has several lines for one
+    fetch, its parts, which ``of`` alone joins.
     """
 
     def __init__(self, directories: Sequence[Path]) -> None:
@@ -60,11 +60,11 @@ class LinkLogs:
 
     @property
     def segments(self) -> int:
-        """How many there are."""
+        """The number of segments."""
         return len(self._segments)
 
     def pages(self) -> Iterator[Linking]:
-        """Every page with its links, and every list, a part at a time."""
+        """Yield every page with its links, and every list, a part at a time."""
         told: set[tuple[int, int]] = set()
         for segment in self._segments:
             for member in _every_member(segment):
@@ -74,13 +74,13 @@ class LinkLogs:
                         yield each
 
     def lines(self) -> Iterator[Linking]:
-        """Every line, those of pages that were fetched again since too."""
+        """Yield every line, including those of pages that were fetched again later."""
         for segment in self._segments:
             for member in _every_member(segment):
                 yield from self._parsed(segment.path, member, lines_of(member.data))
 
     def of(self, canonical_url: str) -> Linking | None:
-        """The page with this comparable form, as it was when it was fetched last; None if it never was."""
+        """Return the page with this canonical form, as of its last fetch; None if it was never fetched."""
         sought = index.page_bytes(fingerprint(canonical_url))
         found: Linking | None = None
         parts: dict[int | None, Linking] = {}
@@ -95,7 +95,7 @@ class LinkLogs:
         return found._replace(links=together, part=None)
 
     def into(self, canonical_url: str) -> Iterator[tuple[Linking, Link]]:
-        """Every link to this comparable form, with the page that it is on."""
+        """Yield every link to this canonical form, with the page that has it."""
         sought = index.target_bytes(fingerprint(canonical_url))
         found = self._holding(canonical_url, sought, lambda block, data: block.has_target(data, sought))
         told: set[tuple[int, int]] = set()
@@ -105,9 +105,10 @@ class LinkLogs:
                 yield from ((each, link) for link in links)
 
     def naming(self, canonical_url: str, goes_on: Callable[[], bool]) -> Iterator[tuple[Linking, Link]]:
-        """Every link to this comparable form in any line, those of pages that were fetched again since too.
+        """Yield every link to this canonical form in any line, including those of pages that were fetched again
+        later.
 
-        ``goes_on`` is asked at each member, and ends it with False.
+        ``goes_on`` is called at each member, and stops the search by returning False.
         """
         sought = index.target_bytes(fingerprint(canonical_url))
 
@@ -124,7 +125,7 @@ class LinkLogs:
         has: Callable[[Block, bytes], bool],
         goes_on: Callable[[], bool] = lambda: True,
     ) -> Iterator[tuple[Place, Linking]]:
-        """The lines that name this comparable form, out of the members that an index tells, or has not heard of."""
+        """Yield the lines with this canonical form, from the members that an index names or does not cover."""
         text = needle(canonical_url)
         for segment in self._segments:
             for member in _likely_members(segment, sought, has, goes_on):
@@ -141,7 +142,7 @@ class LinkLogs:
                 raise ArchiveError(path, f"the member at byte {member.start}: {error}") from error
 
     def _is_last(self, linking: Linking, place: Place, told: set[tuple[int, int]]) -> bool:
-        """``told``: the parts that were told before, since a part may be there twice like any line."""
+        """``told``: the parts that were yielded before, since a part may be there twice like any line."""
         if self._superseded is None:
             self._superseded = _latest(self._heads)
         last = self._superseded.get(linking.mark)
@@ -154,7 +155,7 @@ class LinkLogs:
         return True
 
     def _heads(self) -> Iterator[tuple[Place, array[int], array[float]]]:
-        """The fingerprints of the pages of each member, and when they were fetched."""
+        """Yield the fingerprints of the pages of each member, and when they were fetched."""
         for segment in self._segments:
             yield from _heads_of(segment)
 
@@ -166,7 +167,7 @@ def _numbered(parts: dict[int | None, Linking]) -> Iterator[tuple[int, Linking]]
 def _latest(
     heads: Callable[[], Iterator[tuple[Place, array[int], array[float]]]],
 ) -> dict[int, tuple[float, Place]]:
-    """The last line of each page that has more than one."""
+    """Return the last line of each page that has more than one."""
     marks = array("q")
     for _, some, _ in heads():
         marks.extend(some)
@@ -189,7 +190,7 @@ def _size(path: Path) -> int:
 
 
 def _index(path: Path) -> bytes:
-    """What there is of the index of a segment."""
+    """Return the index of a segment, as far as it exists."""
     try:
         return segments.index_of(path).read_bytes()
     except FileNotFoundError:

@@ -1,19 +1,20 @@
-"""The files of the link log: their names, the members they are made of, and what a crash leaves.
+"""The files of the link log: their names, their members, their indexes, and their repair after a crash.
 
-A segment is ``JOBDIR/links/links-<time>.jsonl.gz``, with ``.open`` behind it while it is written; its index ends in
-``.idx`` instead. It is a row of gzip members, each of whole lines, which every reader of gzip takes for one file.
+A segment is ``JOBDIR/links/links-<time>.jsonl.gz``, with ``.open`` at the end while it is being written; its index
+ends in ``.idx`` instead. It is a sequence of gzip members, each of whole lines, which every reader of gzip reads as
+one file.
 
-The index of a segment, grown with it: which pages and which targets are in which member.
-
-It is a file of blocks, one for each member, in their order (numbers little-endian)::
+The index of a segment grows with it and tells which pages and which targets are in which member. It is a file of
+blocks, one for each member, in their order (numbers little-endian)::
 
     "LIX1"  CRC-32 of all that follows   pages   targets   start, end of the member in the segment
     fingerprints of the pages            8 bytes each
     when each was fetched                8 bytes each, epoch seconds as a double
     marks of the targets, each once      4 bytes each, the lower half of their fingerprints
 
-It can be made anew from the segment, so it is never waited for: what it does not cover is read in the segment itself.
-Four bytes lead to a member in vain once in some hundred questions to a million pages; the member tells.
+It can be rebuilt from the segment, so no operation waits for it: lines that it does not cover are searched in the
+segment itself. Four bytes match a wrong member once in some hundred queries for a million pages; the member is then
+read and shows it.
 """
 
 from __future__ import annotations
@@ -47,12 +48,12 @@ _HEAD_BYTES = _HEAD.size + _COUNTS.size
 _PAGE, _TIME, _TARGET = 8, 8, 4
 _Number = TypeVar("_Number", int, float)
 LOWER = 0xFFFFFFFF
-"""The half of a fingerprint by which a target is known."""
+"""The half of a fingerprint that identifies a target."""
 _LOWER_HALF = 0 if sys.byteorder == "little" else 1
 
 
 class Block(NamedTuple):
-    """What is known of one member. Positions are those of the parts in the index."""
+    """The block of one member. Positions are those of the parts in the index."""
 
     start: int
     end: int
@@ -62,19 +63,19 @@ class Block(NamedTuple):
     targets: int
 
     def marks(self, data: bytes) -> array[int]:
-        """The fingerprints of its pages."""
+        """Return the fingerprints of its pages."""
         return _filled(array("q"), data, self.pages_at, self.pages * _PAGE)
 
     def times(self, data: bytes) -> array[float]:
         return _filled(array("d"), data, self.pages_at + self.pages * _PAGE, self.pages * _TIME)
 
     def target_marks(self, data: bytes) -> array[int]:
-        """The lower halves of the fingerprints of its targets."""
+        """Return the lower halves of the fingerprints of its targets."""
         return _filled(array("I"), data, self.targets_at, self.targets * _TARGET)
 
     @property
     def behind(self) -> int:
-        """Where the next block begins."""
+        """The position of the next block."""
         return self.targets_at + self.targets * _TARGET
 
     def has_page(self, data: bytes, sought: bytes) -> bool:
@@ -85,19 +86,19 @@ class Block(NamedTuple):
 
 
 def page_bytes(mark: int) -> bytes:
-    """A page as it stands in an index."""
+    """Return the bytes of a page in an index."""
     return struct.pack("<q", mark)
 
 
 def target_bytes(mark: int) -> bytes:
-    """A target likewise."""
+    """Return the bytes of a target in an index."""
     return struct.pack("<I", mark & LOWER)
 
 
 def block(start: int, end: int, lines: Sequence[Written]) -> bytes:
-    """The block of the member from ``start`` to ``end`` of the segment."""
+    """Return the block of the member from ``start`` to ``end`` of the segment."""
     distinct = set().union(*[each.targets for each in lines])
-    # By way of a list: an array that knows its length is made in half the time.
+    # Made from a list: an array that knows its length is made in half the time.
     targets = array("I", array("Q", list(distinct)).tobytes())[_LOWER_HALF::2]
     said = b"".join(
         (
@@ -111,8 +112,8 @@ def block(start: int, end: int, lines: Sequence[Written]) -> bytes:
 
 
 def blocks(data: bytes, size: int, *, check: bool = False) -> Iterator[Block]:
-    """The blocks of an index from its beginning, as far as they are whole, follow one another, and lie within the
-    ``size`` bytes of the segment; with ``check`` as far as nothing in them has changed.
+    """Yield the blocks of an index from its beginning, as far as they are whole, follow one another, and are within
+    the ``size`` bytes of the segment; with ``check`` as far as their checksums are right.
     """
     at, reached = 0, 0
     while at + _HEAD_BYTES <= len(data):
@@ -130,7 +131,7 @@ def blocks(data: bytes, size: int, *, check: bool = False) -> Iterator[Block]:
 
 
 def whole(data: bytes, size: int) -> int:
-    """How many bytes of an index are to be trusted, after a crash."""
+    """Return how many bytes of an index are valid after a crash."""
     behind = 0
     for each in blocks(data, size, check=True):
         behind = each.behind
@@ -163,13 +164,13 @@ FOLDER = "links"
 ENDING = ".jsonl.gz"
 INDEX_ENDING = ".idx"
 CHUNK_BYTES = 1 << 16
-"""What is read at once. Small, since the rest of a chunk is copied for every member that ends in it."""
+"""Bytes that are read at once. Small, since the rest of a chunk is copied for every member that ends in it."""
 
 _SEGMENT = re.compile(r"links-(\d{17,})\.jsonl\.gz(\.open)?")
 
 
 class Member(NamedTuple):
-    """Some whole lines, and where they are in the segment."""
+    """Whole lines, and their place in the segment."""
 
     start: int
     end: int
@@ -177,7 +178,7 @@ class Member(NamedTuple):
 
 
 def times(directory: Path) -> list[str]:
-    """The times in the names of the segments of a crawl, in the order of writing."""
+    """Return the times in the names of the segments of a crawl, in the order of writing."""
     folder = directory / FOLDER
     if not folder.is_dir():
         return []
@@ -187,12 +188,12 @@ def times(directory: Path) -> list[str]:
 
 
 def path_of(directory: Path, time: str) -> Path:
-    """The name of a segment that is closed."""
+    """Return the path of a closed segment."""
     return directory / FOLDER / f"links-{time}{ENDING}"
 
 
 def open_name(path: Path) -> Path:
-    """Its name while it is written."""
+    """Return its path while it is being written."""
     return path.with_name(path.name + OPEN)
 
 
@@ -201,15 +202,15 @@ def index_of(path: Path) -> Path:
 
 
 def opened(path: Path) -> BinaryIO:
-    """A segment, whether it is still written or not. :raises FileNotFoundError:"""
+    """Open a segment, whether it is still being written or not. :raises FileNotFoundError:"""
     try:
         return open_name(path).open("rb")
     except FileNotFoundError:
-        return path.open("rb")  # closed between the two looks, or long ago
+        return path.open("rb")  # it was closed between the two attempts, or long ago
 
 
 def members(stream: BinaryIO, start: int, size: int) -> Iterator[Member]:
-    """The members from ``start`` up to the first that is not whole within ``size`` bytes."""
+    """Yield the members from ``start`` up to the first that is not whole within ``size`` bytes."""
     stream.seek(start)
     data = b""
     while True:
@@ -233,7 +234,7 @@ def members(stream: BinaryIO, start: int, size: int) -> Iterator[Member]:
 
 
 def member(stream: BinaryIO, start: int, end: int) -> Member:
-    """The one that lies there. :raises ValueError: it does not"""
+    """Return the member at this place. :raises ValueError: there is none"""
     stream.seek(start)
     try:
         return Member(start, end, isal_zlib.decompress(stream.read(end - start), GZIP_MEMBER))
@@ -242,7 +243,9 @@ def member(stream: BinaryIO, start: int, end: int) -> Member:
 
 
 def repair(directory: Path, disk: Disk) -> list[str]:
-    """Close what a crash left open, cut behind its last whole member; a sentence about each. Raises ArchiveError."""
+    """Close the segments that a crash left open, cut behind their last whole member; return a sentence about each.
+    Raises ArchiveError.
+    """
     done = []
     for time in times(directory):
         path = path_of(directory, time)

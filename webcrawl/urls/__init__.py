@@ -1,12 +1,13 @@
-"""From what a page says to what the frontier stores: the first stop on a URL's route.
+"""URLs: their resolution, comparison, fingerprints and politeness keys, and the readers of seeds.
 
 ::
 
     href, base, charset --resolve--> URL as a browser would request it    (this is what is fetched)
                                        |
-                                       +--canonical--> comparable form --fingerprint--> 64-bit integer (seen
-                                       test) | +--politeness key--> whose clock and queue it belongs to
+                                       +--canonical--> canonical form --fingerprint--> 64-bit integer (seen test)
+                                       |
+                                       +--politeness key--> the queue and the clock of the URL
 
-Nothing in here keeps state but bounded caches, nothing touches the network, and apart from the readers of
-seeds nothing raises on bad input: a link that no browser would follow is None.
+The functions keep no state except bounded caches, do not use the network, and do not raise on bad input, apart from
+the readers of seeds: a link that no browser would follow is None.
 """

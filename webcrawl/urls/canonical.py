@@ -1,6 +1,5 @@
-"""The form in which two URLs are compared. Never fetched: a server may tell apart what this makes equal.
-
-How a URL comes to its comparable form: what each switch of the rules made of it, one after the other.
+"""The canonical form of URLs, in which they are compared. It is never fetched: a server may distinguish URLs that
+have the same form.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 _UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 
-# An escape that follows a stray percent sign must stay: "%%32%65" would become "%2e", an escape nobody wrote.
+# An escape after a stray percent sign must stay: "%%32%65" would become "%2e", a new escape.
 _ESCAPE = re.compile(r"((?<!%)(?<!%[0-9A-Fa-f]))?%([0-9A-Fa-f]{2})")
 _LOWER_CASE_ESCAPE = re.compile(r"%(?:[0-9a-f][a-f]|[a-f][0-9a-f])")
 _NOT_OF_URIS = re.compile(r"[\[\]{}|\\^`]")
@@ -26,7 +25,7 @@ _ESCAPED = {character: f"%{ord(character):02X}" for character in "[]{}|\\^`"}
 _SLASHES = re.compile(r"//+")
 _INDEX = re.compile(r"/(?:index|default)\.[a-z0-9]{1,6}$", re.IGNORECASE)
 
-# What each switch could find to do, as a pattern on the whole URL: see CanonicalRules.
+# A pattern for each switch that matches URLs which it may change: see CanonicalRules.
 _SUSPECT_ESCAPE = r"%(?:[0-9A-Fa-f][a-f]|[a-f][0-9A-Fa-f]|2[DE]|3[0-9]|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE])"
 _SUSPECTS = {
     "escapes": _SUSPECT_ESCAPE,
@@ -45,33 +44,34 @@ _SIGNS = {"escapes": ("%",), "empty_query": ("?",), "brackets": tuple(_ESCAPED)}
 
 @dataclass(frozen=True, slots=True)
 class CanonicalRules:
-    """Which differences between URLs do not count. What WHATWG serialisation removes never counts.
+    """The differences between URLs that do not count. Those that WHATWG serialisation removes never count.
 
-    That is the case of scheme and host, the default port, dot segments, spelled-out UTF-8. Every rule is
+    These are the case of scheme and host, the default port, dot segments, spelled-out UTF-8. Every rule is
     idempotent, alone and with the others.
     """
 
     escapes: bool = True
     """Write escapes in upper case, and unreserved characters (RFC 3986, section 2.3) without them."""
     empty_query: bool = True
-    """Remove a ``?`` with nothing behind it."""
+    """Remove a ``?`` without a query."""
     collapse_slashes: bool = False
-    """Make one slash of several in the path."""
+    """Replace several slashes in the path by one."""
     drop_index: bool = False
     """Remove ``index.*`` and ``default.*`` from the end of the path."""
     lower_case_path: bool = False
-    """Write the path in lower case, as servers on case-insensitive file systems take it."""
+    """Write the path in lower case, for servers on case-insensitive file systems."""
     drop_host_dot: bool = False
     """Remove the dot that ends a fully qualified host name."""
     brackets: bool = True
     """Escape brackets, braces, ``|``, a backslash, ``^`` and the backtick in path and query: browsers leave some of
-    them as they are, which no URI may have (RFC 3986)."""
+    them as they are, although no URI may contain them (RFC 3986).
+    """
     hosts: HostRules | None = None
-    """Hosts that are one site under several names."""
+    """Rules for hosts that are one site under several names."""
     suspect: re.Pattern[str] = field(init=False, repr=False, compare=False)
-    """Finds something in every URL that these rules change, and in few others."""
+    """Matches every URL that these rules change, and few others."""
     signs: tuple[str, ...] | None = field(init=False, repr=False, compare=False)
-    """One of these characters is in every URL that these rules change; None where no characters tell."""
+    """Every URL that these rules change has one of these characters; None if there are no such characters."""
 
     def __post_init__(self) -> None:
         patterns = [pattern for name, pattern in _SUSPECTS.items() if getattr(self, name)]
@@ -100,8 +100,8 @@ def canonical_all(urls: Sequence[str], rules: CanonicalRules = DEFAULT) -> list[
 
 
 def are_canonical(together: str, rules: CanonicalRules = DEFAULT) -> bool:
-    """Whether it is plain to see that none of the URLs in a text would be changed. A look at all of them at once: a
-    page's links often have neither escapes nor queries.
+    """Return True if clearly none of the URLs in a text would be changed. All of them are checked at once: a page's
+    links often have neither escapes nor queries.
     """
     return rules.signs is not None and not any(sign in together for sign in rules.signs)
 
@@ -156,12 +156,12 @@ def _without_final_dot(authority: str) -> str:
 
 
 ALL_SWITCHES = tuple(field.name for field in fields(CanonicalRules) if field.init)
-"""The names of all switches, in the order in which they are told."""
+"""The names of all switches, in the order in which they are explained."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one switch did; ``before`` and ``after`` are the same where it found nothing to do."""
+    """The change by one switch; ``before`` and ``after`` are equal if it changed nothing."""
 
     switch: str
     before: str
@@ -171,8 +171,7 @@ class Step:
 def canonical_steps(url: str, rules: CanonicalRules = DEFAULT) -> list[Step]:
     """Return a step for each switch that is on. The last one ends in ``canonical(url, rules)``.
 
-    A step is what the switch adds to those before it: the forms are those that rules with ever more switches
-    give, so nothing of the rewriting is said twice.
+    Each step is computed as the form by the rules with one switch more, so the rewriting is not implemented twice.
     """
     given = {name: getattr(rules, name) for name in ALL_SWITCHES}
     so_far = replace(rules, **{name: type(value)() for name, value in given.items()})

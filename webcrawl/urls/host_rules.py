@@ -1,6 +1,6 @@
-"""Hosts that are one site under several names, by the operator's list: for comparison, never for fetching.
+"""Rules for hosts that are one site under several names, from a file: for comparison, never for fetching.
 
-A line says what the end, the beginning or the whole of a host's name is to count as::
+A line replaces the end, the beginning or the whole of a host's name::
 
     startsWith www.                     the name without it
     startsWith www2. www.               or with another beginning
@@ -8,7 +8,7 @@ A line says what the end, the beginning or the whole of a host's name is to coun
     synonym    mirror.example.com example.org
 
 All rules of the first kind are tried before those of the second, and those before synonyms, each kind in the order of
-the file, and the first that fits is applied. What comes of it is looked at again, until nothing changes any more.
+the file, and the first that matches is applied. The rules are applied to the result again, until it does not change.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 KINDS = ("startsWith", "endsWith", "synonym")
 REMEMBERED_HOSTS = 65_536
 LONGEST_NAME = 253
-"""Characters of a host's name in the DNS; it also ends rules that would make a name longer and longer."""
+"""The longest name of a host in the DNS; it also ends rules that would make a name longer and longer."""
 
 _PART = re.compile(r"[a-z0-9_.-]{1,253}")
 
@@ -36,14 +36,16 @@ class HostRulesError(ValueError):
 
 
 class HostRule(NamedTuple):
-    """One line: its kind, what it looks for, and what takes its place."""
+    """One line: its kind, the text that it matches, and the replacement."""
 
     kind: str
     found: str
     instead: str
 
     def apply(self, host: str) -> str:
-        """The host's other name; the same where the rule does not fit, or would leave nothing or too much."""
+        """Return the host's other name; the same one if the rule does not match, or would leave an empty or too long
+        name.
+        """
         name = host
         if self.kind == "startsWith" and host.startswith(self.found):
             name = self.instead + host[len(self.found) :]
@@ -55,14 +57,14 @@ class HostRule(NamedTuple):
 
 
 class HostRules:
-    """Tells the name under which a host is known."""
+    """Returns the name under which a host is known."""
 
     def __init__(self, rules: Iterable[HostRule] = ()) -> None:
         self.rules = tuple(sorted(rules, key=lambda rule: KINDS.index(rule.kind)))
         self.known_as = lru_cache(REMEMBERED_HOSTS)(self._known_as)
 
     def steps(self, host: str) -> list[tuple[HostRule, str]]:
-        """Each rule that is applied, with what it makes of the name. Ends where a name comes up again."""
+        """Return each rule that is applied, with the resulting name. Ends when a name is repeated."""
         done: list[tuple[HostRule, str]] = []
         met = {host}
         while (step := self._step(host)) is not None and step[1] not in met:
@@ -74,7 +76,7 @@ class HostRules:
     def _known_as(self, host: str) -> str:
         names = [host, *(name for _, name in self.steps(host))]
         last = self._step(names[-1])
-        # Rules that lead in a circle: all names in it are known as one of them, the same from wherever one starts.
+        # Rules in a cycle: all names in it are known as one of them, whichever comes first.
         return names[-1] if last is None else min(names[names.index(last[1]) :])
 
     def _step(self, host: str) -> tuple[HostRule, str] | None:
@@ -86,7 +88,7 @@ class HostRules:
 
 
 def load_host_rules(path: Path) -> HostRules:
-    """The rules of a list file. :raises HostRulesError: with every line that is wrong"""
+    """Return the rules of a list file. :raises HostRulesError: with every line that is wrong"""
     rules, wrong = [], []
     try:
         with path.open("rb") as stream:
@@ -104,7 +106,7 @@ def load_host_rules(path: Path) -> HostRules:
 
 
 def _rule(text: str) -> HostRule | str:
-    """The rule in a line, or what is wrong with it."""
+    """Return the rule in a line, or the error in it."""
     kind, *parts = text.split()
     kinds = {known.lower(): known for known in KINDS}
     if kind.lower() not in kinds:

@@ -1,7 +1,4 @@
-"""Text files with one entry a line and ``#`` comments, as people and other programs make them.
-
-Hosts as people write them in lists: with a scheme, in capitals, in their own script, with a final dot.
-"""
+"""Readers of list files with one entry per line and ``#`` comments, and of host names as people write them."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ if TYPE_CHECKING:
 
 
 LONGEST_LINE = 65_536
-"""Characters of a line that are read; what is beyond them is skipped."""
+"""The number of characters of a line that are read; the rest is skipped."""
 
 _SHOWN = 200
 _COMMENT = re.compile(r"\s#")
@@ -32,7 +29,7 @@ class Line(NamedTuple):
 
 
 class WrongLine(NamedTuple):
-    """An entry that could not be understood. ``text`` is cut short and safe to print."""
+    """An invalid entry. ``text`` is cut and safe to print."""
 
     number: int
     text: str
@@ -43,16 +40,16 @@ class WrongLine(NamedTuple):
 
 
 def printable(text: str, length_max: int | None = _SHOWN) -> str:
-    """Return the beginning of a text from outside, with what could disturb a terminal or a log replaced."""
+    """Return the beginning of an untrusted text, without characters that could disturb a terminal or a log."""
     return "".join([character if character.isprintable() else "\ufffd" for character in text[:length_max]])
 
 
 def read_lines(stream: IO[bytes]) -> Iterator[Line]:
     """Yield the entries of a list file, one line in memory at a time.
 
-    Blank lines and lines that begin with ``#`` are passed over; a ``#`` after white space begins a comment.
-    Line ends may be LF, CRLF or CR, the encoding is UTF-8 with or without a BOM, and what is not is replaced
-    by U+FFFD: no bytes make this raise. The stream stays open.
+    Blank lines and lines that begin with ``#`` are skipped; a ``#`` after white space begins a comment. Line ends may
+    be LF, CRLF or CR, the encoding is UTF-8 with or without a BOM, and invalid bytes are replaced by U+FFFD: no bytes
+    make this raise. The stream stays open.
     """
     reader = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace")
     try:
@@ -76,19 +73,18 @@ def _line(reader: io.TextIOWrapper) -> str:
     return line
 
 
-# Hardly anything to do: lower case, no punycode to be checked, and a last label that no browser takes for a
-# number. Nearly every name in a list of a million is so.
+# The simple case: lower case, no punycode to be checked, and a last label that no browser takes for a number. It
+# covers nearly every name in a list of a million.
 _READY = re.compile(r"(?:https?://)?((?:(?!xn--)[a-z0-9_-]+\.)*(?!xn--)[a-z][a-z0-9_-]*)\.?/?").fullmatch
 _NAME = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*").fullmatch
 _NUMBERS = re.compile(r"[0-9.]+").fullmatch
 
 
 def hostname(text: str) -> str | None:
-    """Return the host that ``text`` names, as it stands in a resolved URL but without a final dot; None if
-    none.
+    """Return the host that ``text`` names, as in a resolved URL but without a final dot; None if there is none.
 
-    A scheme (http or https), a port and a path are accepted and dropped, capitals and IDN reduced. What is
-    only by a browser's lenience a host (``12345``, ``user@example.com``, ``a,b.com``) is not taken for one.
+    A scheme (http or https), a port and a path are accepted and dropped, capitals and IDN are normalised. Text that
+    only a lenient browser accepts as a host (``12345``, ``user@example.com``, ``a,b.com``) is rejected.
     """
     if ready := _READY(text):
         return ready[1]

@@ -1,10 +1,9 @@
-"""Whose clock a URL is under: the host, or the registrable domain it belongs to.
+"""The politeness key of a URL: its host, or the registrable domain of the host.
 
-Registrable domains by the public suffix list that tldextract brings along, without the network.
-
-The list is the package's snapshot, private suffixes included: two blogs at one provider are two sites.
-Loading it takes about 20 ms and 6 MB, the import of tldextract up to 150 ms and 20 MB more; both happen at
-the first question, so that commands which ask none do not pay.
+Registrable domains are determined by the public suffix list in the package tldextract, without the network. Private
+suffixes are included: two blogs at one provider are two sites. Loading the list takes about 20 ms and 6 MB, the
+import of tldextract up to 150 ms and 20 MB more; both happen at the first use, so that commands that do not need it
+do not pay.
 """
 
 from __future__ import annotations
@@ -21,21 +20,21 @@ if TYPE_CHECKING:
 
 
 _SPECIAL_NAMES = ("test", "example", "invalid", "localhost", "local", "internal", "home.arpa")
-"""Names that are in no list of suffixes and are meant all the same (RFC 2606, 6761, 6762, 8375)."""
+"""Names that are in no list of suffixes and are valid all the same (RFC 2606, 6761, 6762, 8375)."""
 
 _IPV4 = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}").fullmatch
 
 
 def is_address(host: str) -> bool:
-    """Tell whether a host, as it stands in a resolved URL, is an IP address."""
+    """Return True if a host, as in a resolved URL, is an IP address."""
     return host.startswith("[") or _IPV4(host) is not None
 
 
 def registrable_domain(host: str) -> str:
     """Return the public suffix of a host and one label more (publicsuffix.org, "Algorithm").
 
-    A name under no known suffix falls under the default rule ``*``: its last label is the suffix. IP
-    addresses, single labels and public suffixes themselves are their own domain. Never raises.
+    A name under no known suffix is subject to the default rule ``*``: its last label is the suffix. IP addresses,
+    single labels and public suffixes themselves are their own domain. Never raises.
     """
     host = host.rstrip(".").lower() or host
     if is_address(host):
@@ -48,19 +47,19 @@ def registrable_domain(host: str) -> str:
 
 
 def has_known_suffix(host: str) -> bool:
-    """Tell whether a host ends in a suffix of the list, and not merely in some label."""
+    """Return True if a host ends in a suffix of the list, and not merely in some label."""
     return bool(_extractor()(host).suffix)
 
 
 def is_meant_as_host(host: str) -> bool:
-    """Tell a host from a word or the name of a file: an address, a name below a known suffix, or a special name."""
+    """Distinguish a host from a word or a file name: an address, a name below a known suffix, or a special name."""
     if is_address(host) or ("." in host and has_known_suffix(host)):
         return True
     return any(host == name or host.endswith(f".{name}") for name in _SPECIAL_NAMES)
 
 
 def load_suffixes() -> None:
-    """Load the list now, where a first question would hold up something that must not wait."""
+    """Load the list now, if loading it at the first use would delay an urgent step."""
     _extractor()
 
 
@@ -74,9 +73,9 @@ def _extractor() -> Callable[[str], ExtractResult]:
 
 
 REMEMBERED_HOSTS = 65_536
-"""Hosts whose key is remembered, in about 10 MB; the least recently used are forgotten."""
+"""The number of hosts whose key is cached, in about 10 MB; the least recently used are removed."""
 REMEMBERED_PORTS = 4_096
-"""Authorities whose port is remembered: the same few are asked about again and again, for each page and its links."""
+"""The number of authorities whose port is cached: the same few are used repeatedly, for each page and its links."""
 
 
 def host_of(url: str) -> str:
@@ -89,7 +88,7 @@ def host_of(url: str) -> str:
 
 
 def port_of(url: str) -> int:
-    """Return the port of a resolved URL; its scheme's where it names none."""
+    """Return the port of a resolved URL; its scheme's default if it has none."""
     start = 8 if url[4] == "s" else 7
     port = port_in(url[start : url.index("/", start)])
     return (443 if start == 8 else 80) if port is None else port
@@ -97,27 +96,28 @@ def port_of(url: str) -> int:
 
 @lru_cache(maxsize=REMEMBERED_PORTS)
 def port_in(authority: str) -> int | None:
-    """Return the port that an authority names, 0 too; None where it names none."""
+    """Return the port in an authority, 0 too; None if it has none."""
     _, colon, digits = authority.rpartition(":")
-    # The colons of an IPv6 address stand in brackets.
+    # The colons of an IPv6 address are in brackets.
     return int(digits) if colon and digits.isdecimal() else None
 
 
 def origin_of(url: str) -> str:
-    """Return ``scheme://host[:port]`` of a resolved URL; a default port is not in it."""
+    """Return ``scheme://host[:port]`` of a resolved URL, without a default port."""
     return url[: url.index("/", 8)]
 
 
 class PolitenessKey:
-    """Names the queue and clock of a host.
+    """Returns the politeness key of a host, which identifies its queue and clock.
 
-    Two ports of one machine have one key, and so have a name and the same name with a final dot. In mode
-    ``host`` the key is the host name; in mode ``domain`` its registrable domain. A key never changes within a
-    crawl.
+    Two ports of one machine have one key, and so have a name and the same name with a final dot. In mode ``host`` the
+    key is the host name; in mode ``domain`` its registrable domain. A key never changes within a crawl.
     """
 
     def __init__(self, mode: Literal["domain", "host"], known_as: Callable[[str], str] | None = None) -> None:
-        """``known_as`` gives the name under which a host is known, where several are one site: those have one key."""
+        """``known_as`` returns the name under which a host is known, if several names are one site: those have one
+        key.
+        """
         if mode not in ("domain", "host"):
             raise ValueError(f"a politeness key is made of a 'domain' or a 'host', not of {mode!r}")
         self.mode = mode

@@ -1,6 +1,5 @@
-"""Links as browsers take them: the WHATWG URL standard by ada, reduced to what is requested over HTTP.
-
-What resolving changed in a URL as it was written, part by part.
+"""Resolution of links as in browsers: the WHATWG URL standard by ada, restricted to URLs that are requested over
+HTTP.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from ada_url import join_url
 
 _HTTP = ("http://", "https://")
 _QUERY_IN_ITS_ENCODING = ("ftp:", "file:")
-"""The other schemes whose queries depend on the encoding of the document (URL standard, 4.4: they are special)."""
+"""Other schemes whose queries depend on the encoding of the document (URL standard, 4.4: they are special)."""
 _HOLDS_CONTENT = ("data:", "javascript:")
 CONTENT_MAX = 200
-"""Characters that are kept of a URL which holds its content, an image or a program, in itself."""
+"""The number of characters that are kept of a URL which contains its content, an image or a program."""
 _STRIPPED = "".join(map(chr, range(0x21)))
 _REMOVED = {ord(character): None for character in "\t\n\r"}
 
-# Hrefs that the standard leaves as they are, given that no segment starts with a dot: a path from the root,
-# an absolute URL whose host is lower-case letters and cannot be a number and whose port, if any, is no default
-# one, or (the group) a path from where the page is. They are the greater part of the links on real pages. Seeing
-# it costs a quarter of a parse, and a parse gives up Python's lock, for which other threads are waiting.
+# Hrefs that the standard does not change, given that no segment starts with a dot: a path from the root, an absolute
+# URL whose host is lower-case letters and cannot be a number and whose port, if any, is no default one, or (the
+# group) a path relative to the page. They are the greater part of the links on real pages. Matching them costs a
+# quarter of a parse, and a parse releases the GIL, for which other threads are waiting.
 _QUERY = r"(?:\?[A-Za-z0-9_~!$&()*+,;=:@.%/?-]*)?"
 _UNTOUCHED = re.compile(
     r"(?:https?://(?:(?!xn--)[a-z0-9-]+\.)+[a-z]{2,}"
@@ -46,10 +45,10 @@ QueryEncoder = Callable[[str, str], tuple[bytes, int]]
 
 
 def resolve(href: str, base: str, encoding: str = "utf-8") -> str | None:
-    """Return the URL that ``href`` means on a page at ``base``; None when it cannot be requested over HTTP.
+    """Return the URL of ``href`` on a page at ``base``; None if it cannot be requested over HTTP.
 
-    The fragment and any user name and password are dropped. ``encoding`` is the document's, as a WHATWG label
-    or as Python names it; only the query of a link ever depends on it. Never raises.
+    The fragment and any user name and password are dropped. ``encoding`` is the document's, as a WHATWG label or as
+    Python names it; only the query of a link ever depends on it. Never raises.
     """
     if not href.isascii():
         href = _plain_ascii_query(href, _query_encoder(encoding))
@@ -61,10 +60,10 @@ def resolve(href: str, base: str, encoding: str = "utf-8") -> str | None:
 
 
 def resolve_other_scheme(href: str, base: str, encoding: str = "utf-8") -> str | None:
-    """Return the URL that ``href`` means on a page at ``base`` if it is one of another scheme than http and https:
-    ``mailto:``, ``tel:``, ``javascript:``, ``ftp:`` and so on; None for every other ``href``.
+    """Return the URL of ``href`` on a page at ``base`` if its scheme is not http or https: ``mailto:``, ``tel:``,
+    ``javascript:``, ``ftp:`` and so on; None for every other ``href``.
 
-    It is as the standard writes it, with its fragment; of ``data:`` and ``javascript:`` the first ``CONTENT_MAX``
+    It is serialised by the standard, with its fragment; of ``data:`` and ``javascript:`` the first ``CONTENT_MAX``
     characters. ``encoding`` is as for ``resolve``. Never raises.
     """
     href = _scalar_values(href)
@@ -116,9 +115,10 @@ def _without_credentials(url: str) -> str:
 
 
 def _plain_ascii_query(href: str, encoder: QueryEncoder | None) -> str:
-    """Prepare a link that is not ASCII: no lone surrogates, and the query in the document's legacy encoding.
+    """Prepare a link that is not ASCII: without lone surrogates, and with the query in the document's legacy
+    encoding.
 
-    Everything that is left to the parser it percent-encodes as UTF-8 (section 4.4, "query state", 3.2).
+    The parser percent-encodes the rest as UTF-8 (section 4.4, "query state", 3.2).
     """
     href = _scalar_values(href)
     if encoder is None or "?" not in href:
@@ -132,7 +132,7 @@ def _plain_ascii_query(href: str, encoder: QueryEncoder | None) -> str:
 
 
 def _scalar_values(text: str) -> str:
-    """Replace lone surrogates by U+FFFD, as every string is that enters the URL parser of a browser."""
+    """Replace lone surrogates by U+FFFD, as in every string passed to the URL parser of a browser."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -142,7 +142,7 @@ def _scalar_values(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def _query_encoder(label: str) -> QueryEncoder | None:
-    """Return the encoder for queries in documents of this encoding; None where it is UTF-8, or unknown.
+    """Return the encoder for queries in documents of this encoding; None if it is UTF-8, or unknown.
 
     The output encoding of UTF-16 and of the "replacement" encoding is UTF-8 (Encoding standard, section 4.3).
     """
@@ -179,7 +179,7 @@ NAMES = ("space", "scheme", "slashes", "credentials", "host", "port", "path", "q
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A part of a URL as it was written and as it is requested; None where there is none."""
+    """A part of a URL as it was written and as it is requested; None if there is none."""
 
     part: str
     before: str | None
@@ -187,10 +187,10 @@ class Change:
 
 
 def changes(written: str, resolved: str) -> list[Change]:
-    """Return the parts in which an absolute URL, or the mere name of a host, differs from what was made of it.
+    """Return the parts in which an absolute URL, or a mere host name, differs from its resolved form.
 
-    ``space`` is white space that the standard ignores: around the URL, and tabs and line ends within (WHATWG
-    URL, section 4.4, "basic URL parser", 1-3).
+    ``space`` is white space that the standard ignores: around the URL, and tabs and line ends within (WHATWG URL,
+    section 4.4, "basic URL parser", 1-3).
     """
     plain = _IGNORED.sub("", written.strip(_AROUND))
     before = {"space": None if plain == written else written, **_parts(plain)}

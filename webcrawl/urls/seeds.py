@@ -1,6 +1,6 @@
-"""Where a crawl begins: URLs from a file, from the command line, from standard input.
+"""Readers of seeds from a file, the command line or standard input, and of URLs that are pushed to a running crawl.
 
-What is pushed for a crawl that runs: a URL as text, or a JSON object with a URL and what is to be made of it.
+A pushed entry is a URL as text, or a JSON object with a URL and its options.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _COMMA_BEFORE_SCHEME = re.compile(rf",(?=\s*{_SCHEME})")
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """A URL to begin with, resolved. ``line`` is its line in the file, or its place in the list, from 1."""
+    """A resolved seed. ``line`` is its line in the file, or its position in the list, from 1."""
 
     url: str
     line: int
@@ -50,15 +50,14 @@ class SeedsError(ValueError):
 
 
 def read_seeds(source: str, stream: IO[bytes] | None = None) -> Iterator[Seed | BadSeed]:
-    """Read the seeds of ``FILE``, ``URL[,URL...]`` or ``-``; the last is ``stream``, by default standard
-    input.
+    """Read the seeds of ``FILE``, ``URL[,URL...]`` or ``-``; the last is ``stream``, by default standard input.
 
-    A file has one URL a line and is never in memory as a whole. A list is split at commas before a scheme,
-    since a URL may contain commas. ``example.com`` stands for ``http://example.com/`` where its suffix is a
-    known one, so a list of such names is split at every comma; a file of that name comes first. With a port it
-    may be any name that is meant as one, or an address: ``localhost:8080``, ``10.0.0.5:8080``.
+    A file has one URL per line and is never in memory as a whole. A list is split at commas before a scheme, since a
+    URL may contain commas. ``example.com`` stands for ``http://example.com/`` if its suffix is a known one, so a list
+    of such names is split at every comma; a file of that name takes precedence. With a port it may be an address or
+    any name that is accepted as a host: ``localhost:8080``, ``10.0.0.5:8080``.
 
-    Raises SeedsError at once for a source that cannot be read, and at the end for one that held nothing.
+    Raises SeedsError at once for a source that cannot be read, and at the end for one without entries.
     """
     if not source.strip():
         raise SeedsError("no seeds were given")
@@ -116,7 +115,7 @@ def read_seed(text: str, line: int = 1) -> Seed | BadSeed:
 
 
 def _bare_root(text: str) -> str | None:
-    """Return the root of a mere host: of a name under a known public suffix, or of one with a port."""
+    """Return the root URL of a mere host: of a name under a known public suffix, or of one with a port."""
     if "/" in text or "@" in text:
         return None
     with_port = _WITH_PORT(text)
@@ -126,7 +125,7 @@ def _bare_root(text: str) -> str | None:
         return None
     if port is None:
         return f"http://{host}/" if "." in text and not is_address(host) and has_known_suffix(host) else None
-    # Nothing else than TLS is spoken there.
+    # That port is for TLS only.
     scheme = "https" if int(port) == 443 else "http"
     return resolve(f"{scheme}://{host}:{port}/", "about:blank") if is_meant_as_host(host) else None
 
@@ -136,7 +135,7 @@ def _bad(text: str, line: int, reason: str) -> BadSeed:
 
 
 def _why_unreadable(path: str) -> str | None:
-    """Say why a file cannot be read, without opening it: what comes through a pipe can be read only once."""
+    """Return why a file cannot be read, without opening it: a pipe can be read only once."""
     try:
         if Path(path).is_dir():
             return "it is a directory"
@@ -147,27 +146,28 @@ def _why_unreadable(path: str) -> str | None:
 
 
 LONGEST_ENTRY = 1 << 20
-"""Bytes; a longer one is no entry."""
+"""The longest entry in bytes."""
 DEEPEST = 1 << 30
 FIELDS = ("url", "priority", "depth", "meta", "dont_filter")
 
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """An entry as understood. ``url`` is resolved."""
+    """A parsed entry. ``url`` is resolved."""
 
     url: str
     level: int = 0
     depth: int = 0
     repeat: bool = False
-    """To be fetched although it may be known."""
+    """True to fetch it even if it is known."""
     meta: dict[str, Any] = field(default_factory=dict)
 
 
 def read_pushed(data: bytes, encoding: str = "utf-8") -> Pushed | str:
-    """Read one entry: ``URL``, or ``{"url": URL, "priority": 0, "depth": 0, "meta": {}, "dont_filter": false}``.
+    """Parse one entry: ``URL``, or ``{"url": URL, "priority": 0, "depth": 0, "meta": {}, "dont_filter": false}``.
 
-    Returns in a sentence why it is none. Never raises, whatever the bytes are; ``encoding`` must be one.
+    Return the error as a sentence if it is invalid. Never raises, whatever the bytes are; ``encoding`` must be a
+    known one.
     """
     if len(data) > LONGEST_ENTRY:
         return f"it is longer than {LONGEST_ENTRY} bytes"
