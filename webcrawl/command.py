@@ -1,37 +1,102 @@
-"""What the project's commands have in common: an option or a setting that they do not know is named, not passed over.
+"""The base class of the project's commands.
 
-Beside them and not among them, since Scrapy takes every class of a command that lies there for a command.
+It is not in ``commands/``, since Scrapy takes each class of a command in that folder for a command.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, ClassVar
 
 from scrapy.commands import ScrapyCommand
 
-from webcrawl.commands.output import refuse_strange_options
-from webcrawl.config import check
+from webcrawl.commands.output import complain, refuse, refuse_strange_options
+from webcrawl.config import Configuration, check
+from webcrawl.errors import CrawlError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterable, Iterator
 
     from webcrawl.errors import Problem
 
+BROAD = "broad"
+"""The name of the project's own spider."""
+
 
 class ProjectCommand(ScrapyCommand):
-    """A command that looks at its words before it does anything."""
+    """A command that checks its arguments and settings before it does anything.
+
+    Exit status 2: something is wrong, with a line on standard error for each problem. 1: interrupted, or as the
+    command defines it.
+    """
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as Scrapy declares it
 
     free_words = 0
     """So many of the first words may begin with a hyphen."""
+    json_help: ClassVar[str | None] = None
+    """The help of the option --json, for commands that have it."""
+    spider_help: ClassVar[str | None] = None
+    """The help of the option --spider, for commands that have it."""
+    expected: ClassVar[tuple[type[Exception], ...]] = (CrawlError,)
+    """Errors whose messages name the cause."""
+    interrupted = "interrupted"
+    """The line that is written after Ctrl-C."""
+
+    @property
+    def name(self) -> str:
+        return self.__module__.rpartition(".")[2]
+
+    @property
+    def configuration(self) -> Configuration:
+        assert self.settings is not None
+        return Configuration.from_settings(self.settings)
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        if self.spider_help is not None:
+            parser.add_argument(
+                "--spider", metavar="NAME", default=BROAD, help=f"{self.spider_help} (default: %(default)s)"
+            )
+        if self.json_help is not None:
+            parser.add_argument("--json", action="store_true", help=self.json_help)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.settings is not None
         self._known = frozenset(self.settings)
         super().process_options(args, opts)
         self._given = [item.partition("=")[0] for item in opts.set]
-        refuse_strange_options(self.__module__.rpartition(".")[2], args[self.free_words :])
+        refuse_strange_options(self.name, args[self.free_words :])
+        # The settings come last: a command may complete them when it checks its words.
+        problems = list(self.wrong_words(args, opts))
+        if problems := [*problems, *self.wrong_settings()]:
+            refuse(self.name, problems)
+
+    def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
+        """Yield the problems of arguments and options. Raises UsageError when the help says what is wrong."""
+        yield from ()
 
     def wrong_settings(self) -> list[Problem]:
-        """What is wrong with the settings, those of the command line among them."""
+        """Return the problems of the settings, including those on the command line."""
         assert self.settings is not None
         return check(self.settings, self._given, self._known)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        try:
+            self.exitcode = self.answer(args, opts) or 0
+        except self.expected as error:
+            self.exitcode = complain(self.name, self.lines(error))
+        except KeyboardInterrupt:
+            sys.stderr.write(f"scrapy {self.name}: {self.interrupted}\n")
+            self.exitcode = 1
+
+    def answer(self, args: list[str], opts: argparse.Namespace) -> int | None:
+        """Do what the command is for; return the exit status, 0 by default. May raise the errors in ``expected``."""
+        raise NotImplementedError
+
+    def lines(self, error: Exception) -> Iterable[object]:
+        """Return an error as lines: the errors of a file of rules have one for each wrong line of the file."""
+        return [error] if isinstance(error, CrawlError | OSError) else str(error).splitlines()

@@ -19,8 +19,7 @@ from webcrawl.archive.disk import ArchiveError, Disk
 from webcrawl.archive.reading import Damaged
 from webcrawl.archive.repair import WARC_FOLDER
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.output import complain, refuse, tell
-from webcrawl.config import Configuration
+from webcrawl.commands.output import complain, tell
 from webcrawl.config.vocabulary import nearest
 from webcrawl.errors import Problem
 from webcrawl.external_sort import merged
@@ -37,9 +36,8 @@ VERBS = ("check", "index")
 
 
 class Command(ProjectCommand):
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as Scrapy declares it
+    expected = (ArchiveError, OSError)
+    json_help = "check: one JSON object a line"
 
     def syntax(self) -> str:
         return "<check|index> [JOBDIR ...] [options]"
@@ -58,37 +56,27 @@ class Command(ProjectCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--json", action="store_true", help="check: one JSON object a line")
         parser.add_argument("--again", action="store_true", help="index: also where there is one")
         parser.add_argument(
             "-o", metavar="FILE", dest="merged", help="index: all indexes in one file; check: that file too"
         )
 
-    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        super().process_options(args, opts)
+    def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         if not args:
             raise UsageError
-        problems = list(_wrong_words(args[0], opts))
-        problems += self.wrong_settings()
-        if problems:
-            refuse("archive", problems)
+        return _wrong_words(args[0], opts)
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        assert self.settings is not None
+    def answer(self, args: list[str], opts: argparse.Namespace) -> int | None:
         verb, *given = args
-        jobdir = Configuration.from_settings(self.settings).jobdir
+        jobdir = self.configuration.jobdir
         folders = list(dict.fromkeys(map(Path, given or ([str(jobdir)] if jobdir else []))))
         if problems := list(_problems(folders)):
-            refuse("archive", problems)
-        try:
-            if verb == "check":
-                with LinkLogCheck(folders) as links:
-                    judge = Check(folders, time.time(), [links], opts.merged and Path(opts.merged))
-                    self.exitcode = carry_out(judge, as_json=opts.json)
-            else:
-                self.exitcode = make_indexes(folders, opts.again, opts.merged and Path(opts.merged))
-        except (ArchiveError, OSError) as error:
-            self.exitcode = complain("archive", [str(error)])
+            return complain(self.name, problems)
+        target = opts.merged and Path(opts.merged)
+        if verb != "check":
+            return make_indexes(folders, opts.again, target)
+        with LinkLogCheck(folders) as links:
+            return carry_out(Check(folders, time.time(), [links], target), as_json=opts.json)
 
 
 def carry_out(judge: Check, *, as_json: bool) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from webcrawl.command import BROAD
 from webcrawl.config.features import focus
 from webcrawl.config.vocabulary import nearest
 from webcrawl.control.local import FRONTIER
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from webcrawl.config import Configuration
 
-BROAD = "broad"
 BROAD_ARGUMENTS = ("seeds", "allow", "domains", "focus", "mode", "segment", "stay")
 MODES = ("once", "continuous")
 STANDARD_INPUT = "-"

@@ -13,8 +13,8 @@ from webcrawl.archive.disk import ArchiveError
 from webcrawl.audit.audit import TOLERANCE_SECONDS, Audit, Rules, Totals
 from webcrawl.audit.clocks import Kind, Violation
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.fetch_logs import FetchLogs, asked, plain
-from webcrawl.commands.output import complain, tell
+from webcrawl.commands.fetch_logs import FetchLogs, logs_of, plain
+from webcrawl.commands.output import tell
 from webcrawl.config import Configuration
 from webcrawl.crawl.rules import politeness_of, shared_clocks_of
 from webcrawl.politeness.groups import GroupsError
@@ -24,13 +24,13 @@ from webcrawl.reports.text import moment
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from webcrawl.errors import Problem
     from webcrawl.reports.fetch_logs import Merged, Request
 
 
 class Command(ProjectCommand):
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as Scrapy declares it
+    expected = (ArchiveError, GroupsError, OSError)
+    json_help = "as one JSON object"
 
     def syntax(self) -> str:
         return "[JOBDIR ...] [options]"
@@ -62,18 +62,14 @@ class Command(ProjectCommand):
             metavar="S",
             help="hold at least this delay against every request, whatever the log says was owed",
         )
-        parser.add_argument("--json", action="store_true", help="as one JSON object")
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        logs, problems = asked(self, args)
-        if problems:
-            self.exitcode = complain("audit", problems)
-            return
-        try:
-            rules = rules_of(logs.configuration, opts.tolerance, opts.least)
-            self.exitcode = carry_out(logs, rules, as_json=opts.json)
-        except (ArchiveError, GroupsError, OSError) as error:
-            self.exitcode = complain("audit", str(error).splitlines())
+    def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
+        self._logs, problems = logs_of(self, args)
+        yield from problems
+
+    def answer(self, args: list[str], opts: argparse.Namespace) -> int | None:
+        rules = rules_of(self._logs.configuration, opts.tolerance, opts.least)
+        return carry_out(self._logs, rules, as_json=opts.json)
 
 
 def rules_of(configuration: Configuration, tolerance_seconds: float, least_seconds: float) -> Rules:

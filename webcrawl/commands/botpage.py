@@ -28,9 +28,6 @@ STANDARD_OUTPUT = "-"
 
 
 class Command(ProjectCommand):
-    requires_project = True
-    requires_crawler_process = False
-
     def syntax(self) -> str:
         return "[options]"
 
@@ -57,29 +54,25 @@ class Command(ProjectCommand):
             help="an IP address or a network that the crawler comes from, beside those of -s BOTPAGE_ADDRESSES",
         )
 
+    def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
+        if args:
+            raise UsageError
+        yield from ()
+
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         super().process_options(args, opts)
         assert self.settings is not None
-        if args:
-            raise UsageError
-        problems = self.wrong_settings()
-        if not problems:
-            listed = [
-                str(address) for address in Configuration.from_settings(self.settings).botpage_addresses
-            ]
-            self.settings.set(ADDRESSES, [*listed, *",".join(opts.address).split(",")], priority="cmdline")
-            problems = [
-                Problem("--address", problem.message) if problem.name == ADDRESSES else problem
-                for problem in check(self.settings)
-            ]
-        if not problems:
-            problems = list(_without_contact(Configuration.from_settings(self.settings)))
-        if problems:
-            refuse("botpage", problems)
+        listed = map(str, self.configuration.botpage_addresses)
+        self.settings.set(ADDRESSES, [*listed, *",".join(opts.address).split(",")], priority="cmdline")
+        problems = [
+            Problem("--address", problem.message) if problem.name == ADDRESSES else problem
+            for problem in check(self.settings)
+        ]
+        if problems := problems or list(_without_contact(self.configuration)):
+            refuse(self.name, problems)
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        assert self.settings is not None
-        configuration = Configuration.from_settings(self.settings)
+    def answer(self, args: list[str], opts: argparse.Namespace) -> int | None:
+        configuration = self.configuration
         if not configuration.botpage_contact and "://" in configuration.crawler_contact:
             sys.stderr.write(
                 f"scrapy botpage: the page tells people to write to {configuration.crawler_contact}; if that is "
@@ -88,11 +81,12 @@ class Command(ProjectCommand):
         made = page(bot_of(configuration))
         if opts.output == STANDARD_OUTPUT:
             sys.stdout.write(made.decode("ascii"))
-            return
+            return 0
         try:
             replace(Path(opts.output), made)
         except OSError as error:
-            self.exitcode = complain("botpage", [f"--output: {opts.output}: {error.strerror or error}"])
+            return complain(self.name, [f"--output: {opts.output}: {error.strerror or error}"])
+        return 0
 
 
 def bot_of(configuration: Configuration) -> Bot:

@@ -6,21 +6,20 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from webcrawl.commands.output import refuse_strange_options
+from webcrawl.command import ProjectCommand
 from webcrawl.features.checkpoints import checkpoint
 from webcrawl.reports import text
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
+
+    from webcrawl.errors import Problem
 
 
-class Command(ScrapyCommand):
-    requires_project = True
-    requires_crawler_process = False
-
+class Command(ProjectCommand):
     def syntax(self) -> str:
         return "[options] <JOBDIR> <DEST>"
 
@@ -34,17 +33,18 @@ class Command(ScrapyCommand):
             "both folders are on one file system."
         )
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        refuse_strange_options("checkpoint", args)
+    def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         if len(args) != 2:
             raise UsageError
+        yield from ()
+
+    def wrong_settings(self) -> list[Problem]:
+        """Return nothing: a checkpoint depends on no setting."""
+        return []
+
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         source, target = Path(args[0]), Path(args[1])
-        try:
-            copied = checkpoint.take(source, target, _progress if sys.stderr.isatty() else None)
-        except checkpoint.CheckpointError as error:
-            sys.stderr.write(f"scrapy checkpoint: {error}\n")
-            self.exitcode = 2
-            return
+        copied = checkpoint.take(source, target, _progress if sys.stderr.isatty() else None)
         print(
             f"{target} holds the crawl of {source}: {copied.copied} files copied "
             f"({text.size(copied.bytes)}), {copied.linked} shared.\n"

@@ -17,8 +17,8 @@ from scrapy.exceptions import UsageError
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.audit.complaint import Complaint
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.fetch_logs import asked, plain
-from webcrawl.commands.output import complain, tell
+from webcrawl.commands.fetch_logs import logs_of, plain
+from webcrawl.commands.output import tell
 from webcrawl.errors import Problem
 from webcrawl.reports import text
 from webcrawl.reports.text import moment, read_moment, second
@@ -209,9 +209,8 @@ _HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\]")
 
 
 class Command(ProjectCommand):
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as Scrapy declares it
+    expected = (ArchiveError, OSError)
+    json_help = "as one JSON object"
 
     def syntax(self) -> str:
         return "DOMAIN [JOBDIR ...] [options]"
@@ -239,23 +238,19 @@ class Command(ProjectCommand):
             metavar="N",
             help="list at most so many requests (default: %(default)s)",
         )
-        add("--json", action="store_true", help="as one JSON object")
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+    def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         if not args:
             raise UsageError
-        logs, wrong = asked(self, args[1:])
-        if problems := [*_wrong(args[0], opts), *wrong]:
-            self.exitcode = complain("complaint", problems)
-            return
+        yield from _wrong(args[0], opts)
+        self._logs, problems = logs_of(self, args[1:])
+        yield from problems
+
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         complaint = Complaint(domain_of(args[0]) or "", opts.begin, opts.end, opts.listed)
-        try:
-            for request in logs.requests():
-                complaint.take(request)
-        except (ArchiveError, OSError) as error:
-            self.exitcode = complain("complaint", [error])
-            return
-        about = About(logs.configuration.user_agent, opts.begin, opts.end)
+        for request in self._logs.requests():
+            complaint.take(request)
+        about = About(self._logs.configuration.user_agent, opts.begin, opts.end)
         if opts.json:
             tell(json.dumps(as_object(complaint, about), indent=2))
         else:

@@ -7,7 +7,6 @@ applies it. 2: the command, a setting or the file is wrong, or the crawl cannot 
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
@@ -17,11 +16,8 @@ from typing import TYPE_CHECKING, Protocol
 from scrapy.exceptions import UsageError
 
 from webcrawl.archive import fetchlog
-from webcrawl.archive.disk import ArchiveError
 from webcrawl.command import ProjectCommand
 from webcrawl.commands import output
-from webcrawl.commands.arguments import BROAD
-from webcrawl.commands.output import complain, refuse
 from webcrawl.config import Configuration
 from webcrawl.control.asked import NOT_FROM_OUTSIDE, crawl_asked
 from webcrawl.errors import CrawlError, Problem
@@ -131,8 +127,8 @@ def tell(text: str) -> None:
 
 
 class Command(ProjectCommand):
-    requires_project = True
-    requires_crawler_process = False
+    expected = (CrawlError, ExclusionError)
+    spider_help = "whose crawl on Redis"
 
     def syntax(self) -> str:
         return "[options] <DOMAIN|URL prefix>"
@@ -159,7 +155,6 @@ class Command(ProjectCommand):
             default=[],
             help="as -s JOBDIR=DIR; on Redis one of each worker",
         )
-        add("--spider", metavar="NAME", default=BROAD, help="whose crawl on Redis (default: %(default)s)")
         add("--dry-run", action="store_true", help="say what would be hit, change nothing")
         add(
             "--now",
@@ -167,14 +162,14 @@ class Command(ProjectCommand):
             help="without a domain: have the crawl look at the file as it is, at once",
         )
 
-    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        super().process_options(args, opts)
+    def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         if not args and not opts.now:
             raise UsageError
-        problems = [*_wrong_words(args, opts), *self._take_places(opts)]
-        problems += self.wrong_settings()
-        if problems:
-            refuse("exclude", problems)
+        yield from _wrong_words(args, opts)
+        yield from self._take_places(opts)
+
+    def lines(self, error: Exception) -> Iterable[object]:
+        return map(printable, str(error).splitlines())
 
     def _take_places(self, opts: argparse.Namespace) -> Iterator[Problem]:
         """Determine the file and the crawl. The settings are checked without the file, which may not exist yet."""
@@ -190,18 +185,8 @@ class Command(ProjectCommand):
             yield Problem("EXCLUSION_FILE", "which file? give --file FILE or -s EXCLUSION_FILE=FILE")
         self._file = ExclusionFile(Path(file or ""))
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        try:
-            self.exitcode = self._carry_out(args, opts)
-        except (CrawlError, ArchiveError, ExclusionError) as error:
-            self.exitcode = complain("exclude", map(printable, str(error).splitlines()))
-        except KeyboardInterrupt:
-            sys.stderr.write("scrapy exclude: interrupted\n")
-            self.exitcode = 1
-
-    def _carry_out(self, args: list[str], opts: argparse.Namespace) -> int:
-        assert self.settings is not None
-        configuration = Configuration.from_settings(self.settings)
+    def answer(self, args: list[str], opts: argparse.Namespace) -> int:
+        configuration = self.configuration
         crawl = self._crawl(configuration, opts.spider)
         exclusions = self._file.read()
         if args:

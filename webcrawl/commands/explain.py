@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,9 +24,9 @@ from scrapy.utils.conf import arglist_to_dict
 from webcrawl.archive import fetchlog
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.archive.listed_links import LISTED
-from webcrawl.command import ProjectCommand
-from webcrawl.commands.arguments import BROAD, unknown_arguments
-from webcrawl.commands.output import complain, refuse, tell
+from webcrawl.command import BROAD, ProjectCommand
+from webcrawl.commands.arguments import unknown_arguments
+from webcrawl.commands.output import tell
 from webcrawl.config import Configuration
 from webcrawl.control.asked import crawl_asked, take_settings_of
 from webcrawl.crawl.context import exclusions_of, scopes_of
@@ -404,8 +403,9 @@ def _pass_over(damage: str) -> None:
 
 
 class Command(ProjectCommand):
-    requires_project = True
-    requires_crawler_process = False
+    expected = (CrawlError, *WRONG)
+    spider_help = "whose crawl"
+    json_help = "one JSON object"
 
     def syntax(self) -> str:
         return "[options] <URL>"
@@ -425,46 +425,25 @@ class Command(ProjectCommand):
         super().add_options(parser)
         add = parser.add_argument
         add("-a", dest="spargs", action="append", default=[], metavar="NAME=VALUE", help="as to scrapy crawl")
-        add("--spider", metavar="NAME", default=BROAD, help="whose crawl (default: %(default)s)")
         add("--via", metavar="PAGE", help="the page on which it is a link, where it is a relative one")
         add("--depth", type=int, metavar="N", help="links from a seed, where the crawl does not know it")
         add("--log", metavar="DIR", action="append", default=[], help="another worker's JOBDIR, for its log")
-        add("--json", action="store_true", help="one JSON object")
 
-    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        super().process_options(args, opts)
+    def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         assert self.settings is not None
         if not args:
             raise UsageError
-        problems = list(_wrong_words(args, opts))
+        yield from _wrong_words(args, opts)
         spider = take_settings_of(opts.spider, self.settings)
         self._domains: object = getattr(spider, "allowed_domains", None)
-        problems += self.wrong_settings()
-        if problems:
-            refuse("explain", problems)
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        # Printing the help must not import all parts of a crawl.
-
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.settings is not None
         question = Question(
             args[0], opts.via, opts.depth, opts.spider, opts.spargs, self._domains, list(map(Path, opts.log))
         )
-        try:
-            inquiry = Inquiry(self.settings, Configuration.from_settings(self.settings), question)
-            told = inquiry.as_json() if opts.json else inquiry.as_text()
-        except CrawlError as error:
-            self.exitcode = complain("explain", [error])
-            return
-        except WRONG as error:
-            # Each wrong line of a file is printed on a line of its own here.
-            self.exitcode = complain("explain", str(error).splitlines())
-            return
-        except KeyboardInterrupt:
-            sys.stderr.write("scrapy explain: interrupted\n")
-            self.exitcode = 1
-            return
-        tell(told)
+        inquiry = Inquiry(self.settings, self.configuration, question)
+        tell(inquiry.as_json() if opts.json else inquiry.as_text())
 
 
 def _wrong_words(args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:

@@ -16,9 +16,8 @@ from scrapy.exceptions import UsageError
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.command import ProjectCommand
 from webcrawl.commands import output
-from webcrawl.commands.arguments import BROAD
 from webcrawl.commands.fetch_logs import FetchLogs, folders_of
-from webcrawl.commands.output import complain, refuse
+from webcrawl.commands.output import complain
 from webcrawl.config import Configuration
 from webcrawl.config.vocabulary import nearest
 from webcrawl.control.asked import crawl_asked, take_settings_of
@@ -186,9 +185,8 @@ _ONLY = {"state": "urls", "depth": "tree", "most": "tree", "by": "seeds"}
 
 
 class Command(ProjectCommand):
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as Scrapy declares it
+    expected = WRONG
+    spider_help = "whose crawl on Redis"
 
     def syntax(self) -> str:
         return "<tree|urls|seeds|parquet> [JOBDIR ...] [options]"
@@ -213,34 +211,21 @@ class Command(ProjectCommand):
         add("--depth", type=_whole, metavar="N", help="tree: segments of paths that are told apart (2)")
         add("--most", type=_whole, metavar="N", help="tree: largest children of each site; 0: all (50)")
         add("--by", metavar="SITE", help="seeds: one for each host, or each domain (host)")
-        add("--spider", metavar="NAME", default=BROAD, help="whose crawl on Redis (default: %(default)s)")
 
-    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        super().process_options(args, opts)
+    def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         assert self.settings is not None
         if not args:
             raise UsageError
-        problems = list(_wrong_words(args[0], opts))
+        yield from _wrong_words(args[0], opts)
         take_settings_of(opts.spider, self.settings)
-        problems += self.wrong_settings()
-        if problems:
-            refuse("export", problems)
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        # Printing the help must not import all exports.
-
+    def answer(self, args: list[str], opts: argparse.Namespace) -> int | None:
         assert self.settings is not None
-        try:
-            export = Export(self.settings, Configuration.from_settings(self.settings), args[1:], opts)
-            if export.problems:
-                self.exitcode = complain("export", export.problems)
-                return
-            export.carry_out(args[0])
-        except WRONG as error:
-            self.exitcode = complain("export", str(error).splitlines())
-        except KeyboardInterrupt:
-            sys.stderr.write("scrapy export: interrupted\n")
-            self.exitcode = 1
+        export = Export(self.settings, self.configuration, args[1:], opts)
+        if export.problems:
+            return complain(self.name, export.problems)
+        export.carry_out(args[0])
+        return 0
 
 
 def _wrong_words(what: str, opts: argparse.Namespace) -> Iterator[Problem]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from webcrawl.command import ProjectCommand
 
+
 ORDER_SECONDS = 60.0
 """How much later than the end of its response a request may be in the log, in seconds, besides its duration."""
 _NAMED = 20
@@ -56,13 +57,11 @@ class FetchLogs:
             sys.stderr.write(f"{sentence}\n")
 
 
-def asked(command: ProjectCommand, folders: Sequence[str]) -> tuple[FetchLogs, list[Problem]]:
-    """Return the logs of a command, and the problems of its settings and folders."""
-    assert command.settings is not None
-    problems = command.wrong_settings()
-    configuration = Configuration() if problems else Configuration.from_settings(command.settings)
+def logs_of(command: ProjectCommand, folders: Sequence[str]) -> tuple[FetchLogs, list[Problem]]:
+    """Return the logs of a command, and the problems of the folders."""
+    configuration = Configuration() if command.wrong_settings() else command.configuration
     found, wrong = folders_of(folders, configuration)
-    return FetchLogs(found, configuration), [*problems, *wrong]
+    return FetchLogs(found, configuration), wrong
 
 
 def folders_of(arguments: Sequence[str], configuration: Configuration) -> tuple[list[Path], list[Problem]]:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from scrapy.exceptions import UsageError
 
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.arguments import BROAD
-from webcrawl.commands.output import complain, refuse, tell
+from webcrawl.commands.output import tell
 from webcrawl.config.vocabulary import nearest
 from webcrawl.control.asked import crawl_named, take_settings_of
 from webcrawl.control.local import LocalCrawl
@@ -290,8 +289,8 @@ _OPTIONS = {"json": ("status", "check"), "wait": tuple(COMMANDS), "mend": ("chec
 
 
 class Command(ProjectCommand):
-    requires_project = True
-    requires_crawler_process = False
+    spider_help = "whose crawl on Redis"
+    json_help = "status, check: one JSON object"
 
     def syntax(self) -> str:
         return "[options] <status|pause|resume|stop|check>"
@@ -308,35 +307,19 @@ class Command(ProjectCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument(
-            "--spider", metavar="NAME", default=BROAD, help="whose crawl on Redis (default: %(default)s)"
-        )
-        parser.add_argument("--json", action="store_true", help="status, check: one JSON object")
         parser.add_argument("--wait", action="store_true", help="pause, resume, stop: until all obey")
         parser.add_argument("--mend", action="store_true", help="check: repair what does not agree")
 
-    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        super().process_options(args, opts)
+    def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         assert self.settings is not None
         if not args:
             raise UsageError
-        problems = list(_wrong_words(args, opts))
+        yield from _wrong_words(args, opts)
         take_settings_of(opts.spider, self.settings)
-        problems += self.wrong_settings()
-        if problems:
-            refuse("frontier", problems)
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        try:
-            self.exitcode = self._carry_out(args[0], opts)
-        except CrawlError as error:
-            self.exitcode = complain("frontier", [error])
-        except KeyboardInterrupt:
-            sys.stderr.write("scrapy frontier: interrupted\n")
-            self.exitcode = 1
-
-    def _carry_out(self, verb: str, opts: argparse.Namespace) -> int:
+    def answer(self, args: list[str], opts: argparse.Namespace) -> int:
         assert self.settings is not None
+        verb = args[0]
         crawl = crawl_named(self.settings, opts.spider)
         if verb == "status":
             found = crawl.standing()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import heapq
 import json
-import sys
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,6 @@ from scrapy.exceptions import UsageError
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.command import ProjectCommand
 from webcrawl.commands import output
-from webcrawl.commands.output import complain, refuse
 from webcrawl.config import Configuration
 from webcrawl.config.vocabulary import nearest
 from webcrawl.errors import CrawlError, Problem
@@ -268,9 +266,8 @@ _ONLY = {
 
 
 class Command(ProjectCommand):
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as Scrapy declares it
+    expected = WRONG
+    json_help = "a JSON object a line"
 
     def syntax(self) -> str:
         return "<out URL|in URL|graph|export> [JOBDIR ...] [options]"
@@ -289,7 +286,6 @@ class Command(ProjectCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         add = parser.add_argument
-        add("--json", action="store_true", help="a JSON object a line")
         add("--limit", type=_whole, metavar="N", help="out, in: most links told; 0: all (1000)")
         add("--of", metavar="WHAT", help="graph: hosts or pages (hosts)")
         add("--types", metavar="TYPE,...", help="graph: links of these types alone, such as a,area,redirect")
@@ -312,27 +308,13 @@ class Command(ProjectCommand):
             help="graph: .graphml, .net, .tsv or .parquet; export: .parquet or .tsv",
         )
 
-    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        super().process_options(args, opts)
+    def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         if not args or (args[0] in ASKS_OF_A_URL and not args[1:]):
             raise UsageError
-        problems = list(_wrong_words(args[0], opts))
-        problems += self.wrong_settings()
-        if problems:
-            refuse("links", problems)
+        return _wrong_words(args[0], opts)
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        # Printing the help must not import all that queries need.
-
-        assert self.settings is not None
-        try:
-            Question(Configuration.from_settings(self.settings), opts).answer(args[0], args[1:])
-            self.exitcode = 0
-        except WRONG as error:
-            self.exitcode = complain("links", str(error).splitlines())
-        except KeyboardInterrupt:
-            sys.stderr.write("scrapy links: interrupted\n")
-            self.exitcode = 1
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
+        Question(self.configuration, opts).answer(args[0], args[1:])
 
 
 def _wrong_words(what: str, opts: argparse.Namespace) -> Iterator[Problem]:

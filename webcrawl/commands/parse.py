@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from scrapy.commands import parse
 from scrapy.exceptions import ScrapyDeprecationWarning
 
+from webcrawl.command import BROAD
 from webcrawl.commands import page_commands
-from webcrawl.commands.arguments import BROAD
 
 if TYPE_CHECKING:
     import argparse

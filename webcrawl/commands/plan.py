@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import UsageError
 
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.output import complain
 from webcrawl.config import Configuration
 from webcrawl.errors import Problem
 from webcrawl.reports import text as units
@@ -24,9 +23,7 @@ _TIMES = {"k": 1000, "m": 1000**2, "g": 1000**3}
 
 
 class Command(ProjectCommand):
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as Scrapy declares it
+    json_help = "as one JSON object"
 
     def syntax(self) -> str:
         return "--urls N --hosts N [options]"
@@ -58,17 +55,14 @@ class Command(ProjectCommand):
         add("--download", type=seconds, default=0.5, metavar="S", help="seconds that a response takes (0.5)")
         add("--page-bytes", type=whole, default=30_000, metavar="N", help="size of a page (30,000)")
         add("--robots-bytes", type=whole, default=600, metavar="N", help="size of a robots.txt (600)")
-        add("--json", action="store_true", help="as one JSON object")
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        problems = self.wrong_settings()
+    def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         if args:
             raise UsageError
-        assert self.settings is not None
-        if problems := [*problems, *_contradictions(opts)]:
-            self.exitcode = complain("plan", problems)
-            return
-        size = size_of(opts, Configuration.from_settings(self.settings))
+        return _contradictions(opts)
+
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
+        size = size_of(opts, self.configuration)
         sections = plan(size)
         print(as_json(size, sections) if opts.json else as_text(size, sections), end="")
 

@@ -6,22 +6,24 @@ Exit status 0: written. 2: an argument or a setting is wrong, a log cannot be re
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.command import ProjectCommand
 from webcrawl.commands import output
-from webcrawl.commands.fetch_logs import asked
+from webcrawl.commands.fetch_logs import logs_of
 from webcrawl.commands.output import complain, unusable
+from webcrawl.errors import Problem
 from webcrawl.reports import page
 from webcrawl.reports.sections.crawl import Prices
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 
 class Command(ProjectCommand):
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as Scrapy declares it
+    expected = (ArchiveError, OSError)
 
     def syntax(self) -> str:
         return "[JOBDIR ...] [-o FILE] [options]"
@@ -49,35 +51,24 @@ class Command(ProjectCommand):
         add("--price-per-core-hour", type=_price, metavar="X", help="what an hour of a core costs")
         add("--price-per-gb", type=_price, metavar="X", help="what a gigabyte received costs")
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        logs, problems = asked(self, args)
-        folders = logs.folders
-        if problems:
-            self.exitcode = complain("report", problems)
-            return
-        if opts.output is None and len(folders) > 1:
-            self.exitcode = complain("report", ["-o: where is the report of several folders to be written?"])
-            return
+    def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
+        self._logs, problems = logs_of(self, args)
+        yield from problems
+        if not problems and opts.output is None and len(self._logs.folders) > 1:
+            yield Problem("-o", "where is the report of several folders to be written?")
+
+    def answer(self, args: list[str], opts: argparse.Namespace) -> int | None:
+        folders = self._logs.folders
         title = opts.title or ", ".join(folder.resolve().name for folder in folders)
         prices = Prices(opts.price_per_core_hour, opts.price_per_gb)
         target = folders[0] / page.NAME if opts.output is None else Path(opts.output)
+        text = page.of_logs(folders, title, prices=prices, window_seconds=self._logs.window_seconds)
         try:
-            text = page.of_logs(folders, title, prices=prices, window_seconds=logs.window_seconds)
-            self._write(text, None if opts.output == "-" else target)
-        except (ArchiveError, OSError) as error:
-            self.exitcode = complain("report", [error])
-        except KeyboardInterrupt:
-            sys.stderr.write("scrapy report: interrupted\n")
-            self.exitcode = 1
-
-    def _write(self, text: str, target: Path | None) -> None:
-        try:
-            output.write([text], target)
+            output.write([text], None if opts.output == "-" else target)
         except OSError as error:
-            said = unusable(error, target or "standard output")
-            self.exitcode = complain(
-                "report", [f"{said}; -o FILE writes it elsewhere, -o - to standard output"]
-            )
+            said = unusable(error, target)
+            return complain(self.name, [f"{said}; -o FILE writes it elsewhere, -o - to standard output"])
+        return 0
 
 
 def _price(text: str) -> float:

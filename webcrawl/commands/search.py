@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.output import complain, refuse, tell
+from webcrawl.commands.output import tell
 from webcrawl.config import Configuration
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports.text import second
@@ -38,9 +38,9 @@ BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
 
 
 class Command(ProjectCommand):
-    requires_project = True
     free_words = 1
-    requires_crawler_process = False
+    expected = (CrawlError, query.QueryError)
+    json_help = "one JSON object"
 
     def syntax(self) -> str:
         return '[options] "WORDS" [JOBDIR...]'
@@ -62,31 +62,18 @@ class Command(ProjectCommand):
         add("--site", metavar="DOMAIN", help="only pages of this host and of those below it")
         add("--language", metavar="CODE", help="only pages in this language: en, de, ...")
         add("--limit", type=int, default=LIMIT, metavar="N", help="how many are shown (default: %(default)s)")
-        add("--json", action="store_true", help="one JSON object")
 
-    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        super().process_options(args, opts)
-        problems = list(_wrong(args, opts))
-        problems += self.wrong_settings()
-        if problems:
-            refuse("search", problems)
+    def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
+        return _wrong(args, opts)
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        assert self.settings is not None
-        try:
-            asked = query.read(args[0], site=opts.site, language=opts.language)
-            engines = list(_engines(args[1:], Configuration.from_settings(self.settings)))
-            found = merged([_answer(one, asked, opts.limit) for one in engines], opts.limit)
-        except query.QueryError as error:
-            self.exitcode = complain("search", [Problem("", f"the query {error}")])
-        except CrawlError as error:
-            self.exitcode = complain("search", [error])
-        except KeyboardInterrupt:
-            sys.stderr.write("scrapy search: interrupted\n")
-            self.exitcode = 1
-        else:
-            tell(as_json(found) if opts.json else as_text(found, marked=sys.stdout.isatty()))
-            self.exitcode = 0
+    def lines(self, error: Exception) -> Iterable[object]:
+        return [f"the query {error}"] if isinstance(error, query.QueryError) else super().lines(error)
+
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
+        asked = query.read(args[0], site=opts.site, language=opts.language)
+        engines = list(_engines(args[1:], self.configuration))
+        found = merged([_answer(one, asked, opts.limit) for one in engines], opts.limit)
+        tell(as_json(found) if opts.json else as_text(found, marked=sys.stdout.isatty()))
 
 
 def _wrong(args: Sequence[str], opts: argparse.Namespace) -> Iterator[Problem]:

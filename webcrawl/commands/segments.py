@@ -22,8 +22,7 @@ from scrapy.spiderloader import get_spider_loader
 
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.arguments import BROAD
-from webcrawl.commands.output import complain, refuse, tell
+from webcrawl.commands.output import tell
 from webcrawl.config import Configuration
 from webcrawl.control.asked import crawl_named, take_settings_of
 from webcrawl.crawl.context import own_backend
@@ -170,9 +169,9 @@ EXPORT, IMPORT = "export", "import"
 
 
 class Command(ProjectCommand):
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as Scrapy declares it
+    expected = WRONG
+    interrupted = "interrupted; what was done may be done again"
+    spider_help = "whose crawl on Redis"
 
     def syntax(self) -> str:
         return "export DIR [options] | import <DIR|FILE>... [options]"
@@ -198,35 +197,21 @@ class Command(ProjectCommand):
             metavar="N",
             help="export: into files of N URLs, and what their last domain has more",
         )
-        add("--spider", metavar="NAME", default=BROAD, help="whose crawl on Redis (default: %(default)s)")
 
-    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        super().process_options(args, opts)
+    def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
         assert self.settings is not None
         if not args:
             raise UsageError
-        problems = list(_wrong_words(args, opts))
+        yield from _wrong_words(args, opts)
         take_settings_of(opts.spider, self.settings)
-        problems += self.wrong_settings()
-        if problems:
-            refuse("segments", problems)
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        # Printing the help must not import the crawl.
-
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         assert isinstance(self.settings, Settings)
-        try:
-            segmenting = Segmenting(self.settings, opts.spider)
-            if args[0] == EXPORT:
-                segmenting.export(Path(args[1]), opts.files or 1, opts.urls)
-            else:
-                segmenting.bring_home([Path(name) for name in args[1:]])
-            self.exitcode = 0
-        except WRONG as error:
-            self.exitcode = complain("segments", [error])
-        except KeyboardInterrupt:
-            sys.stderr.write("scrapy segments: interrupted; what was done may be done again\n")
-            self.exitcode = 1
+        segmenting = Segmenting(self.settings, opts.spider)
+        if args[0] == EXPORT:
+            segmenting.export(Path(args[1]), opts.files or 1, opts.urls)
+        else:
+            segmenting.bring_home([Path(name) for name in args[1:]])
 
 
 def _wrong_words(args: Sequence[str], opts: argparse.Namespace) -> Iterator[Problem]:

@@ -7,13 +7,11 @@ cannot be reached; a line on standard error says why.
 from __future__ import annotations
 
 import json
-import sys
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.arguments import BROAD
-from webcrawl.commands.output import complain, refuse, tell
+from webcrawl.commands.output import tell
 from webcrawl.control.asked import crawl_named
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.features.traps.quarantine import in_words
@@ -32,8 +30,8 @@ RELEASE, ALL = "release", "all"
 
 
 class Command(ProjectCommand):
-    requires_project = True
-    requires_crawler_process = False
+    spider_help = "whose crawl on Redis"
+    json_help = "one JSON object"
 
     def syntax(self) -> str:
         return "[options] [release <PATTERN|ID>... | release all]"
@@ -52,28 +50,12 @@ class Command(ProjectCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         add = parser.add_argument
-        add("--spider", metavar="NAME", default=BROAD, help="whose crawl on Redis (default: %(default)s)")
-        add("--json", action="store_true", help="one JSON object")
         add("--dry-run", action="store_true", help="release: say what would be let go, change nothing")
 
-    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        super().process_options(args, opts)
-        problems = list(_wrong_words(args, opts))
-        problems += self.wrong_settings()
-        if problems:
-            refuse("traps", problems)
+    def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
+        return _wrong_words(args, opts)
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        try:
-            self._carry_out(args, opts)
-            self.exitcode = 0
-        except CrawlError as error:
-            self.exitcode = complain("traps", [error])
-        except KeyboardInterrupt:
-            sys.stderr.write("scrapy traps: interrupted\n")
-            self.exitcode = 1
-
-    def _carry_out(self, args: list[str], opts: argparse.Namespace) -> None:
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.settings is not None
         crawl = crawl_named(self.settings, opts.spider)
         traps = crawl.traps()

@@ -7,14 +7,12 @@ why.
 from __future__ import annotations
 
 import json
-import sys
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.command import ProjectCommand
-from webcrawl.commands.arguments import BROAD
-from webcrawl.commands.output import complain, refuse, tell
-from webcrawl.errors import CrawlError, Problem
+from webcrawl.commands.output import tell
+from webcrawl.errors import Problem
 from webcrawl.reports import text
 from webcrawl.urls.lists import printable
 
@@ -28,8 +26,8 @@ if TYPE_CHECKING:
 
 
 class Command(ProjectCommand):
-    requires_project = True
-    requires_crawler_process = False
+    spider_help = "whose crawl on Redis"
+    json_help = "one JSON object"
 
     def syntax(self) -> str:
         return "[options]"
@@ -43,34 +41,17 @@ class Command(ProjectCommand):
             "crawl is meant say -s REDIS_URL=... or -s JOBDIR=DIR, running or not."
         )
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        add = parser.add_argument
-        add("--spider", metavar="NAME", default=BROAD, help="whose crawl on Redis (default: %(default)s)")
-        add("--json", action="store_true", help="one JSON object")
+    def wrong_words(self, args: list[str], opts: argparse.Namespace) -> Iterator[Problem]:
+        return (Problem(word, "is not expected; websub takes options only") for word in args)
 
-    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        super().process_options(args, opts)
-        problems = [Problem(word, "is not expected; websub takes options only") for word in args]
-        problems += self.wrong_settings()
-        if problems:
-            refuse("websub", problems)
-
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+    def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         # Scrapy imports all commands at each start.
         from webcrawl.control.asked import crawl_named
 
         assert self.settings is not None
-        try:
-            crawl = crawl_named(self.settings, opts.spider)
-            found = sorted(crawl.subscriptions(), key=lambda one: (one.topic, one.since))
-            tell(_as_json(crawl, found) if opts.json else "\n".join(_as_text(crawl, found)))
-            self.exitcode = 0
-        except CrawlError as error:
-            self.exitcode = complain("websub", [error])
-        except KeyboardInterrupt:
-            sys.stderr.write("scrapy websub: interrupted\n")
-            self.exitcode = 1
+        crawl = crawl_named(self.settings, opts.spider)
+        found = sorted(crawl.subscriptions(), key=lambda one: (one.topic, one.since))
+        tell(_as_json(crawl, found) if opts.json else "\n".join(_as_text(crawl, found)))
 
 
 def _as_text(crawl: SharedCrawl | LocalCrawl, found: Sequence[Subscription]) -> Iterator[str]:

@@ -42,9 +42,9 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
     told = planned("--urls", "10", "--hosts", "30", "--queued", "50", "-s", "POLITENESS_MIN_DELAY=x")
     assert (told.returncode, told.stdout) == (2, "")
     assert [line.split(": ")[:2] for line in told.stderr.splitlines()] == [
-        ["scrapy plan", "POLITENESS_MIN_DELAY"],
         ["scrapy plan", "--hosts"],
         ["scrapy plan", "--queued"],
+        ["scrapy plan", "POLITENESS_MIN_DELAY"],
     ]
 
 
