@@ -1,7 +1,7 @@
-"""Readers: how a setting, text from the command line or Python from a module, becomes a typed value.
+"""Readers, which turn the value of a setting into a typed value: text from the command line, or Python from a module.
 
-A reader accepts what is right and turns down everything else with a sentence that says what would be right.
-None of them guesses: a word where a number belongs is wrong, and so is a number that is out of range.
+A reader refuses each wrong value with a sentence that says which values are allowed. It never guesses: a word in
+place of a number is wrong, and so is a number out of range.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Nameserver = tuple[str, int]
 """An address and a port."""
 
 EMPTY = (None, "", "None")
-"""What counts as nothing where a setting may have no value."""
+"""Values that mean no value, for settings that may have none."""
 
 _DNS_PORT = 53
 _MIME_PATTERN = re.compile(r"[a-z0-9!#$&^_.+-]+/(\*|[a-z0-9!#$&^_.+-]+)")
@@ -39,14 +39,14 @@ _EXTENSION = re.compile(r"[a-z0-9_+-]{1,16}")
 class Reader:
     """``allowed`` completes the sentence 'must be ...'; ``read`` raises ValueError for anything else.
 
-    The message of that ValueError, if it has one, says more than ``allowed`` does.
+    The message of a ``Refusal`` is more exact than ``allowed``.
     """
 
     allowed: str
     read: Callable[[object], object]
 
     def problem(self, value: object) -> str | None:
-        """What is wrong with ``value``; None when it can be read."""
+        """Return what is wrong with ``value``; None when it can be read."""
         try:
             self.read(value)
         except (ValueError, TypeError, OverflowError) as error:
@@ -56,11 +56,11 @@ class Reader:
 
 
 class Refusal(ValueError):  # noqa: N818 - says why, is no fault
-    """A ValueError whose message is meant to be read: it replaces 'must be ...'."""
+    """A ValueError whose message is for the user: it replaces 'must be ...'."""
 
 
 def whole(least: int, most: int | None = None, *, zero: str = "") -> Reader:
-    """A whole number from ``least`` to ``most``; ``zero`` says what 0 means where that is special."""
+    """A whole number from ``least`` to ``most``; ``zero`` is the meaning of 0 if it is special."""
 
     def read(value: object) -> int:
         if isinstance(value, float) and value.is_integer():
@@ -91,7 +91,7 @@ def real(least: float, most: float, *, zero: str = "", above: bool = False) -> R
 
 
 def optional(reader: Reader) -> Reader:
-    """What ``reader`` takes, or nothing: None when empty."""
+    """A value that ``reader`` accepts, or None when empty."""
 
     def read(value: object) -> object:
         return None if value in EMPTY else reader.read(value)
@@ -100,7 +100,7 @@ def optional(reader: Reader) -> Reader:
 
 
 def redis_url() -> Reader:
-    """Where a Redis is; None when empty."""
+    """The URL of a Redis; None when empty."""
 
     def read(value: object) -> str | None:
         if value in EMPTY:
@@ -159,7 +159,7 @@ def some_of(*names: str) -> Reader:
 
 
 def switch() -> Reader:
-    """On or off, in the words that Scrapy takes."""
+    """On or off, in the words that Scrapy accepts."""
 
     def read(value: object) -> bool:
         return as_switch(value)
@@ -168,7 +168,7 @@ def switch() -> Reader:
 
 
 def as_switch(value: object) -> bool:
-    """A truth value from True, False, 1, 0 or these words in any case; ValueError for anything else."""
+    """Return the truth value of True, False, 1, 0 or these words in any case; ValueError for anything else."""
     known = {"true": True, "1": True, "false": False, "0": False}
     word = str(value).strip().lower()
     if word not in known:
@@ -296,7 +296,7 @@ def readable_file(allowed: str) -> Reader:
 
 
 def folder(allowed: str) -> Reader:
-    """The path of a folder that is there or can be made; None when empty."""
+    """The path of a folder that exists or can be made; None when empty."""
 
     def read(value: object) -> Path | None:
         if value in EMPTY:
@@ -342,7 +342,7 @@ def nameservers() -> Reader:
 
 
 def as_list(value: object) -> list[str]:
-    """The items of a list, of a JSON list in a text, or of a text with commas. Empty for no value."""
+    """Return the items of a list, of a JSON list in a text, or of a text with commas. Empty for no value."""
     if value in EMPTY:
         return []
     if isinstance(value, str):
