@@ -253,6 +253,22 @@ MOVED = {
     "webcrawl.downloadermiddlewares.decoding.DecodingMiddleware": (
         "webcrawl.fetching.decoding_middleware.DecodingMiddleware"
     ),
+    "webcrawl.downloadermiddlewares.contents.ContentsMiddleware": (
+        "webcrawl.features.content_seen.middleware.ContentsMiddleware"
+    ),
+    "webcrawl.downloadermiddlewares.hints.HintsMiddleware": "webcrawl.features.hints.middleware.HintsMiddleware",
+    "webcrawl.downloadermiddlewares.visits.VisitsMiddleware": (
+        "webcrawl.features.revisits.middleware.VisitsMiddleware"
+    ),
+    "webcrawl.downloadermiddlewares.websub.WebsubMiddleware": "webcrawl.features.websub.middleware.WebsubMiddleware",
+    "webcrawl.extensions.checkpoints.Checkpoints": "webcrawl.features.checkpoints.extension.Checkpoints",
+    "webcrawl.extensions.feeding.Feeding": "webcrawl.features.pushed_urls.extension.Feeding",
+    "webcrawl.extensions.focus.Focus": "webcrawl.features.focus.extension.Focus",
+    "webcrawl.extensions.importance.Importance": "webcrawl.features.link_scores.extension.LinkScores",
+    "webcrawl.extensions.replenishing.Replenish": "webcrawl.features.seed_refill.extension.SeedRefillExtension",
+    "webcrawl.extensions.revisits.Revisits": "webcrawl.features.revisits.extension.Revisits",
+    "webcrawl.extensions.traps.Traps": "webcrawl.features.traps.extension.Traps",
+    "webcrawl.extensions.websub.Websub": "webcrawl.features.websub.extension.Websub",
     "webcrawl.downloadhandlers.http.HttpDownloadHandler": "webcrawl.fetching.http.HttpDownloadHandler",
     "webcrawl.exporters.flat_csv.FlatCsvExporter": "webcrawl.feed_exporters.FlatCsvExporter",
     "webcrawl.exporters.parquet.ParquetExporter": "webcrawl.feed_exporters.ParquetExporter",

@@ -1,4 +1,4 @@
-"""Names that settings and importable classes had before: they are refused with the name that they have now."""
+"""Old names of settings and old import paths of classes, which are refused with the present ones."""
 
 from __future__ import annotations
 
@@ -52,13 +52,16 @@ MODULES = {
     "visits.freshness": "features.revisits.freshness",
     "visits.policies": "features.revisits.policies",
 }
-"""The present place of each module that a setting may name a class of, both below ``webcrawl``."""
+"""The present path of each moved module with classes that a setting may name, both below ``webcrawl``."""
+
+CLASSES = {"Importance": "LinkScores", "Replenish": "SeedRefillExtension"}
+"""The present name of each class of these modules that has another one."""
 
 _PATH = re.compile(r"\bwebcrawl\.([\w.]+)\.(\w+)")
 
 
 def renamed(settings: BaseSettings) -> Iterator[Problem]:
-    """A problem for each setting that has an old name, and for each value that has the old path of a class."""
+    """Yield a problem for each setting with an old name, and for each value with the old path of a class."""
     for name in sorted(settings):
         if (settings.getpriority(name) or 0) <= 0:
             continue
@@ -69,10 +72,10 @@ def renamed(settings: BaseSettings) -> Iterator[Problem]:
 
 
 def _moved(value: object) -> str:
-    """The present paths of the classes in ``value`` that have moved, as a sentence; empty for none."""
+    """Return a sentence with the present paths of the classes in ``value`` that have moved; empty for none."""
     found = [_PATH.fullmatch(path) for text in _texts(value) for path in re.split(r"[^\w.]+", text)]
     pairs = {
-        match[0]: f"webcrawl.{MODULES[match[1]]}.{match[2]}"
+        match[0]: f"webcrawl.{MODULES[match[1]]}.{CLASSES.get(match[2], match[2])}"
         for match in found
         if match and match[1] in MODULES
     }
@@ -80,7 +83,7 @@ def _moved(value: object) -> str:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """All texts in a value, those in lists and dictionaries too."""
+    """Yield all texts in a value, those in lists and dictionaries too."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
