@@ -1,4 +1,4 @@
-"""A crawl as commands see it from outside: by its JOBDIR, or by the Redis that its workers share.
+"""Access to a crawl from other processes: by its JOBDIR, or by the Redis that its workers share.
 
-Beside the commands and not among them, since Scrapy imports all that lies there whichever command is given.
+The package is separate from ``commands``, since Scrapy imports all modules there for every command.
 """

@@ -1,4 +1,4 @@
-"""Which crawl a command is about: that of the settings, on Redis or in a JOBDIR."""
+"""The crawl that the settings of a command name, on Redis or in a JOBDIR."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ NOT_FROM_OUTSIDE = "a crawl with FRONTIER_BACKEND=memory cannot be looked at fro
 
 
 def take_settings_of(name: str, settings: BaseSettings) -> type[Spider] | None:
-    """A spider of this project may say itself where its crawl is; others are only names in Redis, and are None."""
+    """Apply the settings of the spider ``name``, which may say where its crawl is, and return it; None if it is not
+    in this project, but only a name in Redis.
+    """
     loader = get_spider_loader(settings)
     if name not in loader.list():
         return None
@@ -30,7 +32,7 @@ def take_settings_of(name: str, settings: BaseSettings) -> type[Spider] | None:
 
 
 def crawl_named(settings: BaseSettings, spider: str) -> SharedCrawl | LocalCrawl:
-    """The crawl that the settings name. :raises CrawlError: they name none that can be looked at from outside"""
+    """Return the crawl that the settings name. :raises CrawlError: they name none that other processes can read"""
     configuration = Configuration.from_settings(settings)
     crawl = crawl_asked(settings, configuration, spider)
     if crawl is not None:
@@ -43,9 +45,9 @@ def crawl_named(settings: BaseSettings, spider: str) -> SharedCrawl | LocalCrawl
 def crawl_asked(
     settings: BaseSettings, configuration: Configuration, spider: str
 ) -> SharedCrawl | LocalCrawl | None:
-    """The crawl of ``spider``; None when the settings name none that can be looked at from outside."""
+    """Return the crawl of ``spider``; None if the settings name none that other processes can read."""
     if configuration.frontier_backend == "redis":
-        # Who looks at a folder does not wait for what he does not need.
+        # A crawl in a folder does not need this import.
         from webcrawl.control.shared import SharedCrawl
         from webcrawl.crawl.redis import connection_parameters
 

@@ -1,4 +1,4 @@
-"""The crawl of one process, in its JOBDIR, as ``scrapy frontier`` sees it."""
+"""The crawl of one process in its JOBDIR, for commands."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FRONTIER = "frontier.db"
 
 
 class LocalCrawl:
-    """Looks at ``frontier.db``, also while the crawl runs. Only ``mend`` changes anything; the crawl must rest."""
+    """Reads ``frontier.db``, also while the crawl runs. Only ``mend`` changes it; the crawl must not be running."""
 
     storage = "sqlite"
 
@@ -51,12 +51,12 @@ class LocalCrawl:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """The name in text."""
         return f"the crawl in {self._jobdir.path}"
 
     @property
     def place(self) -> str:
-        """Where it is, for programs."""
+        """The place in JSON."""
         return str(self._jobdir.path)
 
     def standing(self) -> CrawlStatus:
@@ -70,7 +70,9 @@ class LocalCrawl:
     def sighting(
         self, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str
     ) -> UrlSnapshot:
-        """As ``sqlite.sighting.sighting_of``; who works on it holds the keys that are active."""
+        """See ``storage.sqlite.inspection.sighting_of``; the process that works on the crawl holds the active
+        keys.
+        """
         found = sighting_of(self._path, key_of, fingerprint, origin, time.time())
         holder = self._jobdir.holder()
         if holder is None:
@@ -81,32 +83,32 @@ class LocalCrawl:
         return replace(found, key=key, at_work=(holder,))
 
     def visits(self, key: str, fingerprint: int) -> Lookup:
-        """What is remembered of a page that is visited again."""
+        """Return the stored visits of a page."""
         return looked_up(self._jobdir.path, (key, fingerprint))
 
     def named(self, host: str) -> bool:
-        """Whether ``host`` is known to be one that the operator named, or below one."""
+        """Return True if ``host`` is a host that the operator named, or a subdomain of one."""
         return not read_kept(self._jobdir.path / SEED_ADDRESSES).keys().isdisjoint(names_that_allow(host))
 
     def uses(self, pauses: Pauses) -> dict[str, Use]:
-        """How clocks stand that keys share: one process keeps them in its memory, and its log tells of them."""
+        """Return the state of shared clocks: none, since the process keeps them in memory; its log has them."""
         return {}
 
     def check(self, progress: Callable[[int, int], None] | None) -> Checked:
         return audit.check(self._path)
 
     def books(self) -> AbstractContextManager[SqliteBooks]:
-        """Its URLs, to be listed."""
+        """Return the states of its URLs."""
         return books_of(self._path)
 
     def reach(self, asked: Asked) -> ExclusionImpact:
-        """What of its queues an exclusion would hit."""
+        """Return the effect of an exclusion on its queues."""
         return reach_of(self._path, asked)
 
     def look(self) -> list[Worker]:
-        """Have the process that works on it, if there is one, look at its exclusion file at once: that process.
+        """Make the process that works on it, if there is one, read its exclusion file now; return that process.
 
-        :raises webcrawl.errors.JobdirUnusable: it cannot be told
+        :raises webcrawl.errors.JobdirUnusable: the request cannot be written
         """
         if not self.at_work():
             return []
@@ -119,17 +121,19 @@ class LocalCrawl:
         return self.at_work()
 
     def traps(self) -> list[Trap]:
-        """All patterns that are or were in quarantine. :raises webcrawl.errors.JobdirUnusable: it is no crawl"""
+        """Return all patterns that are or were in quarantine. :raises webcrawl.errors.JobdirUnusable: it is no
+        crawl
+        """
         return self._traps(())
 
     def release_traps(self, patterns: Sequence[str]) -> list[Trap]:
-        """Let patterns go; all of them as they are then. The crawl queues what was withheld, at once or when it goes
-        on.
+        """Release patterns and return all as they are then. The crawl queues the withheld URLs, at once or when it is
+        resumed.
         """
         return self._traps(patterns)
 
     def subscriptions(self) -> list[Subscription]:
-        """All subscriptions at hubs. :raises webcrawl.errors.JobdirUnusable: it is no crawl"""
+        """Return all subscriptions at hubs. :raises webcrawl.errors.JobdirUnusable: it is no crawl"""
         self._is_crawl()
         return listed(self._jobdir.path)
 
@@ -148,7 +152,7 @@ class LocalCrawl:
         return await store.traps()
 
     def learner(self) -> Learner | None:
-        """What it has learned of links; None where nothing was looked for."""
+        """Return the trained model of link scores; None if the crawl is not focused."""
         try:
             saved = learned.read(self._jobdir.path / learned.NAME)
             return None if saved is None else saved.learner()
@@ -156,7 +160,7 @@ class LocalCrawl:
             raise JobdirUnusable(f"{self._jobdir.path / learned.NAME}: {error}") from error
 
     def at_work(self) -> list[Worker]:
-        """The process that works on it, if there is one, with the exclusion list that it goes by."""
+        """Return the process that works on it, if there is one, with the exclusion list that it applies."""
         holder = self._jobdir.holder()
         if holder is None:
             return []
@@ -166,7 +170,7 @@ class LocalCrawl:
 
     def mend(self, progress: Callable[[int, int], None] | None) -> Checked:
         """:raises webcrawl.errors.JobdirLocked: the crawl runs"""
-        # Before the lock, which would make the folder.
+        # Before the lock, which would create the folder.
         self._is_crawl()
         self._jobdir.hold()
         try:

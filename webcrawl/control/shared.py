@@ -1,7 +1,4 @@
-"""A crawl on Redis, with any number of workers, as ``scrapy frontier`` sees it.
-
-The books of a crawl on Redis, for commands that read them like any other file.
-"""
+"""A crawl on Redis, with any number of workers, for commands."""
 
 from __future__ import annotations
 
@@ -47,7 +44,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def shared_books(control: Control) -> Iterator[SharedBooks]:
-    """Open ``control`` and read by it. May raise a CrawlError whenever Redis is asked."""
+    """Open ``control`` and read with it. Any access to Redis may raise a CrawlError."""
     with asyncio.Runner() as runner:
         runner.run(control.open())
         try:
@@ -57,7 +54,7 @@ def shared_books(control: Control) -> Iterator[SharedBooks]:
 
 
 class SharedBooks:
-    """``Books`` that wait for each answer."""
+    """``UrlStateReader`` with blocking methods."""
 
     states_kept = True
 
@@ -80,28 +77,28 @@ class SharedBooks:
 
 
 LOOK_SECONDS = 0.5
-"""Between two looks at whether workers obeyed."""
+"""Seconds between two checks of whether workers have obeyed."""
 
 
 class SharedCrawl:
-    """Connects for each question anew. Every method raises a CrawlError when there is nothing to be asked."""
+    """Opens a connection for each query. Every method raises a CrawlError if there is no such crawl."""
 
     storage = "redis"
 
     def __init__(
         self, params: Mapping[str, Any], spider: str, lease_seconds: float, delay_seconds: float
     ) -> None:
-        """As for ``Control`` and ``Audit``."""
+        """See ``Control`` and ``Audit``."""
         self._params = params
         self._spider = spider
         self._lease_seconds = lease_seconds
         self._delay_seconds = delay_seconds
         self.place = ""
-        """Where it is, for programs; known once it was connected to."""
+        """The place in JSON; known after the first connection."""
 
     @property
     def name(self) -> str:
-        """For people."""
+        """The name in text."""
         return f"{self._spider} on Redis at {self.place}"
 
     @asynccontextmanager
@@ -125,13 +122,13 @@ class SharedCrawl:
     async def sighting(
         self, key_of: Callable[[Mapping[str, str]], str], fingerprint: int, origin: str
     ) -> UrlSnapshot:
-        """As ``redis.sighting.sighting_of``."""
+        """See ``storage.redis.inspection.sighting_of``."""
         async with self._control() as control:
             return await sighting_of(control, key_of, fingerprint, origin)
 
     @blocking
     async def visits(self, key: str, fingerprint: int) -> Lookup:
-        """What is remembered of a page that is visited again."""
+        """Return the stored visits of a page."""
         async with self._control() as control:
             store = RedisVisits(control.server, lambda: control.shards)
             [page] = await store.find([(key, fingerprint)])
@@ -142,13 +139,13 @@ class SharedCrawl:
 
     @blocking
     async def named(self, host: str) -> bool:
-        """Whether ``host`` is known to be one that the operator named, or below one."""
+        """Return True if ``host`` is a host that the operator named, or a subdomain of one."""
         async with self._control() as control:
             return await control.seeded(names_that_allow(host))
 
     @blocking
     async def uses(self, pauses: Pauses) -> dict[str, Use]:
-        """How clocks stand that keys share: those that somebody has, or has had lately."""
+        """Return the state of the shared clocks that are in use, or were lately."""
         async with self._control() as control:
             return await uses_of(control.server, control.shards[0], pauses, await control.now())
 
@@ -156,19 +153,19 @@ class SharedCrawl:
         return self._audited(progress, Audit.check)
 
     def books(self) -> AbstractContextManager[SharedBooks]:
-        """Its URLs, to be listed."""
+        """Return the states of its URLs."""
         control = Control(self._params, self._spider, self._lease_seconds)
         self.place = control.server.address
         return shared_books(control)
 
     @blocking
     async def reach(self, asked: Asked) -> ExclusionImpact:
-        """What of its queues an exclusion would hit."""
+        """Return the effect of an exclusion on its queues."""
         async with self._control() as control:
             return await reach_of(control, asked)
 
     def mend(self, progress: Callable[[int, int], None] | None) -> Checked:
-        """:raises webcrawl.errors.StartRefused: somebody is at work"""
+        """:raises webcrawl.errors.StartRefused: workers are running"""
         return self._audited(progress, Audit.mend)
 
     @blocking
@@ -181,11 +178,11 @@ class SharedCrawl:
             )
 
     def traps(self) -> list[Trap]:
-        """All patterns that are or were in quarantine."""
+        """Return all patterns that are or were in quarantine."""
         return self._traps(())
 
     def release_traps(self, patterns: Sequence[str]) -> list[Trap]:
-        """Let patterns go; all of them as they are then. Whoever is at work queues what was withheld."""
+        """Release patterns and return all as they are then. Running workers queue the withheld URLs."""
         return self._traps(patterns)
 
     @blocking
@@ -198,13 +195,13 @@ class SharedCrawl:
 
     @blocking
     async def learner(self) -> Learner | None:
-        """What all have learned of links; None where nothing was looked for."""
+        """Return the shared model of link scores; None if the crawl is not focused."""
         async with self._control() as control:
             return await learner_of(control.server, control.spider)
 
     @blocking
     async def subscriptions(self) -> list[Subscription]:
-        """All subscriptions at hubs."""
+        """Return all subscriptions at hubs."""
         async with self._control() as control:
             store = RedisSubscriptions(control.server, control.spider)
             return await store.some("", await store.count())
@@ -213,7 +210,9 @@ class SharedCrawl:
 
     @blocking
     async def command(self, command: OperatorCommand, *, wait: bool, tell: Callable[[str], None]) -> None:
-        """Give all workers a command. ``tell`` hears, in sentences, what came of it; with ``wait`` until all obey."""
+        """Send a command to all workers. ``tell`` is called with sentences on the outcome; with ``wait`` until all
+        have obeyed.
+        """
         async with self._control() as control:
             workers, silent = await self._workers(control)
             if command is OperatorCommand.STOP and not workers and not silent:
@@ -229,7 +228,7 @@ class SharedCrawl:
 
     @blocking
     async def look(self) -> list[Worker]:
-        """Have all who are at work look at their exclusion files at once: those who gave signs of life lately."""
+        """Make all workers with recent heartbeats read their exclusion files now; return these workers."""
         async with self._control() as control:
             await control.look(uuid4().hex)
             heard, _ = await self._workers(control)
@@ -237,12 +236,12 @@ class SharedCrawl:
 
     @blocking
     async def at_work(self) -> list[Worker]:
-        """Those who gave signs of life lately."""
+        """Return the workers with recent heartbeats."""
         async with self._control() as control:
             return (await self._workers(control))[0]
 
     async def _until_obeyed(self, control: Control, command: OperatorCommand) -> list[Worker]:
-        """Wait for all who give signs of life; who did not."""
+        """Wait for all workers with recent heartbeats; return the silent ones."""
         while True:
             workers, silent = await self._workers(control)
             if all(_obeys(command, worker) for worker in workers):
@@ -250,7 +249,9 @@ class SharedCrawl:
             await asyncio.sleep(LOOK_SECONDS)
 
     async def _workers(self, control: Control) -> tuple[list[Worker], list[Worker]]:
-        """Those who give signs of life, and those who did within two lease times."""
+        """Return the workers with heartbeats within the lease time, and those with heartbeats within twice the lease
+        time.
+        """
         now = await control.now()
         workers = await control.workers()
         ages = [now - worker.heard_at for worker in workers]
@@ -267,12 +268,12 @@ def _obeys(command: OperatorCommand, worker: Worker) -> bool:
     paused = bool(worker.figures.get("paused"))
     if command is OperatorCommand.PAUSE:
         return paused and not worker.figures.get("open")
-    # Who has stopped is not among the workers any more.
+    # Stopped workers are not in the list any more.
     return command is OperatorCommand.RUN and not paused
 
 
 def _said(command: OperatorCommand, before: OperatorCommand, workers: list[Worker]) -> str:
-    """What the command means, to those who are at work and to those who are not yet."""
+    """Describe the effect of the command on running workers and on those to be started."""
     there = f"{text.count(len(workers))} at work ({_names(workers)})" if workers else "nobody is at work"
     match command:
         case OperatorCommand.PAUSE if workers:

@@ -1,4 +1,4 @@
-"""Did the owner of the site ask us to stay away?"""
+"""The rule of the exclusion list: sites whose owners do not want to be crawled."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEFAULT_CHECK_SECONDS = 60.0
 REMEMBERED_HOSTS = 65_536
 
 _Prefixes = Sequence[tuple[str, str]]
-# A prefix is compared spelled as the URL is, and a "?" at its end is a part of it.
+# A prefix is compared with the same spelling as the URL, and a "?" at its end is a part of it.
 _COMPARED = CanonicalRules(empty_query=False, drop_host_dot=True)
 
 
@@ -34,18 +34,18 @@ class ExclusionError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """What came of looking at the file again: is a new list in force, and what is wrong with the file."""
+    """The result of reading the file again: whether a new list is applied, and the errors in the file."""
 
     changed: bool = False
     problems: tuple[str, ...] = ()
 
 
 class ExclusionList:
-    """The sites and places that are not to be visited, from a file that may change while the crawl runs.
+    """The sites and prefixes that must not be visited, from a file that may change while the crawl runs.
 
-    One domain or URL prefix a line; what stands behind a ``#`` is kept as the reason. A domain covers its
-    subdomains. A prefix covers every URL that begins so, under http and https alike. A file that became wrong
-    or unreadable changes nothing: the list that was read before stays in force.
+    One domain or URL prefix per line; the text after a ``#`` is kept as the reason. A domain covers its subdomains. A
+    prefix covers every URL that begins with it, under http and https alike. A file that became invalid or unreadable
+    changes nothing: the list that was read before stays valid.
     """
 
     def __init__(self, path: str | Path, check_seconds: float = DEFAULT_CHECK_SECONDS) -> None:
@@ -57,7 +57,7 @@ class ExclusionList:
 
     @classmethod
     def load(cls, path: str | Path, check_seconds: float = DEFAULT_CHECK_SECONDS) -> ExclusionList:
-        """Read a file; it is looked at again every ``check_seconds``. Raises ExclusionError."""
+        """Read a file; it is checked for changes every ``check_seconds``. Raises ExclusionError."""
         exclusions = cls(path, check_seconds)
         problems = exclusions._read()
         if problems:
@@ -66,7 +66,7 @@ class ExclusionList:
 
     @classmethod
     def of(cls, content: bytes) -> ExclusionList:
-        """What a file with this content would say. Raises ExclusionError."""
+        """Return the list of a file with this content. Raises ExclusionError."""
         exclusions = cls("")
         index, wrong = _parse(read_lines(BytesIO(content)), xxh3_64_hexdigest(content))
         if wrong:
@@ -76,17 +76,17 @@ class ExclusionList:
 
     @property
     def version(self) -> str:
-        """Sixteen hexadecimal digits that stand for the content of the file whose list is in force."""
+        """A digest of the content of the file whose list is applied, sixteen hexadecimal digits."""
         return self._index.version
 
     def __len__(self) -> int:
         return len(self._index.domains) + sum(map(len, self._index.prefixes.values()))
 
     def refresh(self, now: float) -> Refreshed:
-        """Read the file again if it was changed and the last look at it is long enough ago.
+        """Read the file again if it was changed and the last check is long enough ago.
 
-        May be called on another thread than the rules are asked on: the new list takes the old one's place in
-        one step. A look costs a stat, a file of 100,000 lines about half a second.
+        May be called on another thread than the rules: the new list replaces the old one in one step. A check costs a
+        stat, a file of 100,000 lines about half a second.
         """
         if now < self._check_at:
             return Refreshed()
@@ -108,21 +108,21 @@ class ExclusionList:
         return self._index.objection(url, host)
 
     def spares(self, hosts: Iterable[str]) -> bool:
-        """Whether no entry is about any of these hosts."""
+        """Return True if no entry concerns any of these hosts."""
         of_host = self._index.of_host
         return not any(objection or prefixes for objection, prefixes in map(of_host, hosts))
 
     def domain_objection(self, host: str) -> str | None:
-        """Return the entry that covers a whole host and what is below it, with its reason; None when none does."""
+        """Return the entry that covers a whole host and its subdomains, with its reason; None when none does."""
         return self._index.of_host(host)[0]
 
     def look(self, url: str, host: str) -> tuple[str | None, str]:
-        """Return the same as ``objection``, and the version of the list that was asked."""
+        """Return the same as ``objection``, and the version of the list that was used."""
         index = self._index
         return index.objection(url, host), index.version
 
     def _read(self) -> tuple[str, ...]:
-        """Put the file's list in force and return nothing, or return what is wrong with it."""
+        """Apply the file's list and return nothing, or return the errors in the file."""
         try:
             with Path(self.path).open("rb") as stream:
                 stamp = _stamp(os.fstat(stream.fileno()))
@@ -138,7 +138,7 @@ class ExclusionList:
 
 
 class ExclusionRule:
-    """Refuses what the exclusion list covers."""
+    """Refuses URLs that the exclusion list covers."""
 
     name = "exclusion"
 
@@ -153,7 +153,7 @@ class ExclusionRule:
 
 
 class _Index:
-    """One content of the file: names with the reason behind them, prefixes by host. Never changes."""
+    """The index of one content of the file: names with their reasons, prefixes by host. Never changes."""
 
     def __init__(
         self, domains: dict[str, str], prefixes: dict[str, list[tuple[str, str]]], version: str

@@ -1,4 +1,4 @@
-"""Adding a line to an exclusion file while crawls read it: all of it or nothing, and nothing else is changed."""
+"""Adds a line to an exclusion file while crawls read it, atomically and without changing other lines."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ class Entry:
     """A domain or a URL prefix that is to be excluded."""
 
     text: str
-    """As it was given."""
+    """The text as it was given."""
     host: str
     """The domain, or the host of the prefix; as in a resolved URL, without a final dot."""
     alone: ExclusionList
-    """A list that has only this."""
+    """A list with this entry alone."""
 
     @classmethod
     def read(cls, text: str) -> Entry:
         """:raises ExclusionError: it is neither a domain nor a URL prefix; the message says what is allowed"""
         text = text.strip()
         host = _host(text)
-        # What is not read back as it stands here has what begins a comment in it.
+        # A text that is not parsed back unchanged contains the beginning of a comment.
         raw = text.encode("utf-8", "replace")[:LONGEST_LINE]
         if (
             host is None
@@ -52,23 +52,23 @@ class Entry:
         return cls(text, host, ExclusionList.of(raw))
 
     def may_be_on(self, key: str) -> bool:
-        """Whether URLs that it covers can have this politeness key, a host name or a registrable domain."""
+        """Return True if URLs that it covers can have this politeness key, a host name or a registrable domain."""
         key = key.rstrip(".")
         return key == self.host or key.endswith(f".{self.host}") or self.host.endswith(f".{key}")
 
     def covers(self, url: str) -> bool:
-        """Whether a URL, as resolved, is excluded by it."""
+        """Return True if it excludes a URL in resolved form."""
         return self.alone.objection(url, host_of(url)) is not None
 
     def covered_by(self, exclusions: ExclusionList) -> str | None:
-        """The line of a list that covers all of it already, with its reason; None when there is none."""
+        """Return the line of a list that covers all of it already, with its reason; None if there is none."""
         if "/" in self.text:
             url = resolve(self.text, "about:blank")
             return None if url is None else exclusions.objection(url, host_of(url))
         return exclusions.domain_objection(self.host)
 
     def line(self, reason: str, date: str) -> str:
-        """The line that says it, with its comment."""
+        """Return the line of the entry with its comment."""
         told = printable(" ".join(reason.split()), None)
         return f"{self.text}  # {date} {told}".rstrip()
 
@@ -81,13 +81,13 @@ def _host(text: str) -> str | None:
 
 
 class ExclusionFile:
-    """The file, which need not be there yet."""
+    """The file, which may not exist yet."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def read(self) -> ExclusionList:
-        """What it says now; nothing when there is no file.
+        """Return its list; an empty one if there is no file.
 
         :raises ExclusionError: it cannot be read, or has wrong lines; the message names each
         """
@@ -99,10 +99,11 @@ class ExclusionFile:
             return ExclusionList.of(b"")
 
     def append(self, entry: Entry, line: str) -> ExclusionList:
-        """Add a line unless the entry is covered; the list as it is then. Others may do the same meanwhile.
+        """Add a line unless the entry is covered; return the list as it is then. Several processes may do so at the
+        same time.
 
-        What stands there stays as it is, byte by byte. The new file takes the place of the old one in one step and
-        is on the disk before.
+        Existing lines stay as they are, byte by byte. The new file replaces the old one in one step and is durable
+        before.
 
         :raises ExclusionError: the file is wrong or cannot be written; it was not changed
         """
@@ -120,20 +121,20 @@ class ExclusionFile:
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Keep others who add lines waiting. The file itself is replaced, so the lock is on its folder."""
+    """Lock out other writers. The file itself is replaced, so the lock is on its folder."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
         with suppress(OSError):
-            # The new name itself; some file systems cannot.
+            # The new name itself; some file systems do not support it.
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
 
 def _replace(path: Path, line: bytes) -> None:
-    """Write a file with one line more beside the old one, and put it in its place."""
+    """Write a file with one more line beside the old one, and replace the old one by it."""
     content, status = b"", None
     with suppress(FileNotFoundError), path.open("rb") as stream:
         content, status = stream.read(), os.fstat(stream.fileno())
@@ -146,7 +147,7 @@ def _replace(path: Path, line: bytes) -> None:
 
 
 def _be_like(descriptor: int, status: os.stat_result | None) -> None:
-    """Let those read the file who could read the one before."""
+    """Give the new file the owner and mode of the old one, so that the same users can read it."""
     if status is None:
         os.fchmod(descriptor, NEW_MODE)
         return

@@ -1,6 +1,6 @@
-"""Regular expressions by the thousand, all looked for at once (RE2), from a file with one a line.
+"""Regular expressions by the thousand, searched all at once (RE2), from a file with one per line; and their rules.
 
-Does the URL look like what the operator's lists of expressions name: not wanted, useless, or wanted alone?
+The rules refuse URLs that match one of the operator's expressions, or that match none of them.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 MEMORY_BYTES = 1 << 28
-"""What RE2 may use for a set: much more than thousands of expressions need."""
+"""The memory that RE2 may use for a set: much more than thousands of expressions need."""
 
 _NOT_OF_LINES = re.compile(r"\\[AzZ]|\(\?[a-zA-Z]*-[a-zA-Z]*m")
-"""Where ``(?m)`` does not make the ends of a line of what would be the ends of a text."""
+"""Expressions in which ``(?m)`` does not turn the ends of the text into ends of lines."""
 
 
 _BEGINS = re.compile(r"(?:\\([^\w\s])|\[([^\[\]\\^-]+)\])(?![?*{])")
-"""What an expression begins with of whose finds it is plain that they begin with one of a few characters."""
+"""The beginning of an expression whose matches certainly begin with one of a few characters."""
 _ATOM = re.compile(r"\\.|\[\]?(?:\\.|[^\]\\])*\]")
 _GROUP = re.compile(r"\([^()]*\)")
 
@@ -37,7 +37,7 @@ class PatternsError(ValueError):
 
 
 class Pattern(NamedTuple):
-    """An expression, where it stands in its file, and the reason that stands behind it."""
+    """An expression, its place in its file, and the reason in its line."""
 
     number: int
     text: str
@@ -48,20 +48,20 @@ class Pattern(NamedTuple):
 
 
 class Patterns:
-    """Finds out which of its expressions is found anywhere in a text, in the time of about one of them.
+    """Searches a text for all its expressions, in the time of about one of them.
 
     The syntax is RE2's: that of Python without look-around and back-references, so that no text takes long.
     """
 
     def __init__(self, patterns: Iterable[Pattern]) -> None:
-        """The expressions must be right; ``load_patterns`` makes sure of it.
+        """The expressions must be valid; ``load_patterns`` checks them.
 
         :raises PatternsError: all together take more memory than a set may have
         """
         self._patterns = tuple(patterns)
         self._set = self._compiled("")
         signs = [_signs(text) for _, text, _ in self._patterns]
-        # RE2 gives up Python's lock for each look, and other threads of a crawl are waiting for it.
+        # RE2 releases the GIL for each search, and other threads of a crawl are waiting for it.
         self._signs = None if None in signs else frozenset("".join(filter(None, signs)))
         self._lines = (
             None
@@ -73,13 +73,13 @@ class Patterns:
         return len(self._patterns)
 
     def are_in_no_line(self, lines: str) -> bool:
-        """Whether it is plain that none of the expressions is found in any line of a text: one look at many URLs."""
+        """Return True if certainly none of the expressions matches any line of a text: one search for many URLs."""
         if self._lines is None:
             return False
         if self._signs is not None and not any(map(lines.__contains__, self._signs)):
             return True
         try:
-            # What is found may go over the end of a line, so a find says nothing.
+            # A match may extend beyond the end of a line, so a match is not conclusive.
             return not self._lines.Match(lines)
         except UnicodeEncodeError:
             return False
@@ -96,7 +96,7 @@ class Patterns:
         return compiled
 
     def first(self, text: str) -> Pattern | None:
-        """The first expression of the file that is found in ``text``."""
+        """Return the first expression of the file that matches ``text``."""
         try:
             found = self._set.Match(text)
         except UnicodeEncodeError:
@@ -106,7 +106,7 @@ class Patterns:
 
 
 def load_patterns(path: Path) -> list[Pattern]:
-    """The expressions of a list file. :raises PatternsError: with every line that is wrong"""
+    """Return the expressions of a list file. :raises PatternsError: with every line that is wrong"""
     patterns, wrong = [], []
     try:
         with path.open("rb") as stream:
@@ -134,7 +134,9 @@ def _problem(text: str) -> str | None:
 
 
 def _signs(text: str) -> str | None:
-    """Characters one of which is in all that an expression finds; None where that is not plain to see."""
+    """Return characters one of which is in every match of an expression; None if there are no such characters for
+    certain.
+    """
     begins = _BEGINS.match(text)
     if begins is None:
         return None
@@ -152,10 +154,10 @@ def _options() -> re2.Options:
 
 
 class ListedRule:
-    """Refuses URLs in which one of the expressions is found."""
+    """Refuses URLs that match one of the expressions."""
 
     def __init__(self, name: str, patterns: Patterns) -> None:
-        """``name``: what the rule is called, by what the list is for: ``deny``, ``useless-path``."""
+        """``name``: the name of the rule, by the purpose of the list: ``deny``, ``useless-path``."""
         self.name = name
         self._patterns = patterns
 
@@ -168,7 +170,7 @@ class ListedRule:
 
 
 class UnlistedRule:
-    """Refuses URLs in which none of the expressions is found."""
+    """Refuses URLs that match none of the expressions."""
 
     name = "allow-file"
 

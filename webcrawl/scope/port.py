@@ -1,4 +1,4 @@
-"""Is the port one at which this crawl looks for the web?"""
+"""The rules on the port of a URL."""
 
 from __future__ import annotations
 
@@ -19,26 +19,29 @@ BAD_PORTS = frozenset((
     5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
 ))
 # fmt: on
-"""Ports of services that are no web and may take a request for something else (WHATWG Fetch, section "Port blocking",
-"bad port"): browsers refuse them too."""
+"""Ports of other services than the web, which may misinterpret a request (WHATWG Fetch, section "Port blocking", "bad
+port"): browsers refuse them too.
+"""
 
 
 class BadPortRule:
-    """Refuses the ports that browsers refuse, unless the operator named them for all hosts, or for one by a seed."""
+    """Refuses the ports that browsers refuse, unless the operator allowed them for all hosts, or for one by a
+    seed.
+    """
 
     name = "bad-port"
 
     def __init__(self, allowed: Iterable[int] = ()) -> None:
-        """``allowed``: ports that the operator named for all hosts."""
+        """``allowed``: ports that the operator allowed for all hosts."""
         self._bad = BAD_PORTS - frozenset(allowed)
         self._seeded: set[tuple[str, int]] = set()
 
     def is_bad(self, url: str) -> bool:
-        """Whether it takes the operator's word to request this URL."""
+        """Return True if this URL needs the operator's permission."""
         return port_of(url) in self._bad
 
     def allow_seed(self, host: str, port: int) -> None:
-        """The operator seeds a URL of this host and port."""
+        """Allow a port for the host of a seed."""
         self._seeded.add((host.rstrip("."), port))
 
     def refuses(self, candidate: Candidate) -> str | None:

@@ -1,4 +1,6 @@
-"""Does the URL lead into a network that the web cannot see: this machine, this house, this data centre?"""
+"""The rule that refuses private networks, which the public internet cannot reach: this machine, its local network,
+its data centre.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,8 @@ _V4 = {
     IPv4Network("224.0.0.0/4"): "multicast",
     IPv4Network("240.0.0.0/4"): "reserved",
 }
-# IANA IPv6 Special-Purpose Address Registry. Global unicast is 2000::/3 alone (RFC 4291, section 2.4): of the
-# rest only what has a name of its own is listed.
+# IANA IPv6 Special-Purpose Address Registry. Global unicast is 2000::/3 alone (RFC 4291, section 2.4): other ranges
+# are listed only if they have a name of their own.
 _V6 = {
     IPv6Network("::/128"): "unspecified",
     IPv6Network("::1/128"): "loopback",
@@ -53,20 +55,20 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 _NEVER_LIFTED = frozenset(
     ("this network", "unspecified", "multicast", "reserved", "documentation", "no address")
 )
-"""Kinds that are no address of a host. A filtering name server gives 0.0.0.0 for names that it blocks."""
+"""Kinds that are no address of a host. A filtering name server returns 0.0.0.0 for names that it blocks."""
 
 _LOCAL_NAMES = ("localhost", "localhost.localdomain", "localhost6", "ip6-localhost", "ip6-loopback")
 REMEMBERED_HOSTS = 65_536
 
 
 def is_private(ip: str) -> bool:
-    """Tell whether an address is outside the public internet; what is no address at all counts as private."""
+    """Return True if an address is outside the public internet; an invalid address counts as private."""
     return kind_of_address(ip) is not None
 
 
 @lru_cache(REMEMBERED_HOSTS)
 def kind_of_address(ip: str) -> str | None:
-    """Return in a word why an address is not public; None when it is. Never raises."""
+    """Return in a word why an address is not public; None if it is. Never raises."""
     try:
         return _kind(ip_address(ip))
     except ValueError:
@@ -84,14 +86,14 @@ def _kind(address: IPv4Address | IPv6Address) -> str | None:
 
 
 def _embedded(address: IPv6Address) -> IPv4Address | None:
-    """Return the IPv4 address that is really contacted: IPv4-mapped, NAT64 (RFC 6052), 6to4 (RFC 3056)."""
+    """Return the IPv4 address that is contacted: IPv4-mapped, NAT64 (RFC 6052), 6to4 (RFC 3056)."""
     if address in _NAT64:
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return address.ipv4_mapped or address.sixtofour
 
 
 def names_that_allow(host: str) -> list[str]:
-    """The host itself and what it is below: who allows one of them allows it."""
+    """Return the host itself and its parent domains: allowing one of them allows the host."""
     labels = host.rstrip(".").split(".")
     return [".".join(labels[start:]) for start in range(len(labels))]
 
@@ -99,10 +101,10 @@ def names_that_allow(host: str) -> list[str]:
 class PrivateAddressRule:
     """Refuses IP literals that are not public and the names of this machine, unless they are allowed.
 
-    A name may still resolve to a private address: whoever resolves it asks ``refuses_address``. What is
-    allowed may grow and never shrinks. What the operator's settings allow, ``allow`` takes. A seed allows less: one
-    that is an address allows this address; one with a name allows, for this name and names below it, the private
-    addresses to which the name resolved at first, and none if one of them was public.
+    A name may still resolve to a private address: the code that resolves it calls ``refuses_address``. The set of
+    allowed addresses may grow and never shrinks. ``allow`` adds those in the operator's settings. A seed allows less:
+    if it is an address, this address; if it has a name, for this name and its subdomains the private addresses of the
+    first resolution, and none if one of these was public.
     """
 
     name = "private-address"
@@ -137,7 +139,7 @@ class PrivateAddressRule:
         self._refuses_host.cache_clear()
 
     def allow_seed(self, host: str) -> None:
-        """The operator seeds a URL of this host, as ``host_of`` gives it."""
+        """Allow the host of a seed, in the form of ``host_of``."""
         if is_address(host):
             self.allow(host)
             return
@@ -148,11 +150,11 @@ class PrivateAddressRule:
                 self._refuses_host.cache_clear()
 
     def seeds_above(self, host: str) -> list[str]:
-        """Names of seeds that ``host`` is, or is below, and of which it is not known yet what they resolved to."""
+        """Return the names of seeds that ``host`` is, or is a subdomain of, and that have not been resolved yet."""
         return [name for name in names_that_allow(host) if name in self._seeds and self._seeds[name] is None]
 
     def seed_resolved(self, name: str, addresses: Iterable[str]) -> None:
-        """The name of a seed resolved to these addresses at first. A second call changes nothing."""
+        """Record the first addresses of the name of a seed. A second call changes nothing."""
         if name in self._seeds and self._seeds[name] is None:
             self._seeds[name] = _lifted(addresses)
 
@@ -163,7 +165,7 @@ class PrivateAddressRule:
         return not any(map(self._refuses_host, links.different_hosts))
 
     def refuses_address(self, host: str, ip: str) -> str | None:
-        """Return what there is against contacting ``ip`` for ``host``; None when nothing is."""
+        """Return the objection to contacting ``ip`` for ``host``; None if there is none."""
         kind = kind_of_address(ip)
         if kind is None or self._allows_host(host) or self._allows_ip(ip) or self._seed_allows(host, ip):
             return None
@@ -176,7 +178,7 @@ class PrivateAddressRule:
             return None
         if self._allows_host(host) or self._allows_ip("127.0.0.1"):
             return None
-        # Its address is looked at when it is connected to.
+        # Its address is checked when the connection is opened.
         return None if any(name in self._seeds for name in names_that_allow(host)) else "loopback name"
 
     def _allows_host(self, host: str) -> bool:
@@ -201,15 +203,15 @@ class PrivateAddressRule:
 
 
 def _reached(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """The address that is really contacted."""
+    """Return the address that is contacted."""
     return (isinstance(address, IPv6Address) and _embedded(address)) or address
 
 
 def _lifted(addresses: Iterable[str]) -> frozenset[IPv4Address | IPv6Address]:
-    """The addresses for which a seed lifts the rule that resolved to all of these."""
+    """Return the addresses for which a seed lifts the rule if it resolved to all of these."""
     kinds = {address: kind_of_address(address) for address in addresses}
     if None in kinds.values():
-        # A host of the public web. That it names a private address too is an error, or an attempt.
+        # A public host. A private address in its name records is an error, or an attack.
         return frozenset()
     return frozenset(
         _reached(ip_address(address)) for address, kind in kinds.items() if kind not in _NEVER_LIFTED

@@ -1,13 +1,7 @@
-"""What a rule of scope is, and what comes of asking.
+"""The rules of scope, their input and their verdicts, for single URLs and for all links of a page at once.
 
-What scope is asked about.
-
-The rules of a crawl, asked one after the other; the one that decided is remembered.
-
-The links of a page, for rules that see at one look that they refuse none of them.
-
-A page has a hundred links and scope a dozen rules, and nearly all answers are the same: asked one by one they cost
-more than all else that is done to a link on its way into the frontier.
+A page has a hundred links and scope a dozen rules, and nearly all verdicts are the same: evaluating them one by one
+costs more than everything else that is done to a link on its way into the frontier.
 """
 
 from __future__ import annotations
@@ -25,12 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Candidate:
-    """A URL that wants to be queued or fetched."""
+    """A URL that is to be queued or fetched."""
 
     url: str
-    """As ``urls.resolve`` returns it."""
+    """In the form of ``urls.resolve``."""
     host: str
-    """As ``urls.politeness_key.host_of`` returns it."""
+    """In the form of ``urls.politeness_key.host_of``."""
     key: str
     """Its politeness key."""
     depth: int = 0
@@ -38,11 +32,11 @@ class Candidate:
     redirects: int = 0
     """Redirects followed since the last link."""
     linked_from: str | None = None
-    """The page or the list that leads there; None for a seed, and for where a seed redirects to."""
+    """The page or the list that links to it; None for a seed, and for the target of a seed's redirect."""
 
 
 class Links:
-    """Some resolved URLs that were found together, and what they have in common.
+    """Resolved URLs that were found together, with their common properties.
 
     ``depth``: of all of them. ``hosts`` and ``keys`` are in the order of ``urls``.
     """
@@ -54,11 +48,11 @@ class Links:
         key_of: Callable[[str], str],
         linked_from: str | None = None,
     ) -> None:
-        """``key_of``: the politeness key of a host. ``linked_from``: the page that they were found on."""
+        """``key_of``: returns the politeness key of a host. ``linked_from``: the page that they were found on."""
         self.linked_from = linked_from
         self.urls = urls
         self.depth = depth
-        # Most links of a page lead to its own site: what is to be known of a host is found out once.
+        # Most links of a page lead to its own site: facts about a host are computed once.
         authorities = [url.split("/", 3)[2] for url in urls]
         host_at = {authority: host_of(f"http://{authority}/") for authority in set(authorities)}
         key_at = {authority: key_of(host) for authority, host in host_at.items()}
@@ -75,7 +69,7 @@ class Links:
 
     @cached_property
     def different_ports(self) -> set[int]:
-        """The ports that are named; those of the schemes are not."""
+        """The ports in the URLs, except the schemes' defaults."""
         return {
             port
             for authority in self._host_at
@@ -84,16 +78,16 @@ class Links:
 
     @cached_property
     def lines(self) -> str:
-        """All URLs, one a line: a resolved URL has no line end in it."""
+        """All URLs, one per line: a resolved URL contains no line end."""
         return "\n".join(self.urls)
 
     @cached_property
     def slashes_most(self) -> int:
-        """The slashes in the URL that has most of them."""
+        """The largest number of slashes in a URL."""
         return max(map(str.count, self.urls, repeat("/")), default=0)
 
     def candidates(self) -> list[Candidate]:
-        """The links one by one."""
+        """Return the links one by one."""
         hosts, depth, page = self.hosts, self.depth, self.linked_from
         return [
             Candidate(url, host, key, depth, linked_from=page)
@@ -106,26 +100,28 @@ class Rule(Protocol):
 
     @property
     def name(self) -> str:
-        """One word, lower case with hyphens: what logs and reports call the rule."""
+        """One word, lower case with hyphens: the name of the rule in logs and reports."""
 
     def refuses(self, candidate: Candidate) -> str | None:
-        """Return None when the rule has no objection, else what it objects to, in a few words.
+        """Return None if the rule has no objection, else the objection in a few words.
 
-        It is asked for every link of every page: it must not block, and never raises.
+        It is called for every link of every page: it must not block, and never raises.
         """
 
 
 @runtime_checkable
 class PageRule(Rule, Protocol):
-    """A rule that can look at all links of a page at once."""
+    """A rule that can check all links of a page at once."""
 
     def refuses_none(self, links: Links) -> bool:
-        """Whether it is plain to see that ``refuses`` would object to none of ``links``. In doubt False."""
+        """Return True if ``refuses`` certainly objects to none of ``links``, False in doubt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What scope says to a URL. ``rule`` and ``detail``: which rule refused it and why; None when allowed."""
+    """The decision of scope on a URL. ``rule`` and ``detail``: which rule refused it and why; None if it is
+    allowed.
+    """
 
     allowed: bool
     rule: str | None = None
@@ -141,7 +137,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """What one rule says to a URL: ``objection`` is None when it has none."""
+    """The decision of one rule on a URL: ``objection`` is None if it has none."""
 
     rule: str
     objection: str | None
@@ -156,19 +152,19 @@ class Scope:
         self._glances = [rule.refuses_none if isinstance(rule, PageRule) else None for rule in self.rules]
 
     def with_rule(self, rule: Rule) -> Scope:
-        """The same rules and one more behind them."""
+        """Return the same rules with one more at the end."""
         return Scope((*self.rules, rule))
 
     def verdict(self, candidate: Candidate) -> Verdict:
-        """Return what the first rule that objects says, or ALLOWED."""
+        """Return the objection of the first rule that objects, or ALLOWED."""
         return _first_objection(self._questions, candidate)
 
     def words(self, candidate: Candidate) -> list[Word]:
-        """Return what every rule says, in their order; the first that objects is the one that decides."""
+        """Return the decisions of all rules, in their order; the first that objects decides."""
         return [Word(name, refuses(candidate)) for refuses, name in self._questions]
 
     def refused(self, links: Links) -> dict[int, Verdict]:
-        """Return the verdicts on those of ``links`` that are out of scope, by their places."""
+        """Return the verdicts on those of ``links`` that are out of scope, by their positions."""
         left = [
             (rule.refuses, rule.name)
             for rule, refuses_none in zip(self.rules, self._glances, strict=True)

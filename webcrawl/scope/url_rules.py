@@ -1,30 +1,9 @@
-"""Does the URL look like what the operator wants to see?
+"""The rules that decide by the URL itself: its scheme, length, depth, path, extension, host, top-level domain and
+site.
 
-A crawl that nobody answers for stays off the public web.
-
-Is the URL near enough to the seeds?
-
-Is the URL of a length that servers and people deal in, or does something generate it?
-
-The sites that a spider names itself, Scrapy's ``allowed_domains``.
-
-Does the path say the same again and again, as links do that are resolved against the page they stand on?
-
-Is the URL of a kind that this crawl can fetch?
-
-Is the path as deep as paths are that somebody made, or does it grow by itself?
-
-Does the link stay on the site of the page that it is on?
-
-Is the host under one of the top-level domains of this crawl?
-
-Does the path end in the name of something that is never a page?
-
-Extensions behind which no document is found that this crawler reads.
-
-What may hold text and links is not here: pages by whatever program, PDF, feeds and sitemaps, plain text.
-Neither are ``com``, ``ai``, ``app``, ``au``, ``br``, ``so`` and the like: pages about a domain end in its
-name.
+``USELESS_EXTENSIONS`` lists extensions of documents that this crawler cannot read. Those of documents with text and
+links are not included: pages of any program, PDF, feeds and sitemaps, plain text. Neither are ``com``, ``ai``,
+``app``, ``au``, ``br``, ``so`` and the like: URLs of pages about a domain end in its name.
 """
 
 from __future__ import annotations
@@ -44,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class PatternError(ValueError):
-    """A regular expression that is none; the message says what is wrong and where."""
+    """An invalid regular expression; the message describes the error and its position."""
 
 
 class AllowRule:
-    """Refuses URLs in which a regular expression finds nothing (``re.search``)."""
+    """Refuses URLs that a regular expression does not match (``re.search``)."""
 
     name = "allow"
 
@@ -70,7 +49,7 @@ REMEMBERED_HOSTS = 65_536
 
 
 class ContactRule:
-    """Refuses hosts of the public web. For crawls whose User-Agent names no contact."""
+    """Refuses hosts of the public web, for crawls whose User-Agent has no contact."""
 
     name = "contact"
 
@@ -121,7 +100,9 @@ class LengthRule:
 
 
 class OffsiteRule:
-    """Refuses hosts that are neither one of the named domains nor below one."""
+    """Refuses hosts that are neither one of the named domains nor a subdomain of one: Scrapy's
+    ``allowed_domains``.
+    """
 
     name = "offsite"
 
@@ -140,11 +121,14 @@ class OffsiteRule:
 
 
 LONGEST_PERIOD = 4
-"""Segments that are said again together: ``/a/b/c/d/a/b/c/d/...``."""
+"""The longest sequence of segments whose repetition is detected: ``/a/b/c/d/a/b/c/d/...``."""
 
 
 class RepeatsRule:
-    """Refuses URLs in whose path one to four segments stand more than ``limit`` times in a row."""
+    """Refuses URLs in whose path a sequence of one to four segments occurs more than ``limit`` times in a row.
+
+    Such paths arise from relative links that are resolved against the page they are on, again and again.
+    """
 
     name = "path-repeats"
 
@@ -153,7 +137,7 @@ class RepeatsRule:
 
     def refuses(self, candidate: Candidate) -> str | None:
         path = candidate.url.partition("?")[0]
-        # Two slashes stand before the host. Most paths are too short to say anything so often.
+        # Two slashes come before the path. Most paths are too short for so many repetitions.
         if path.count("/") - 2 <= self._limit:
             return None
         segments = path.split("/")[3:]
@@ -167,7 +151,7 @@ class RepeatsRule:
 
 
 def _repeats(segments: Sequence[str], period: int) -> int:
-    """How often the same ``period`` segments stand in a row at most."""
+    """Return the largest number of times that the same ``period`` segments occur in a row."""
     most = same = 0
     for at in range(period, len(segments)):
         same = same + 1 if segments[at] == segments[at - period] else 0
@@ -179,7 +163,7 @@ DEFAULT_SCHEMES = ("http", "https")
 
 
 class SchemeRule:
-    """Refuses URLs of every scheme but these."""
+    """Refuses URLs of all schemes except these."""
 
     name = "scheme"
 
@@ -193,7 +177,7 @@ class SchemeRule:
         return candidate.url.partition(":")[0][:20]
 
     def refuses_none(self, links: Links) -> bool:
-        # Nothing else is ever resolved.
+        # No other URLs are ever resolved.
         return self._has_web or all(url.startswith(self._beginnings) for url in links.urls)
 
 
@@ -207,7 +191,7 @@ class SegmentsRule:
 
     def refuses(self, candidate: Candidate) -> str | None:
         path = candidate.url.partition("?")[0]
-        # Two slashes stand before the host, and one begins the path.
+        # Two slashes come before the host, and one begins the path.
         segments = path.count("/") - 2 - path.endswith("/")
         return None if segments <= self._limit else f"{segments} segments, {self._limit} allowed"
 
@@ -222,9 +206,9 @@ SITES: tuple[Site, ...] = ("domain", "host")
 class StayRule:
     """Refuses links from one site to another, so that every page is on the site of the seed it was reached from.
 
-    That follows link by link: a page on the seed's site leads only to pages on it. So no URL carries its seed with
-    it, and a restart or another process decides the same. Where a seed redirects to is where its crawl begins: there
-    the rule has no objection, and what is reached from there stays on that site.
+    The rule is applied link by link: a page on the seed's site leads only to pages on it. So URLs do not store their
+    seed, and a restart or another process decides the same. The target of a seed's redirect is where its crawl
+    begins: the rule has no objection to it, and pages reached from it must stay on that site.
     """
 
     name = "stay"
@@ -244,7 +228,7 @@ class StayRule:
         return own is None or all(self._site(host) == own for host in links.different_hosts)
 
     def _site_of(self, page: str | None) -> str | None:
-        """The site of a page; None where the operator named the URL, or what leads there is no page of the web."""
+        """Return the site of a page; None if the operator named the URL, or if the link is not on a web page."""
         if page is None or not page.startswith("http"):
             return None
         return self._site(host_of(page))
@@ -307,11 +291,11 @@ SIGNATURES = "asc crt cer der md5 p12 p7s pem pfx sha1 sha256 sha512 sig"
 _GROUPS = (IMAGES, AUDIO, VIDEO, ARCHIVES, EXECUTABLES, FONTS, PAGE_PARTS, OFFICE, DATA, SIGNATURES)
 
 USELESS_EXTENSIONS: tuple[str, ...] = tuple(sorted({word for group in _GROUPS for word in group.split()}))
-"""All of them, in lower case and without the dot."""
+"""All extensions, in lower case and without the dot."""
 
 
 KEPT_ENDINGS = (".xml.gz", ".txt.gz")
-"""Packed sitemaps (sitemaps.org, "Sitemap file"), although ``gz`` says archive."""
+"""Compressed sitemaps (sitemaps.org, "Sitemap file"), although ``gz`` is an archive."""
 
 
 class ExtensionRule:
@@ -327,7 +311,7 @@ class ExtensionRule:
         if "?" in url:
             url = url[: url.index("?")]
         extension = url[url.rfind(".") + 1 :].lower()
-        # A dot before the last slash gives something with a slash in it, which is no extension.
+        # A dot before the last slash gives a text with a slash in it, which is no extension.
         if extension not in self._refused or url.lower().endswith(KEPT_ENDINGS):
             return None
         return f".{extension}"
@@ -336,5 +320,5 @@ class ExtensionRule:
         urls = links.urls
         if "?" in links.lines:
             urls = [url.partition("?")[0] for url in urls]
-        # No expression is faster, and those of RE2 give up Python's lock, for which other threads are waiting.
+        # A regular expression is not faster, and RE2 releases the GIL, for which other threads are waiting.
         return self._refused.isdisjoint([url.rpartition(".")[2].lower() for url in urls])

@@ -1,4 +1,4 @@
-"""Is the URL on one of the sites that the operator named? There may be a million of them."""
+"""The whitelist: the rule that a URL must be on one of the sites that the operator named, up to a million of them."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ _RANK = re.compile(r"\d+,(?=[^,]+$)")
 
 
 class WhitelistError(ValueError):
-    """The whitelist cannot be read or names nothing; the message names the source and says why."""
+    """The whitelist cannot be read or has no names; the message names the source and the reason."""
 
 
 class Whitelist:
-    """The named sites as a sorted array of hashes, eight bytes each; the names stay where they came from.
+    """The named sites as a sorted array of hashes, eight bytes each; the names stay in their source.
 
-    A registrable domain stands for all its hosts, a longer name for itself and what is below it; a leading
-    ``www.`` stands for nothing. A public suffix covers only the host of that name.
+    A registrable domain covers all its hosts, a longer name itself and its subdomains; a leading ``www.`` is ignored.
+    A public suffix covers only the host of that name.
     """
 
     def __init__(self, source: str) -> None:
-        """Read ``FILE`` or ``NAME[,NAME...]``; what exists is a file. Lines may be ``rank,name`` as in top
+        """Read ``FILE`` or ``NAME[,NAME...]``; an existing path is a file. Lines may be ``rank,name`` as in top
         lists.
 
-        Raises WhitelistError. Lines that are no name are counted in ``wrong_count``, the first kept in
+        Raises WhitelistError. Lines without a valid name are counted in ``wrong_count``, the first is kept in
         ``wrong``.
         """
         self.source = source
@@ -63,7 +63,7 @@ class Whitelist:
         return len(self._hashes)
 
     def covers(self, host: str) -> bool:
-        """Tell whether a host belongs to one of the named sites."""
+        """Return True if a host belongs to one of the named sites."""
         name = host.rstrip(".")
         domain = registrable_domain(name)
         while not self._names(name, domain):
@@ -73,24 +73,24 @@ class Whitelist:
         return True
 
     def digest(self) -> str:
-        """The same short text for the same sites, in whatever order and spelling they were named."""
+        """A digest that is the same for the same sites, in whatever order and spelling they were named."""
         return f"{fingerprint(bytes(self._hashes).hex()) & (1 << 64) - 1:016x}"
 
     def names(self) -> Iterator[str]:
-        """Read the names again, as hosts, in their order; ``www.`` is kept: some sites have nothing else."""
+        """Yield the names again, as hosts, in their order; ``www.`` is kept: some sites have no other host."""
         for line in self._lines():
             if (host := _host_in(line.text)) is not None:
                 yield host
 
     def roots(self) -> Iterator[str]:
-        """Read the names again, as the URLs of their roots; a scheme and port that were given are kept."""
+        """Yield the names again, as the URLs of their roots; a given scheme and port are kept."""
         for line in self._lines():
             if (host := _host_in(line.text)) is not None:
                 given = resolve(line.text, "about:blank") if "://" in line.text else _with_port(line.text)
                 yield f"{origin_of(given)}/" if given else f"http://{host}/"
 
     def _names(self, name: str, domain: str) -> bool:
-        """Tell whether a name was given, or with ``www.`` before it; of ``www.co.uk`` that is the domain."""
+        """Return True if a name was given, or with ``www.`` before it; for ``www.co.uk`` that is the domain."""
         if self._holds(fingerprint(name)):
             return True
         with_www = f"www.{name}"
@@ -131,7 +131,7 @@ class Whitelist:
 
 @lru_cache(maxsize=1)
 def whitelist_of(source: str) -> Whitelist:
-    """``Whitelist(source)``, read once: the command checks it, scope asks it, the spider seeds its roots."""
+    """Return ``Whitelist(source)``, read once: the command checks it, scope uses it, the spider seeds its roots."""
     return Whitelist(source)
 
 
@@ -166,9 +166,9 @@ def _without_rank(text: str) -> str:
 
 
 def _merged(by_first_byte: list[array[int]]) -> array[int]:
-    """Sort signed numbers that were laid out by their first byte, which as an index may be negative too.
+    """Sort signed numbers that were grouped by their first byte, which as an index may be negative too.
 
-    Sorting them all at once would for a moment take five times the memory that they are kept in.
+    Sorting them all at once would temporarily take five times their memory.
     """
     merged = array("q")
     for first_byte in range(-128, 128):
