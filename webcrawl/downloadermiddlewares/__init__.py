@@ -1,5 +1,6 @@
-"""What stands between the engine and the network, in the order in which a request meets it.
+"""The downloader middlewares, between the engine and the network.
 
-``scope`` and ``robots`` let it pass or not, ``retry`` and ``redirect`` send it back through the frontier,
-``decoding`` takes the content coding off, ``outcome``, next to the network, restarts the key's clock.
+In the order in which a request passes them: ``scope`` and the middleware of ``robots`` let it pass or refuse it,
+``retry`` and ``redirect`` send it back through the frontier, the decoding middleware of ``fetching`` removes the
+content coding, ``outcome``, next to the network, restarts the key's clock.
 """

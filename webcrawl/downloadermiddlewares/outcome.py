@@ -1,4 +1,4 @@
-"""Next to the network: how each fetch ended, told to the frontier at once and kept for the log and the
+"""The middleware next to the network: it reports the end of each fetch to the frontier and records it for log and
 archive.
 """
 
@@ -36,14 +36,16 @@ if TYPE_CHECKING:
     from webcrawl.scheduler import InFlightRequest
 
 CONTENT_LOCATION_MAX = 2083
-"""Bytes of a Content-Location that the log has; all of it is in the archive."""
+"""The number of bytes of a Content-Location in the log; all of it is in the archive."""
 
 _NO_RESOURCE = ("http:", "https:", "data:")
-"""An exchange without a capture failed, and what is in the URL itself needs no keeping."""
+"""URLs without a resource record: an HTTP exchange without a capture failed, and a data URL contains its own
+content.
+"""
 
 
 class OutcomeMiddleware:
-    """Restarts the clock of the politeness key when the response has ended, whatever it was."""
+    """Restarts the clock of the politeness key when the response has ended, in whatever way."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -106,15 +108,15 @@ class OutcomeMiddleware:
             flight.scheduler.ended(flight, Ending(None, self._clock()))
             return
         if isinstance(exception, LocalShortageError):
-            # Nothing was sent, through no fault of the host's: the URL goes back to its queue as it was.
+            # No request was sent, and not because of the host: the URL goes back to its queue unchanged.
             flight.scheduler.ended(flight, Ending(None, self._clock()))
             return
         started, ended, capture = self._times(request, flight)
-        # A disk of ours without room is no failure of the host.
+        # A full disk here is not a failure of the host.
         word = "cancelled" if isinstance(exception, StorageFull | StorageLost) else failure_word(exception)
         ending = Ending(started, ended, error=word, resent=_is_resent(capture))
         record = self._record(request, flight, ending, capture)
-        # Of what cannot be made a response of, the archive has what came.
+        # If no response can be built, the archive gets the bytes that were received.
         flight.outcome.entry = Entry(
             record, capture if capture is not None and capture.response_head else None
         )
@@ -123,10 +125,10 @@ class OutcomeMiddleware:
         _tell(record, flight, ending)
 
     def unreported(self, flight: InFlightRequest) -> None:
-        """The request is over, and neither a response nor an exception came by here: a middleware between here and
-        the network has seen to that.
+        """End a request of which neither a response nor an exception passed this middleware, because of a middleware
+        between this one and the network.
 
-        It is tried again like one that failed, unless it gave other Requests for it.
+        It is tried again like a failed one, unless other Requests were returned in its place.
         """
         outcome = flight.outcome
         started, ended, capture = self._times(flight.request, flight)
@@ -181,7 +183,7 @@ class OutcomeMiddleware:
         if entry.kind == Kind.ROBOTS and capture is not None and 200 <= (ending.status or 0) < 300:
             record.extra["digest"] = digest(capture.payload)
         if self._exclusions is not None:
-            # Where nothing could be sent, that of the list which let the URL come as far as it came.
+            # If nothing was sent, the version is that of the list by which the URL passed scope.
             record.extra["exclusions"] = fetch_meta(request).sent_under or self._exclusions.version
         return record
 
@@ -191,7 +193,7 @@ def _is_resent(capture: Capture | None) -> bool:
 
 
 def _record_of_lost(record: FetchRecord, lost: LostSending, pause_seconds: float) -> FetchRecord:
-    """The line of the first sending of a request whose second one has ``record``."""
+    """Return the line of the first attempt of a request whose second one has ``record``."""
     return replace(
         record,
         start=lost.started_at,
@@ -211,7 +213,7 @@ def _mime_type(content_type: bytes) -> str | None:
 
 
 def _resource(request: Request, response: Response, started: float, ended: float) -> Capture:
-    """What one of Scrapy's own handlers brought, which keeps nothing of how it was asked for."""
+    """Return the capture of one of Scrapy's own handlers, which do not keep the request that was sent."""
     mime = header_fields.last(response.headers, b"Content-Type")
     return Capture(
         request.url,
@@ -228,7 +230,9 @@ def _resource(request: Request, response: Response, started: float, ended: float
 
 
 def _tell(record: FetchRecord, flight: InFlightRequest, ending: Ending) -> None:
-    """What an audit needs of the key's clock: the pause that is owed now, or when the key ceased to be ours."""
+    """Record what an audit needs to know about the key's clock: the pause that is owed now, or when the key was
+    lost.
+    """
     if ending.delay_seconds is not None:
         record.extra["delay"] = round(ending.delay_seconds, 6)
     if ending.number is not None:
@@ -239,6 +243,6 @@ def _tell(record: FetchRecord, flight: InFlightRequest, ending: Ending) -> None:
         record.extra["clocks"] = dict(flight.lease.claim.pauses)
     hold = flight.lease.hold
     if ending.delay_seconds is None:
-        # A hold that was ended at once does not say when.
+        # A hold that was ended at once has no end time.
         ago = uptime() - hold.ends_at if hold.is_over() and hold.ends_at > 0 else 0.0
         record.extra["lost_at"] = round(min(max(time.time() - ago, record.start), record.end), 6)

@@ -1,4 +1,4 @@
-"""Redirects are links: their targets pass scope, the exclusion list, robots.txt, seen test and clocks anew."""
+"""Redirects are links: their targets pass scope, the exclusion list, robots.txt, seen test and clocks again."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RedirectMiddleware:
         if response.status not in STATUSES or not response.headers.get("Location"):
             return response
         flight = in_flight_request_of(self._crawler, request)
-        # Those of robots.txt and of sitemaps lead to another of their kind.
+        # Redirects of robots.txt and of sitemaps lead to another document of their kind.
         if (flight is not None and flight.lease.entry.kind != Kind.PAGE) or self._wanted(request, response):
             return response
         target = resolve(_text(response.headers.get("Location")), request.url)
@@ -56,7 +56,7 @@ class RedirectMiddleware:
         return self._follow(request, response, target, times, flight)
 
     def _wanted(self, request: Request, response: Response) -> bool:
-        """Whether the spider asked for the redirect itself, in one of Scrapy's ways."""
+        """Return True if the spider handles the redirect itself, in one of Scrapy's ways."""
         meta = request.meta
         own = getattr(self._crawler.spider, "handle_httpstatus_list", ())
         return bool(
@@ -80,7 +80,7 @@ class RedirectMiddleware:
         fresh = FetchMeta(lease_id, depth=facts.depth, via=request.url)
         meta = {"redirect_times": times, "depth": facts.depth, "verbatim_url": True, KEY: fresh}
         known = None if flight is None else known_of(flight.lease.entry)
-        # Where a page that is visited again has gone to is a URL like any other.
+        # The target of a revisited page's redirect is a URL like any other.
         repeat = request.dont_filter and known is None
         if flight is not None and flight.lease.entry.payload is None:
             return type(request)(target, meta=meta, dont_filter=repeat)

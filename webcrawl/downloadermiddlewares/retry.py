@@ -1,4 +1,4 @@
-"""Retries go back to the end of their queue and wait for their key's clock like everything else."""
+"""Retries, which go back to the end of their queue and wait for their key's clock like all other requests."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 
 class RetryMiddleware:
-    """Sends back what may succeed later, ``RETRY_TIMES`` at most; ``meta["dont_retry"]`` and
-    ``meta["max_retry_times"]`` mean what they mean in Scrapy."""
+    """Sends back requests that may succeed later, ``RETRY_TIMES`` at most; ``meta["dont_retry"]`` and
+    ``meta["max_retry_times"]`` work as in Scrapy.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler

@@ -1,4 +1,4 @@
-"""The last look before the network: the exclusion list, and that nothing goes around the frontier."""
+"""The last check before the network: the exclusion list, and that every request comes from the frontier."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class ScopeMiddleware:
-    """Refuses what may not be fetched any more, and what was never given to the frontier.
+    """Refuses URLs that may not be fetched any more, and requests that did not come from the frontier.
 
-    A request made around the scheduler (``engine.download_async``, media pipelines) would be under nobody's
-    clock and under no robots.txt. Yield a Request instead: it is polite, leased and recorded like all.
+    A request made without the scheduler (``engine.download_async``, media pipelines) would obey no clock and no
+    robots.txt. Yield a Request instead: it is polite, leased and recorded like all others.
     """
 
     def __init__(self, crawler: Crawler) -> None:

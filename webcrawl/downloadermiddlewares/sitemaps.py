@@ -1,7 +1,7 @@
-"""Sitemaps: from robots.txt into the frontier, and what they list from there.
+"""Sitemaps: they are queued from robots.txt, and their URLs are added to the frontier.
 
-A sitemap is a URL of a kind of its own: queued, leased, polite, under robots.txt and scope, in the archive and the
-log like a page. It ends here, and its URLs go to the frontier in batches.
+A sitemap is a URL of its own kind: queued, leased, polite, subject to robots.txt and scope, in the archive and the
+log like a page. This middleware consumes it, and its URLs go to the frontier in batches.
 """
 
 from __future__ import annotations
@@ -39,16 +39,19 @@ if TYPE_CHECKING:
     from webcrawl.scheduler import InFlightRequest
 
 LATER = -100
-"""The level of all sitemaps but the first that a robots.txt or an index names: each waits until nothing else is left
-in its queue, so that a site with thousands of them fills it with one at a time."""
+"""The level of all sitemaps except the first of a robots.txt or an index: each waits until nothing else is left in
+its queue, so that a site with thousands of them is crawled one sitemap at a time.
+"""
 DEPTH = 1
-"""The depth of what a sitemap lists: that of a link on a seed."""
+"""The depth of the URLs in a sitemap: that of a link on a seed."""
 
 
 def named_in_robots(
     context: CrawlContext, flight: InFlightRequest, sitemaps: Iterable[str], key: str
 ) -> list[UrlEntry]:
-    """The entries of the sitemaps that a robots.txt of ``key`` names; those out of scope are counted as refused."""
+    """Return the entries of the sitemaps that a robots.txt of ``key`` names; those out of scope are counted as
+    refused.
+    """
     entry = flight.lease.entry
     found: list[UrlEntry] = []
     for url in resolve_all(list(sitemaps), entry.url):
@@ -62,12 +65,12 @@ def named_in_robots(
 
 
 def resolved_all(urls: Sequence[str], base: str) -> list[str]:
-    """What a list names, for the link log: URLs of all schemes."""
+    """Return the URLs of a list for the link log, of all schemes."""
     return _together(resolve_all(urls, base), urls, base)
 
 
 def tell_links(record: FetchRecord, number: int, others: int) -> None:
-    """Have the fetch log say how many links of a list the link log has."""
+    """Record in the fetch log how many links of a list the link log has."""
     record.extra["links"] = number
     if others:
         record.extra["other_links"] = others
@@ -81,15 +84,15 @@ class _Visit:
     reading: SitemapReading
     base: str
     sitemaps: int = 0
-    """Sitemaps that it has given so far."""
+    """The number of sitemaps that it has listed so far."""
     hints: int = 0
-    """Pages that are due earlier for what it says of them."""
+    """The number of pages that are due earlier because of its hints."""
     listed: ListedLinks | None = None
-    """All that it names; None where nobody wants to know."""
+    """All its URLs; None if no sink needs them."""
 
 
 class SitemapMiddleware:
-    """Keeps sitemaps from the spider and gives their URLs to the frontier."""
+    """Consumes sitemaps before they reach the spider, and adds their URLs to the frontier."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -126,7 +129,7 @@ class SitemapMiddleware:
         raise Refused("sitemap", "a list for the frontier, not for the spider")
 
     def _redirected(self, flight: InFlightRequest, location: str) -> None:
-        """The target is a sitemap too, with all that was asked of the first one asked again."""
+        """Queue the target as a sitemap too, with all checks of a new URL."""
         entry, outcome = flight.lease.entry, flight.outcome
         target, times = resolve(location, entry.url), entry.redirects + 1
         if target is None or times > self._redirects_max:
@@ -137,7 +140,7 @@ class SitemapMiddleware:
         self._add_sitemap(flight, target, entry.level, entry.depth, times)
 
     async def _read(self, flight: InFlightRequest, request: Request, response: Response) -> None:
-        """In turns of the event loop, one sitemap at a turn; what lies in a file is read on a thread."""
+        """Read it in turns of the event loop, one sitemap at a time; a payload in a file is read on a thread."""
         reading = SitemapReading(response.url, urls_max=self._urls_max, bytes_max=self._max_bytes)
         facts = fetch_meta(request)
         listed = None if self._spool is None else ListedLinks(self._spool)
@@ -177,7 +180,7 @@ class SitemapMiddleware:
                     if perf_counter() >= ends_at:
                         is_done = False
                         break
-                # So that whoever has the next turn has it in another turn of the loop.
+                # So the task with the next turn runs in another turn of the loop.
                 await asyncio.sleep(0)
             await self._enter(visit)
 
@@ -201,7 +204,7 @@ class SitemapMiddleware:
             facts["broken"] = broken
 
     async def _enter(self, visit: _Visit) -> None:
-        """Give what was found since the last time to the frontier."""
+        """Add the findings since the last call to the frontier."""
         flight, entry, found = visit.flight, visit.flight.lease.entry, visit.flight.outcome.discovered
         pages, sitemaps = visit.reading.take()
         resolved: list[str | None] = []
@@ -228,7 +231,7 @@ class SitemapMiddleware:
                     level = LATER if visit.sitemaps else entry.level
                     visit.sitemaps += self._add_sitemap(flight, url, level, entry.depth + 1)
         if len(found) >= GIVEN_AT_ONCE and flight.scheduler.gives_early:
-            # Queued before their sitemap is done: once too often after a crash, never lost.
+            # Queued before their sitemap is done: after a crash possibly once too often, but never lost.
             flight.scheduler.frontier.add(list(found))
             found.clear()
             await flight.scheduler.frontier.drain()
@@ -252,7 +255,7 @@ class SitemapMiddleware:
 
 
 def _together(resolved: Iterable[str | None], written: Iterable[str], base: str) -> list[str]:
-    """URLs as resolved, and for what none was made of that of another scheme, if it is one."""
+    """Return the resolved URLs, and in place of None the URL of another scheme, if it is one."""
     return [
         found
         for url, text in zip(resolved, written, strict=True)

@@ -1,7 +1,7 @@
-"""Scrapy's core as a crawl of the frontier runs it, by the shortest way.
+"""Scrapy's engine, reduced to the shortest path for requests of the frontier.
 
-``engine`` carries a request from the scheduler to its items in one task, ``downloader`` has no queues,
-``middleware_chain`` and ``spider_chain`` go through Scrapy's chains awaiting only what has to be awaited,
-``listening`` knows who hears a signal, and ``header_fields`` looks fields up by their written names. When a new
-Scrapy differs, tests/crawl/test_engine_hooks.py fails first.
+``engine`` runs a request from the scheduler to its items in one task, ``downloader`` has no queues, ``chains`` runs
+Scrapy's middleware chains and awaits only if necessary, ``signals`` finds the receivers of a signal, and
+``header_fields`` looks up fields by their stored names. ``scrapy_private`` has all private names of Scrapy that are
+used; when a new Scrapy differs, tests/crawl/test_engine_hooks.py fails first.
 """

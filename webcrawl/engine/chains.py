@@ -1,19 +1,16 @@
-"""Scrapy's chain of downloader middlewares, in which only what has to be waited for is awaited.
+"""Scrapy's chains of downloader and spider middlewares, awaited only if there is something to wait for.
 
-Scrapy makes an awaitable of every answer, looks whether it is one, and composes the method's name for a warning that
-is hardly ever given. Of a page's dozen and more answers nearly all are there at once: None, or the response. The
-order, what may be answered and what becomes of errors are Scrapy's, and so is the book of methods; exceptions go its
-own way. Where no method asks for the spider, which is nearly always, they are called without a look at each.
+Downloader middlewares: Scrapy makes an awaitable of every answer, checks whether it is one, and composes the method's
+name for a warning that is rarely emitted. Nearly all of a page's dozen and more answers are available at once: None,
+or the response. The order, the allowed answers and the handling of errors are Scrapy's, and so is the table of
+methods; exceptions take Scrapy's own path. If no method takes the spider as an argument, as is usual, they are called
+without a check of each.
 
-``tests/crawl/test_engine_hooks.py`` is the canary for what is used of it beyond its documented interface.
+Spider middlewares: Scrapy passes the output of a callback, and of each middleware, through four generators, so that a
+middleware may recover from an exception of another one. If none handles exceptions, they propagate directly, and a
+chain consists of the middlewares' own generators alone. Their order and arguments are Scrapy's.
 
-Scrapy's chain of spider middlewares without what only those need who handle exceptions.
-
-Scrapy passes the output of a callback, and of each middleware, through four generators, so that a middleware may
-recover from what another one raised. Where none wants to hear of exceptions they end where they are raised, and the
-middlewares' own generators are all there is to a chain. Their order and what they are given are Scrapy's.
-
-``tests/crawl/test_engine_hooks.py`` is the canary for what is used of it beyond its documented interface.
+``tests/crawl/test_engine_hooks.py`` is the canary for what is used of Scrapy beyond its documented interface.
 """
 
 from __future__ import annotations
@@ -42,7 +39,7 @@ if TYPE_CHECKING:
 async def carry(
     chain: DownloaderMiddlewareManager, download: Download, request: Request
 ) -> Response | Request:
-    """``chain.download_async``: to the network and back, unless a middleware answers for it."""
+    """Do the work of ``chain.download_async``: to the network and back, unless a middleware answers instead."""
     try:
         result = await _answer(chain, request)
         if result is None:
@@ -56,7 +53,7 @@ async def carry(
 
 
 async def _answer(chain: DownloaderMiddlewareManager, request: Request) -> Response | Request | None:
-    """What a middleware gives in place of the network's answer; None where none does."""
+    """Return the answer of a middleware in place of the network's; None if there is none."""
     with_spider = scrapy_private.takes_spider(chain)
     for method in chain.methods["process_request"]:
         assert method is not None
@@ -81,7 +78,7 @@ async def _answer(chain: DownloaderMiddlewareManager, request: Request) -> Respo
 async def _taken_back(
     chain: DownloaderMiddlewareManager, request: Request, response: Response
 ) -> Response | Request:
-    """A response on its way back to the engine; a Request where a middleware makes one of it."""
+    """Pass a response back to the engine; return a Request if a middleware returns one."""
     with_spider = scrapy_private.takes_spider(chain)
     for method in chain.methods["process_response"]:
         assert method is not None
@@ -106,16 +103,17 @@ if TYPE_CHECKING:
 
 
 def is_plain(chain: SpiderMiddlewareManager) -> bool:
-    """Whether none of the middlewares handles exceptions, or is of those that are given the spider with each call."""
+    """Return True if none of the middlewares handles exceptions or takes the spider with each call."""
     return not (any(chain.methods["process_spider_exception"]) or scrapy_private.takes_spider(chain))
 
 
 async def output_of(
     chain: SpiderMiddlewareManager, call: Call, response: Response, request: Request
 ) -> AsyncIterator[Any]:
-    """``chain.scrape_response_async`` of a chain that is plain: what the spider gives, as the middlewares pass it on.
+    """Do the work of ``chain.scrape_response_async`` for a plain chain: yield the spider's output as the middlewares
+    pass it on.
 
-    It has ended when it has raised.
+    An exception ends it.
     """
     given = await scrapy_private.process_spider_input(chain, call, response, request)
     output: AsyncIterator[Any] = given if isinstance(given, AsyncIterator) else as_async_generator(given)

@@ -1,8 +1,8 @@
-"""Scrapy's downloader without its queues: what comes here is due, and goes straight to the network.
+"""Scrapy's downloader without its queues: requests that come here are due, and go straight to the network.
 
-Scrapy keeps a slot with a queue and a delay for every host. Here the frontier has seen to both before a request
-exists, so a slot would be a second owner of politeness that never has anything to do; leaving it out also saves
-two tasks and three conversions between Deferred and Future a page.
+Scrapy keeps a slot with a queue and a delay for every host. Here the frontier has applied both before a request
+exists, so a slot would be a second, idle implementation of politeness; leaving it out also saves two tasks and three
+conversions between Deferred and Future per page.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class DirectDownloader(Downloader):
     """``CONCURRENT_REQUESTS``, middlewares, handlers and signals as in Scrapy; no slots, no delays.
 
-    These would be nobody's if another scheduler gave it requests: it is made only where the frontier is in force.
+    With another scheduler no component would apply delays: so it is created only if the frontier is enabled.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -39,12 +39,12 @@ class DirectDownloader(Downloader):
         super().__init__(crawler)
 
     def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Response | Request]:
-        # At once: the engine takes a crawl without active requests for idle.
+        # At once: the engine considers a crawl without active requests idle.
         self.active.add(request)
         return deferred_from_coro(self.fetch_active(request))
 
     async def fetch_active(self, request: Request) -> Response | Request:
-        """``fetch`` for who awaits it, and has put the request among the active ones."""
+        """Do the work of ``fetch`` for a caller that awaits it, and has added the request to the active ones."""
         chain = self.middleware
         try:
             if type(chain) is DownloaderMiddlewareManager:
@@ -57,7 +57,7 @@ class DirectDownloader(Downloader):
             self.active.remove(request)
 
     def _tell_scheduler(self, request: Request, error: StorageFull | StorageLost) -> None:
-        """A middleware could not reach what the crawl keeps: that is no failure of the page."""
+        """Report that a middleware could not access the crawl's storage, which is no failure of the page."""
         scheduler: object = self.crawler.engine.scheduler
         if (failed := getattr(scheduler, "storage_failed", None)) is not None:
             failed(request, error)

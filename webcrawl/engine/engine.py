@@ -1,9 +1,9 @@
-"""Scrapy's engine with a shorter way for a page: one task from the scheduler to the last item.
+"""Scrapy's engine with a shorter path for a page: one task from the scheduler to the last item.
 
-Scrapy carries a request through some four tasks and ten conversions between Deferred and Future, because each of
-its parts may be replaced by one that knows only the one or the other. Here the downloader is known to be
-``DirectDownloader``, so the parts are awaited one after the other. The order of events, the signals, the middlewares
-and what becomes of errors are Scrapy's; what is not a plain page still takes Scrapy's own way.
+Scrapy runs a request through some four tasks and ten conversions between Deferred and Future, because each of its
+parts may be replaced by one that supports only one of them. Here the downloader is known to be ``DirectDownloader``,
+so the parts are awaited one after the other. The order of events, the signals, the middlewares and the handling of
+errors are Scrapy's; results that are not plain pages still take Scrapy's own path.
 
 ``tests/crawl/test_engine_hooks.py`` is the canary for what is used of Scrapy beyond its documented interface.
 """
@@ -49,9 +49,9 @@ class DirectEngine(HookedEngine):
         self._starts = Starts()
 
     def needs_backout(self) -> bool:
-        """Whether no request may begin now: by the number of open ones, and by the memory that bodies take.
+        """Return True if no request may begin now: by the number of open ones, and by the memory of bodies.
 
-        Scrapy's scraper has a limit of its own for responses that are being read, 5 MB, which five pages reach.
+        Scrapy's scraper has a limit of its own for responses that are being processed, 5 MB, which five pages reach.
         """
         slot = slot_of(self)
         return (
@@ -78,7 +78,7 @@ class DirectEngine(HookedEngine):
         if request is None:
             tell(self.signals, signals.scheduler_empty)
             return False
-        # At once: the engine takes a crawl without requests in its slot or the downloader for idle.
+        # At once: the engine considers a crawl without requests in its slot or the downloader idle.
         slot.add_request(request)
         self.downloader.active.add(request)
         task = asyncio.get_running_loop().create_task(self._carry(request, self.downloader, slot))
@@ -87,7 +87,7 @@ class DirectEngine(HookedEngine):
         return True
 
     async def _carry(self, request: Request, downloader: DirectDownloader, slot: Slot) -> None:
-        """All that happens to one request."""
+        """Run one request from the download to its items."""
         try:
             result = await self._fetched(request, downloader, slot)
             if isinstance(result, Request):
@@ -133,7 +133,7 @@ class DirectEngine(HookedEngine):
         )
 
     async def _scrape(self, result: Response | Failure, request: Request) -> None:
-        """Hand the result to the spider, with the scraper's books kept as the scraper keeps them."""
+        """Pass the result to the spider, and update the scraper's state as the scraper does."""
         scraper = self.scraper
         books = scraper.slot
         assert books is not None
@@ -150,7 +150,7 @@ class DirectEngine(HookedEngine):
             scrapy_private.end_if_idle(scraper)
 
     async def _scrape_page(self, response: Response, request: Request) -> None:
-        """Let the spider read a response and take what it gives, one after the other."""
+        """Call the spider with a response and process its output, one item after the other."""
         scraper, chain = self.scraper, self.scraper.spidermw
         plain = is_plain(chain)
         try:
@@ -170,7 +170,7 @@ class DirectEngine(HookedEngine):
                 scraper.handle_spider_error(_failure(), request, response)
                 if plain:
                     return
-                # What a chain of middlewares has still to give comes behind it.
+                # The rest of the output of the middleware chain follows.
                 continue
             if isinstance(given, Request):
                 self.crawl(given)
@@ -178,7 +178,7 @@ class DirectEngine(HookedEngine):
                 await self._take_item(given, response)
 
     async def _take_item(self, item: Any, response: Response) -> None:
-        """Send an item through the pipelines; where there are none, tell of it at once."""
+        """Send an item through the pipelines; if there are none, send its signal at once."""
         scraper = self.scraper
         pipelines = scraper.itemproc
         if type(pipelines) is not ItemPipelineManager or pipelines.methods["process_item"]:
@@ -195,7 +195,7 @@ class DirectEngine(HookedEngine):
             )
         named = {"signal": signals.item_scraped, "sender": self.signals.sender}
         for receiver in receivers(self.signals, signals.item_scraped):
-            # One after the other: Scrapy makes a task of each, though nearly all of them have nothing to wait for.
+            # One after the other: Scrapy creates a task for each, though nearly all of them have nothing to wait for.
             try:
                 told = robustApply(receiver, item=item, response=response, spider=spider, **named)
                 if told is not None:
@@ -221,5 +221,5 @@ class DirectEngine(HookedEngine):
 
 
 def _failure() -> Failure:
-    """The exception that is being handled, as Scrapy hands it on."""
+    """Return the current exception in the form in which Scrapy passes it on."""
     return Failure()  # type: ignore[no-untyped-call]

@@ -1,11 +1,11 @@
-"""The watchdog of the event loop: it notices callbacks that held the loop too long, and where they were at it.
+"""The watchdog of the event loop: it detects callbacks that blocked the loop too long, and their place in the code.
 
-A beat runs on the loop many times a second. A beat that comes late by more than the threshold says that something
-held the loop, or that the machine gave the loop's thread no processor; the thread's CPU time since the beat was due
-tells the two apart. A second thread looks while a beat is late which code the loop's thread is executing.
+A beat runs on the loop many times a second. A beat that comes late by more than the threshold shows that something
+blocked the loop, or that the machine gave the loop's thread no processor; the thread's CPU time since the beat was
+due distinguishes the two. While a beat is late a second thread samples the code that the loop's thread is executing.
 
-Both wake more often while the loop has more to do: a loop that sleeps must not be woken for nothing, and one that is
-at work is awake anyway.
+Both wake more often while the loop has more to do: a sleeping loop should not be woken for nothing, and a busy one is
+awake anyway.
 """
 
 from __future__ import annotations
@@ -26,46 +26,46 @@ if TYPE_CHECKING:
     from types import FrameType
 
 BUSY_BEATS, BEATS, IDLE_BEATS = 4, 2, 0.5
-"""Beats in a threshold while the loop has much to do, something, and nothing for a while."""
+"""The number of beats in a threshold while the loop has much to do, something, and nothing for a while."""
 
 LOOKS = 2
-"""Looks in a threshold while the loop has something to do, and half as many while it has not."""
+"""The number of samples in a threshold while the loop has something to do, and half as many while it has not."""
 
 BEAT_SECONDS_MIN = 0.001
 MUCH, LITTLE = 0.2, 0.05
-"""Shares of its time in which a loop works that has much to do, and something."""
+"""The shares of its time in which a loop works that has much to do, and something."""
 IDLE_AFTER = 40
-"""Beats with little to do after which a loop has nothing to do."""
+"""The number of beats with little to do after which a loop counts as idle."""
 
 PLACES_MAX = 100
-"""Places that are remembered; holds elsewhere are counted without their place."""
+"""The number of places that are remembered; holds at other places are counted without their place."""
 
 _PACKAGE = Path(__file__).parents[1]
 _FRAMES_MAX = 60
 _URL_MAX = 300
 _TELLING = ("request", "response", "url", "lease", "entry", "flight", "errand", "question", "page")
-"""Names of variables that say which URL is worked on, the surest first."""
+"""Names of variables that hold the URL in progress, the most reliable first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """A time in which the loop did nothing else."""
+    """A time in which the loop was blocked."""
 
     cpu_seconds: float
-    """Of the loop's thread."""
+    """CPU seconds of the loop's thread."""
     wall_seconds: float
     place: str
-    """The code that was executing, ``function (file:line)``, and what had called it."""
+    """The code that was executing, ``function (file:line)``, and its callers."""
     url: str | None
-    """What it worked on, where that could be seen."""
+    """The URL in progress, if it could be determined."""
 
 
 class LoopWatch:
-    """Watches the event loop that runs where ``begin`` is called, until ``end``.
+    """Watches the event loop that runs the call of ``begin``, until ``end``.
 
-    What is measured is what a turn of the loop takes in CPU time of the loop's thread, since a callback cannot be
-    measured from outside: on a loop with much to do a turn may be of several callbacks. A hold may be too long by one
-    beat. A first one after a while without any work may be missed if it is short.
+    It measures the CPU time of the loop's thread in a turn of the loop, since single callbacks cannot be measured
+    from outside: on a loop with much to do a turn may consist of several callbacks. The measured hold may be too long
+    by one beat. The first hold after an idle time may be missed if it is short.
     """
 
     def __init__(self, threshold_seconds: float, held: Callable[[Hold], None]) -> None:
@@ -82,9 +82,9 @@ class LoopWatch:
         self._beaten_at = 0.0
         self._due = 0.0
         self._cpu = 0.0
-        """At the last beat."""
+        """CPU time at the last beat."""
         self._idle = 0
-        """Beats in a row with little to do before."""
+        """The number of consecutive beats with little to do before them."""
         self._ended = threading.Event()
         self._samples: list[tuple[str, str | None]] = []
         self._collecting_since = 0.0
@@ -99,7 +99,7 @@ class LoopWatch:
         threading.Thread(target=self._sample, name="loop watch", daemon=True).start()
 
     def end(self) -> None:
-        """Stop watching; without effect where it was not begun."""
+        """Stop watching; no effect if it was not begun."""
         if self._timer is None:
             return
         self._timer.cancel()
@@ -119,7 +119,7 @@ class LoopWatch:
     def _beat(self) -> None:
         passed, used = perf_counter() - self._beaten_at, thread_time() - self._cpu
         late = self._beaten_at + passed - self._due
-        # It may have begun right after the last beat; where it began later, what was before is within the error.
+        # The hold may have begun right after the last beat; if it began later, the time before is within the error.
         if used >= self._threshold and late >= max(self._threshold - (passed - late), self._threshold / 2):
             self._held(Hold(used, passed, *self._seen(used)))
         self._samples.clear()
@@ -131,7 +131,7 @@ class LoopWatch:
             self._arm(self._idle_beats if self._idle > IDLE_AFTER else self._beats)
 
     def _seen(self, cpu: float) -> tuple[str, str | None]:
-        """Where the loop's thread was most of the time, and what it worked on."""
+        """Return the place in which the loop's thread was most of the time, and the URL in progress."""
         if self._collected > cpu / 2:
             return f"garbage collection of generation {self._generation}", None
         if not self._samples:
@@ -151,10 +151,11 @@ class LoopWatch:
     # -- on the thread beside it -----------------------------------------------------------------------------
 
     def _sample(self) -> None:
-        """Look again and again. It gets to look when the loop's thread lets go of the interpreter: after a long
-        call of a library that is at the line behind it, still in the same function."""
+        """Sample repeatedly. A sample is taken when the loop's thread releases the GIL: after a long call of a
+        library at the line after it, still in the same function.
+        """
         while not self._ended.is_set():
-            # Half the price of a wait for the event.
+            # Half the cost of waiting for the event.
             time.sleep(self._looks if self._idle < IDLE_AFTER else 2 * self._looks)
             late = perf_counter() - self._due
             if late > self._looks / 2 and (frame := sys._current_frames().get(self._thread)) is not None:
@@ -163,9 +164,10 @@ class LoopWatch:
 
 
 def place_of(frame: FrameType) -> str:
-    """The innermost function of the project and its two callers within it; the innermost of all, if there are none.
+    """Return the innermost function of the project and its two callers within it; the innermost of all, if there are
+    none.
 
-    A library that is called by it is named in front.
+    A library that it calls is named first.
     """
     innermost = frame.f_code
     own = [each for each in _outwards(frame) if _is_own(each)]
@@ -177,7 +179,7 @@ def place_of(frame: FrameType) -> str:
 
 
 def url_of(frame: FrameType) -> str | None:
-    """The URL that some function on the stack works on, the innermost that shows one."""
+    """Return the URL in progress, from the innermost function on the stack that has one."""
     for each in _outwards(frame):
         local: dict[str, Any] = each.f_locals
         for name in _TELLING:
@@ -211,15 +213,15 @@ def _told(frame: FrameType) -> str:
 
 
 class Holds:
-    """What a crawl has to say of its holds: how many, the longest, and by place what is worth a line in the log."""
+    """The holds of a crawl: their number, the longest one, and log lines by place."""
 
     def __init__(self, pause_seconds: float) -> None:
-        """``pause_seconds``: between two lines on one place."""
+        """``pause_seconds``: the shortest time between two lines about one place."""
         self._pause = pause_seconds
         self._places: dict[str, _Place] = {}
 
     def add(self, hold: Hold, now: float) -> str | None:
-        """The line that is due; None where this place had one lately. ``now`` is monotonic."""
+        """Return the line to log; None if there was one about this place recently. ``now`` is monotonic."""
         place = self._places.get(hold.place)
         if place is None:
             if len(self._places) >= PLACES_MAX:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 Slot = _Slot
-"""What an engine keeps of the spider that is open."""
+"""The engine's state of the open spider."""
 
 
 class HookedEngine(ExecutionEngine):
@@ -53,7 +53,7 @@ class HookedEngine(ExecutionEngine):
 
 
 def slot_of(engine: ExecutionEngine) -> _Slot | None:
-    """Return what the engine keeps of the spider that is open: its scheduler, open requests and next call."""
+    """Return the engine's state of the open spider: its scheduler, open requests and next call."""
     return engine._slot
 
 
@@ -69,12 +69,12 @@ async def scrape(scraper: Scraper, result: Response | Failure, request: Request)
 
 
 def end_if_idle(scraper: Scraper) -> None:
-    """Tell whoever waits for the scraper to become idle, if it is."""
+    """Notify those that wait for the scraper to become idle, if it is."""
     scraper._check_if_closing()
 
 
 def default_callback(spider: Spider) -> Callable[..., Any]:
-    """Return the callback of requests that name none."""
+    """Return the callback of requests without one."""
     return spider._parse
 
 
@@ -84,14 +84,14 @@ def takes_spider(chain: MiddlewareManager) -> bool:
 
 
 def call_with_spider(chain: DownloaderMiddlewareManager, method: Callable[..., Any], **arguments: Any) -> Any:
-    """Call a method of a middleware, with ``spider`` where it takes it."""
+    """Call a method of a middleware, with ``spider`` if it takes it."""
     return chain._handle_mw_method(method, **arguments)
 
 
 async def process_exception(
     chain: DownloaderMiddlewareManager, error: Exception, request: Request
 ) -> Response | Request:
-    """Offer an exception to the downloader middlewares. Raises it where none of them answers."""
+    """Offer an exception to the downloader middlewares. Raises it if none of them returns an answer."""
     return await chain._process_exception(error, request)
 
 
@@ -101,7 +101,7 @@ async def process_spider_input(
     response: Response,
     request: Request,
 ) -> Any:
-    """Show a response to the spider middlewares, and call the spider with it."""
+    """Pass a response to the spider middlewares, and call the spider with it."""
     return await chain._process_spider_input(call, response, request)
 
 
@@ -126,7 +126,7 @@ class PrivateName(NamedTuple):
     owner: object
     name: str
     parameters: tuple[str, ...] | None
-    """Of a function, without ``self``; None where it is none."""
+    """The parameters of a function, without ``self``; None for other attributes."""
     use: str
 
 
@@ -154,12 +154,13 @@ PRIVATE = (
         "process_spider_input of middlewares",
     ),
 )
-"""Those that can be looked up in a class. Names that are imported fail at once, attributes of instances in the
-tests that use them: ``ExecutionEngine._slot``, ``MiddlewareManager._mw_methods_requiring_spider``."""
+"""The names that can be looked up in a class. Names that are imported fail at once, attributes of instances in the
+tests that use them: ``ExecutionEngine._slot``, ``MiddlewareManager._mw_methods_requiring_spider``.
+"""
 
 
 def problems() -> Iterator[str]:
-    """Say what of ``PRIVATE`` this release of Scrapy does not have, a line each."""
+    """Yield a line for each name of ``PRIVATE`` that this release of Scrapy does not have."""
     for private in PRIVATE:
         owner = getattr(private.owner, "__name__", str(private.owner))
         found = getattr(private.owner, private.name, None)

@@ -1,16 +1,13 @@
-"""Scrapy's engine from the scheduler's side: woken when there is something to give, and heard when it lets go of a
-request.
+"""Wakes Scrapy's engine when the scheduler has requests, reports the requests that it releases, and limits new ones.
 
 Between two answers of the scheduler the engine sleeps and wakes by itself only every five seconds.
 ``tests/crawl/test_engine_hooks.py`` is the canary for what is used of it beyond its documented interface.
 
-How many requests begin in one turn of the event loop.
-
-Requests that begin together are sent together, and what comes back is worked on together: on its way to the store of
-contents, to the archive and to the frontier's storage it costs less than one by one. But a request takes its first
-steps, up to the look-up of its host's name, in the turn after it began, and all that begin in a turn hold the loop
-one after the other. What that takes differs tenfold between a host that is contacted first and one whose connection
-stands, so it is measured.
+The number of requests that begin in one turn of the event loop is limited. Requests that begin together are sent
+together, and their results are processed together: the store of contents, the archive and the frontier's storage cost
+less for several than one by one. But a request takes its first steps, up to the look-up of its host's name, in the
+turn after it began, and all that begin in a turn block the loop one after the other. Their time differs tenfold
+between a new host and one with an open connection, so it is measured.
 """
 
 from __future__ import annotations
@@ -29,7 +26,9 @@ if TYPE_CHECKING:
 
 
 class Waking:
-    """Wakes the engine of a crawler, at once or in time. ``clock``: epoch seconds that never run backwards."""
+    """Wakes the engine of a crawler, at once or at a given time. ``clock``: epoch seconds that never run
+    backwards.
+    """
 
     def __init__(self, crawler: Crawler, clock: Callable[[], float]) -> None:
         self._crawler = crawler
@@ -38,7 +37,7 @@ class Waking:
         self._timer_at = 0.0
 
     def watch(self, let_go_of: Callable[[Request], None]) -> None:
-        """Have ``let_go_of`` called with every request that the engine lets go of, whichever way it went."""
+        """Have ``let_go_of`` called with every request that the engine releases, whatever its outcome."""
         slot = slot_of(self._crawler.engine)
         assert slot is not None
         let_go = slot.remove_request
@@ -50,7 +49,7 @@ class Waking:
         slot.remove_request = remove_request  # type: ignore[method-assign]
 
     def wake(self) -> None:
-        """Let the engine ask again in the next turn of the loop."""
+        """Make the engine call the scheduler in the next turn of the loop."""
         slot = slot_of(self._crawler.engine)
         if slot is not None:
             slot.nextcall.schedule()
@@ -67,7 +66,7 @@ class Waking:
         self._timer = asyncio.get_running_loop().call_later(max(at - self._clock(), 0.0), self._rang)
 
     def stop(self) -> None:
-        """It is not to be woken in time any more."""
+        """Cancel the timer."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -77,13 +76,13 @@ class Waking:
 
 
 LEAST, MOST = 16, 64
-"""Requests in a turn, however long they take, and however little."""
+"""The least and the most requests in a turn, whatever their time."""
 TURN_SECONDS = 0.015
-"""CPU time that a turn in which requests begin should take at most, and the next one with their first steps."""
+"""CPU seconds that a turn in which requests begin should take at most, and the next one with their first steps."""
 
 
 class Starts:
-    """Allows as many as take ``TURN_SECONDS``, if they take as long as the last ones did."""
+    """Allows as many requests as fit into ``TURN_SECONDS``, if they take as long as the last ones did."""
 
     def __init__(self, clock: Callable[[], float] = thread_time) -> None:
         """``clock``: CPU seconds of the loop's thread."""
@@ -92,10 +91,12 @@ class Starts:
         self._left = 0
         self._began_at = 0.0
         self._is_cut = False
-        """More would have begun in the last turn: the next comes at once, behind first steps of those that did."""
+        """True if more requests would have begun in the last turn: the next comes at once, after the first steps of
+        those that did.
+        """
 
     def new_turn(self) -> None:
-        """The engine looks for requests to begin."""
+        """Begin a turn: the engine starts requests."""
         now = self._clock()
         if self._is_cut:
             took = max(now - self._began_at, 1e-6)
@@ -104,7 +105,7 @@ class Starts:
         self._left, self._began_at, self._is_cut = self._allowed, now, False
 
     def take(self) -> bool:
-        """Whether one more may begin in this turn."""
+        """Return True if one more may begin in this turn."""
         if self._left:
             self._left -= 1
             return True

@@ -1,4 +1,4 @@
-"""A log file for each component of the crawler, in ``logs/`` of the JOBDIR, if COMPONENT_LOGS says so."""
+"""A log file for each component of the crawler in ``logs/`` of the JOBDIR, if COMPONENT_LOGS is set."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ _COMPONENTS = {room: component for component, rooms in _ROOMS.items() for room i
 
 
 def component_of(logger: str) -> str:
-    """Whose messages a logger's are, by its name: one of the crawler's components, ``crawl`` for the rest of it,
-    ``scrapy``, or ``others``."""
+    """Return the component of a logger, by its name: one of the crawler's components, ``crawl`` for the rest of it,
+    ``scrapy``, or ``others``.
+    """
     package, _, rest = logger.partition(".")
     if package == "webcrawl":
         parts = rest.split(".")
@@ -53,7 +54,7 @@ def component_of(logger: str) -> str:
 
 
 class Splitting(logging.Handler):
-    """Writes each message into the file of its component, which is made with its first message."""
+    """Writes each message into the file of its component, which is created with its first message."""
 
     def __init__(self, folder: Path, level: int) -> None:
         super().__init__(level)
@@ -84,7 +85,7 @@ class ComponentLogs:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         if not Configuration.from_settings(crawler.settings).component_logs:
-            raise NotConfigured  # without a word: nobody asked for them
+            raise NotConfigured  # without a message: they were not requested
         extension = cls(crawler)
         crawler.signals.connect(extension._opened, signal=signals.spider_opened)
         crawler.signals.connect(extension._stopped, signal=signals.engine_stopped)

@@ -1,9 +1,9 @@
-"""Two logs of errors in the JOBDIR, anticipated and not, and the brake for when the latter become many.
+"""Two logs of errors in the JOBDIR, anticipated and unanticipated, and a stop of the crawl if the latter are too
+many.
 
-``errors.log`` has a line for each URL that failed the way URLs do. ``unanticipated.log`` has the traceback
-of each exception that nobody caught where it arose: in a spider, a pipeline, a middleware, or in the
-crawler itself. Many of those in short time mean that something is broken that goes on breaking, so the
-crawl is stopped, cleanly.
+``errors.log`` has a line for each URL that failed in one of the usual ways. ``unanticipated.log`` has the traceback
+of each uncaught exception: in a spider, a pipeline, a middleware, or in the crawler itself. Many of those in a short
+time mean a persistent fault, so the crawl is stopped cleanly.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ REASON = "unanticipated_errors"
 _ANTICIPATED_BYTES = 100_000_000
 _UNANTICIPATED_BYTES = 10_000_000
 _KEPT = 3
-"""Each log is rolled at its size, and so many old ones are kept."""
+"""Each log is rotated at a size limit, and this many old ones are kept."""
 
 logger = logging.getLogger(__name__)
 
 
 class Brake:
-    """Says when there were more than ``most`` events within ``window_seconds``. Times are monotonic."""
+    """Detects more than ``most`` events within ``window_seconds``. Times are monotonic."""
 
     def __init__(self, most: int, window_seconds: float) -> None:
         self._most = most
@@ -51,7 +51,7 @@ class Brake:
         self._events: deque[float] = deque()
 
     def event(self, now: float) -> bool:
-        """Count one; True when that is one too many."""
+        """Count an event; return True if that is one too many."""
         self._events.append(now)
         while self._events[0] < now - self._window:
             self._events.popleft()
@@ -59,10 +59,9 @@ class Brake:
 
 
 class ErrorFile(RotatingFileHandler):
-    """A log file that is made with its first line. A line that cannot be written (no room) is lost, silently.
+    """A log file that is created with its first line. A line that cannot be written (no room) is lost silently.
 
-    What the lines tell is in the figures as well, and complaining would fill the terminal while the disk is
-    full.
+    The figures contain the same facts, and error messages would fill the terminal while the disk is full.
     """
 
     def __init__(self, path: Path, size: int) -> None:
@@ -74,14 +73,14 @@ class ErrorFile(RotatingFileHandler):
 
 
 class Tracebacks(logging.Filter):
-    """Passes records at ERROR and above that carry an exception."""
+    """Passes records at ERROR and above that have an exception."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return record.levelno >= logging.ERROR and bool(record.exc_info and record.exc_info[0])
 
 
 class Counting(logging.Handler):
-    """Calls back for each record, on whatever thread it was logged."""
+    """Calls a function for each record, on whatever thread it was logged."""
 
     def __init__(self, called: Callable[[], None]) -> None:
         super().__init__(logging.ERROR)
@@ -93,16 +92,14 @@ class Counting(logging.Handler):
 
 
 class Errors:
-    """Opens both logs with the spider and closes them with the engine; stops the crawl when the brake says
-    so.
-    """
+    """Opens both logs with the spider and closes them with the engine; stops the crawl after too many exceptions."""
 
     def __init__(self, crawler: Crawler, brake: Brake) -> None:
         self._crawler = crawler
         self._brake = brake
         self._stopping = False
         self.count = 0
-        """Of unanticipated errors since the spider was opened."""
+        """The number of unanticipated errors since the spider was opened."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._anticipated: ErrorFile | None = None
         self._handlers: list[logging.Handler] = []

@@ -1,4 +1,6 @@
-"""Looks again and again whether the exclusion file has changed, so that a site owner's wish is obeyed in minutes."""
+"""Checks periodically whether the exclusion file has changed, so that a site owner's request is obeyed within
+minutes.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +29,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ASKED_SECONDS = 1.0
-"""How often is looked whether the operator wants the file looked at."""
+"""The interval in seconds at which requests of the operator to read the file are checked."""
 
 
 class Exclusions:
-    """Reads the changed file on a thread; what is queued already is asked about again before it is fetched.
+    """Reads the changed file on a thread; queued URLs are checked again before they are fetched.
 
-    The file is looked at every ``EXCLUSION_CHECK_SECONDS``, and within a second or two when somebody asks for it:
-    in the JOBDIR, or in Redis for all processes of a crawl. Which list is in force is told in the same places.
+    The file is checked every ``EXCLUSION_CHECK_SECONDS``, and within a second or two on request: in the JOBDIR, or in
+    Redis for all processes of a crawl. The version of the applied list is published in the same places.
     """
 
     def __init__(self, exclusions: ExclusionList, context: CrawlContext) -> None:
@@ -51,7 +53,7 @@ class Exclusions:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         if not crawler.settings.get("EXCLUSION_FILE"):
-            raise NotConfigured  # without a word: there being no file is nothing to be warned of
+            raise NotConfigured  # without a message: a missing setting needs no warning
         context = context_of(crawler)
         assert context.exclusions is not None
         extension = cls(context.exclusions, context)
@@ -64,11 +66,11 @@ class Exclusions:
         began_at = self._clock()
         if asked != self._heard or began_at >= self._look_at:
             await asyncio.to_thread(self._look)
-            # What was asked before the look: who asks during it has changed the file perhaps a moment too late.
+            # The value before the read: a request during the read may be about a change that came just after it.
             self._heard, self._look_at = asked, began_at + self._every
 
     def _asked(self) -> tuple[int, str]:
-        """Something else each time the operator wants a look."""
+        """Return a value that changes with each request of the operator."""
         here = 0 if self._folder is None else exclusion_state.asked(self._folder)
         return here, "" if self._shared is None else self._shared.look_asked
 
@@ -103,7 +105,7 @@ class Exclusions:
                     exclusion_state.InForce(exclusions.version, len(exclusions), now, os.getpid()),
                 )
             except OSError as error:
-                # What is in force is so all the same; it is told when there is room again.
+                # The list is applied all the same; its version is published when there is room again.
                 logger.debug("Which exclusion list is in force cannot be told: %s", error)
                 return
         self._told = exclusions.version

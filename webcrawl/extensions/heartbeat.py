@@ -1,8 +1,8 @@
-"""A sign of life every few seconds: the time of change of the JOBDIR's lock file.
+"""A heartbeat every few seconds: the modification time of the JOBDIR's lock file.
 
-For those who watch a crawl and have nothing to ask it with: a container's health check, a service manager, a person
-with ``ls -l``. The file is younger than two beats exactly while the event loop turns and the JOBDIR can be written;
-a crawl that is frozen, hangs, ended or lost its disk leaves it to grow old.
+It serves monitors that have no connection to the crawl: a container's health check, a service manager, a person with
+``ls -l``. The file is younger than two beats exactly while the event loop runs and the JOBDIR is writable; if a crawl
+is frozen, hangs, has ended or has lost its disk, the file grows old.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SECONDS = 5.0
-"""Between two beats."""
+"""Seconds between two beats."""
 
 
 class Heartbeat:
-    """Beats from the moment in which the scheduler holds the JOBDIR until it is left."""
+    """Beats from the moment in which the scheduler locks the JOBDIR until it is released."""
 
     def __init__(self, jobdir: Jobdir, every_seconds: float = SECONDS) -> None:
         self._jobdir = jobdir
@@ -42,7 +42,7 @@ class Heartbeat:
     def from_crawler(cls, crawler: Crawler) -> Self:
         jobdir = context_of(crawler).jobdir
         if jobdir is None:
-            raise NotConfigured  # without a word: a crawl in memory that leaves nothing behind is nothing to warn of
+            raise NotConfigured  # without a message: a crawl in memory has no file
         extension = cls(jobdir)
         crawler.signals.connect(extension.end, signal=signals.spider_closed)
         return extension
@@ -55,7 +55,7 @@ class Heartbeat:
 
     async def _beat(self) -> None:
         try:
-            # On a thread: a disk that hangs must not hang the crawl with it.
+            # On a thread: a disk that hangs must not block the event loop.
             await asyncio.to_thread(self._jobdir.touch)
             self._lasting = True
         except OSError as error:

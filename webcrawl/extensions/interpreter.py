@@ -1,7 +1,8 @@
-"""Sets Python up for a crawl: how often it collects garbage.
+"""Configures Python's garbage collector for a crawl.
 
-A crawl makes many objects a page and few cycles. With the usual threshold of 700 new objects the collector walks the
-young ones several times a page and finds next to nothing; about a seventh of a crawl's CPU time went there.
+A crawl creates many objects per page and few cycles. With the usual threshold of 700 new objects the collector
+traverses the young ones several times per page and frees next to nothing; that took about a seventh of a crawl's CPU
+time.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 THRESHOLDS = (10_000, 3, 2_500)
-"""The second generation has some 40,000 objects when it is walked, which takes 10 to 30 ms; two millions held the
-event loop for a third of a second. The third is walked as rarely as with fewer and larger ones."""
+"""The second generation has some 40,000 objects when it is collected, which takes 10 to 30 ms; two millions blocked
+the event loop for a third of a second. The third is collected as rarely as with fewer and larger ones.
+"""
 
 
 class Interpreter:
-    """Sets the thresholds when the engine starts and puts them back when it stops."""
+    """Sets the thresholds when the engine starts and restores them when it stops."""
 
     def __init__(self) -> None:
         self._before = gc.get_threshold()
@@ -35,7 +37,7 @@ class Interpreter:
         return interpreter
 
     def _started(self) -> None:
-        # What was loaded until now stays until the end: the collector need not look at it again.
+        # Objects that exist now stay until the end: the collector need not traverse them again.
         gc.collect()
         gc.freeze()
         gc.set_threshold(*THRESHOLDS)

@@ -1,4 +1,4 @@
-"""Tells what held the event loop: in the log, and in the tally for the figures."""
+"""Reports what blocked the event loop: in the log, and in the tally for the figures."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PAUSE_SECONDS = 60.0
-"""Between two lines on the same place in the code."""
+"""Seconds between two lines about the same place in the code."""
 
 
 class LoopWatchdog:
-    """Watches from the moment in which the engine has started until the engine has stopped."""
+    """Watches from the start of the engine until it has stopped."""
 
     def __init__(self, crawler: Crawler, threshold_seconds: float) -> None:
         self._crawler = crawler
@@ -46,7 +46,7 @@ class LoopWatchdog:
 
     def _started(self) -> None:
         self._frontier = frontier_of(self._crawler)
-        # In the next turn: what others do in this one to get ready is no input.
+        # In the next turn: the preparations of other components in this one should not count.
         asyncio.get_running_loop().call_soon(self._watch.begin)
 
     def _stopped(self) -> None:

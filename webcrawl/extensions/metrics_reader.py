@@ -1,4 +1,4 @@
-"""Reads the numbers of the running crawl where they are kept: in the frontier behind the scheduler."""
+"""Reads the figures of the running crawl from the frontier of the scheduler."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Countable(Protocol):
-    """A frontier, as far as its numbers go."""
+    """The figures of a frontier."""
 
     @property
     def tally(self) -> Tally: ...
@@ -28,19 +28,19 @@ class Countable(Protocol):
 
 
 def frontier_of(crawler: Crawler) -> Countable | None:
-    """The frontier of a crawl; None when its scheduler is another one, or when the spider is not open."""
+    """Return the frontier of a crawl; None if it has another scheduler, or if the spider is not open."""
     found = getattr(crawler.engine.scheduler, "frontier", None)
     return found if isinstance(found, Countable) else None
 
 
 def directory_of(crawler: Crawler) -> Path | None:
-    """The crawl's folder; None when nothing of it is kept."""
+    """Return the crawl's folder; None if it has none."""
     jobdir = context_of(crawler).jobdir
     return None if jobdir is None else jobdir.path
 
 
 class MetricsReader:
-    """Gives the figures of the moment. Each display or log has its own, made when the spider opens."""
+    """Returns the current figures. Each display or log has its own reader, created when the spider opens."""
 
     def __init__(self, frontier: Countable, configuration: Configuration) -> None:
         self._frontier = frontier
@@ -48,6 +48,6 @@ class MetricsReader:
         self._pace = Pace(time.monotonic(), limits)
 
     def read(self) -> Reading:
-        """The figures of this moment; a few attribute look-ups and one Snapshot."""
+        """Return the current figures; this costs a few attribute look-ups and one Snapshot."""
         frontier = self._frontier
         return self._pace.read(time.monotonic(), frontier.tally, frontier.snapshot(), time.time())

@@ -1,4 +1,4 @@
-"""What an extension does again and again while a crawl runs."""
+"""Periodic work of an extension while a crawl runs."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ logger = logging.getLogger(__name__)
 
 
 class PeriodicTask:
-    """Takes a step every so many seconds on the event loop, from ``begin`` to ``end``.
+    """Runs a step every so many seconds on the event loop, from ``begin`` to ``end``.
 
-    The seconds lie between the end of a step and the next one. A step that raises is followed by the next one as any
-    other: what it lacked, as room in a table of open files, may be there again. The log names each kind of failure
-    once.
+    The seconds are the time between the end of a step and the next one. A step that raises is followed by the next
+    one all the same: the missing resource, such as room in a table of open files, may be there again. Each kind of
+    failure is logged once.
     """
 
     def __init__(self, seconds: float, step: Callable[[], Awaitable[None]], *, at_once: bool = False) -> None:
-        """``at_once``: the first step is taken when it begins, and not only after the first interval."""
+        """``at_once``: the first step runs immediately, and not only after the first interval."""
         self._seconds = seconds
         self._step = step
         self._at_once = at_once
@@ -40,7 +40,7 @@ class PeriodicTask:
 
     @property
     def is_on(self) -> bool:
-        """Whether it was begun and not ended."""
+        """True if it was begun and not ended."""
         return self._task is not None
 
     async def _tick(self) -> None:
@@ -62,7 +62,7 @@ class PeriodicTask:
             return
         self._told.add(kind)
         name = getattr(self._step, "__qualname__", repr(self._step))
-        # What the machine or a storage lacks is said by the error; anything else is a fault of the step.
+        # A shortage of the machine or a storage is described by the error; anything else is a fault of the step.
         trace = None if isinstance(error, OSError | CrawlError) else error
         logger.error(
             "%s failed and is called again, every %g s: %s",

@@ -1,4 +1,4 @@
-"""CPU time of this process and of those that it has started: the archive's keeper, processes that read pages."""
+"""CPU time of this process and of its child processes: the archive's keeper, processes that parse pages."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from pathlib import Path
 
 _PROC = Path("/proc")
 _GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
-"""What reading of a process raises that has ended or is not ours to read."""
+"""Errors on reading a process that has ended or may not be read."""
 
 
 def cpu_seconds() -> float:
-    """User and system time of this process, of its children that have ended, and of those that run.
+    """Return user and system seconds of this process, of its children that have ended, and of those that run.
 
-    How much children have taken that still run is only known where there is a ``/proc``, as on Linux.
+    The time of running children is only known if there is a ``/proc``, as on Linux.
 
-    :raises OSError: no file can be opened now; what is read of some of them would say less than was said before
+    :raises OSError: no file can be opened now; a partial sum would be less than an earlier result
     """
     return sum(os.times()[:4]) + sum(map(_of_child, _children()))
 
 
 def _children() -> set[str]:
-    """Of all threads of this process. Empty where the system does not tell."""
+    """Return the children of all threads of this process. Empty if the system does not list them."""
     found: set[str] = set()
     threads = _PROC / "self" / "task"
-    # Not by a pattern: that passes over a folder which cannot be opened.
+    # Not by a pattern: globbing silently skips a folder that cannot be opened.
     for thread in threads.iterdir() if threads.is_dir() else ():
         with suppress(*_GONE):
             found.update((threads / thread / "children").read_text().split())
@@ -33,7 +33,7 @@ def _children() -> set[str]:
 
 
 def _of_child(process: str) -> float:
-    """With what its own children had taken when they ended."""
+    """Return the time of a child, with that of its own ended children."""
     try:
         fields = (_PROC / process / "stat").read_text().rpartition(")")[2].split()
         ticks = sum(map(int, fields[11:15]))

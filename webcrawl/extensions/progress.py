@@ -1,6 +1,4 @@
-"""The live display: the figures of the moment at the foot of the terminal, log lines rolling by above
-them.
-"""
+"""The live display: the current figures at the bottom of the terminal, with log lines scrolling above them."""
 
 from __future__ import annotations
 
@@ -32,13 +30,13 @@ if TYPE_CHECKING:
     from webcrawl.reports.pace import Reading
 
 REFRESH_SECONDS = 0.5
-"""A drawing costs about a millisecond: a quarter of a per cent of a core at this pace."""
+"""Seconds between two drawings. One costs about a millisecond: a quarter of a per cent of a core."""
 
 
 class Progress:
-    """Draws readings while the spider is open, and holds the log handler's stream meanwhile.
+    """Draws readings while the spider is open, and redirects the log handler's stream meanwhile.
 
-    It lives on the event loop, without a thread of its own: what is drawn is never torn by what is logged.
+    It runs on the event loop, without a thread of its own: log lines never tear the display.
     """
 
     def __init__(self, crawler: Crawler, configuration: Configuration, console: Console) -> None:
@@ -55,8 +53,8 @@ class Progress:
     def from_crawler(cls, crawler: Crawler) -> Self:
         configuration = Configuration.from_settings(crawler.settings)
         if not _wanted(configuration.progress_display, sys.stderr):
-            raise NotConfigured  # without a message: this is no cause for a warning
-        from rich.console import Console  # a crawl without a display does without rich
+            raise NotConfigured  # without a message: there is nothing to warn about
+        from rich.console import Console  # a crawl without a display does not need rich
 
         console = Console(
             stderr=True, force_terminal=True if configuration.progress_display == "on" else None
@@ -68,7 +66,7 @@ class Progress:
 
     @property
     def holds_the_log(self) -> bool:
-        """Whether log lines and the display are on the same terminal now."""
+        """True if log lines and the display are on the same terminal now."""
         return self._log_stream is not None
 
     def spider_opened(self) -> None:
@@ -82,13 +80,13 @@ class Progress:
         worker = f"worker {self._configuration.worker_name}  " if shared else ""
         self._title = f"{spider}  {worker}{directory_of(self._crawler) or ''}".rstrip()
         self._gauge = MetricsReader(frontier, self._configuration)
-        # Items may be written to standard output: leave it alone where it is not this terminal.
+        # Items may be written to standard output: do not capture it unless it is this terminal.
         self._live = Live(
             console=self._console, auto_refresh=False, transient=True, redirect_stdout=sys.stdout.isatty()
         )
         self._live.start()
-        atexit.register(self.spider_closed)  # for a crawl that is stopped by force
-        self._console.show_cursor(True)  # a killed crawl must not leave a terminal without one
+        atexit.register(self.spider_closed)  # for a crawl that is killed
+        self._console.show_cursor(True)  # a killed crawl must not leave a terminal without a cursor
         self._hold_log()
         self._call = create_looping_call(self.draw)
         self._call.start(REFRESH_SECONDS)
@@ -102,12 +100,12 @@ class Progress:
             self._live.stop()
 
     def draw(self) -> None:
-        """Show the figures of this moment."""
+        """Draw the current figures."""
         if self._live is not None and self._gauge is not None:
             self._live.update(table(self._title, self._gauge.read()), refresh=True)
 
     def _hold_log(self) -> None:
-        """Let log lines through rich, which puts them above the display."""
+        """Pass log lines through rich, which prints them above the display."""
         handler = get_scrapy_root_handler()
         if type(handler) is logging.StreamHandler and handler.stream in (sys.__stderr__, self._console.file):
             self._log_stream = handler.setStream(sys.stderr)
@@ -120,7 +118,7 @@ class Progress:
 
 
 def table(title: str, reading: Reading) -> Table:
-    """The display: a line a subject, names on the left."""
+    """Return the display: a line per subject, names on the left."""
     from rich.table import Table
     from rich.text import Text
 
@@ -137,7 +135,7 @@ def table(title: str, reading: Reading) -> Table:
 
 
 def rows(reading: Reading) -> list[tuple[str, str]]:
-    """The lines of the display as name and value; on a shared crawl what is the whole crawl's has a line."""
+    """Return the lines of the display as name and value; on a shared crawl one line is about the whole crawl."""
     f = reading.frontier
     given_up = f", {text.count(f.given_up_hosts)} given up" if f.given_up_hosts else ""
     known, parked = f"{text.count(f.known_hosts)} known", f"{text.count(f.parked_hosts)} parked{given_up}"
@@ -178,7 +176,7 @@ def rows(reading: Reading) -> list[tuple[str, str]]:
 
 
 def _wanted(choice: str, stream: TextIO) -> bool:
-    """Whether a display is wanted on ``stream``; ``auto`` means: where a person looks at it."""
+    """Return True if a display is wanted on ``stream``; ``auto`` means: on an interactive terminal."""
     if choice == "auto":
         return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     return choice == "on"

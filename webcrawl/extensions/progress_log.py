@@ -26,9 +26,9 @@ logger = logging.getLogger(__name__)
 
 
 class ProgressLog:
-    """A line every ``PROGRESS_LOG_SECONDS``, and one when the spider closes.
+    """Writes a line every ``PROGRESS_LOG_SECONDS``, and one when the spider closes.
 
-    What cannot be written is told once and left out: it is no part of what a crawl has to keep.
+    If a line cannot be written that is logged once, and the line is lost: it is not essential data of a crawl.
     """
 
     def __init__(self, crawler: Crawler, configuration: Configuration) -> None:
@@ -65,7 +65,7 @@ class ProgressLog:
 
     async def _step(self) -> None:
         try:
-            # A disk that hangs must not keep the loop waiting.
+            # A disk that hangs must not block the event loop.
             await asyncio.to_thread(self._write, self._line())
         except OSError as error:
             if not self._complained:
@@ -73,7 +73,7 @@ class ProgressLog:
             self._complained = True
 
     def _line(self) -> dict[str, Any]:
-        """How things stand. :raises OSError: the system does not tell now what was taken"""
+        """Return the current state. :raises OSError: the system does not report the used resources now"""
         frontier = self._frontier
         assert frontier is not None
         tally, stands = frontier.tally, frontier.snapshot()

@@ -1,4 +1,6 @@
-"""Has a crawl refused before any other extension is made: one place tells of it (``crawl/refused_start.py``)."""
+"""Makes a crawl refuse its start before any other extension is created: one place reports it
+(``crawl/refused_start.py``).
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class Refusals:
-    """Has the machine made, which is refused with all that is wrong."""
+    """Creates the crawl's context, which is refused with all problems."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         context_of(crawler)
-        raise NotConfigured  # without a word: there is nothing else to do
+        raise NotConfigured  # without a message: there is nothing else to do

@@ -1,4 +1,4 @@
-"""A line of figures in the log every few seconds; takes the place of Scrapy's LogStats."""
+"""A line of figures in the log at intervals; replaces Scrapy's LogStats."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ logger = logging.getLogger(__name__)
 
 
 class Statistics:
-    """Logs a reading every ``STATISTICS_INTERVAL_SECONDS``, unless the live display shows the same on the
-    spot.
+    """Logs a reading every ``STATISTICS_INTERVAL_SECONDS``, unless the live display shows the same figures on the
+    same terminal.
     """
 
     def __init__(self, crawler: Crawler, configuration: Configuration) -> None:
         self._crawler = crawler
         self._configuration = configuration
-        # Scrapy's looping call tells again and again when the loop's timer rings a millisecond early.
+        # Scrapy's looping call repeats a step when the loop's timer fires a millisecond early.
         self._ticking = PeriodicTask(configuration.statistics_interval_seconds, self._step)
         self._gauge: MetricsReader | None = None
 
@@ -57,7 +57,7 @@ class Statistics:
         self.tell()
 
     def tell(self) -> None:
-        """Log the figures of this moment."""
+        """Log the current figures."""
         if self._gauge is None:
             return
         display = self._crawler.get_extension(Progress)

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 RESUME_COMMAND = "RESUME_COMMAND"
-"""A setting that the crawl command makes for this extension: what to type to go on with the crawl."""
+"""A setting that the crawl command makes for this extension: the command that resumes the crawl."""
 
 logger = logging.getLogger(__name__)
 
 
 class Summary:
-    """Takes the figures when the spider has closed, and tells them last of all, when the engine has
+    """Reads the figures when the spider has closed, and prints them after everything else, when the engine has
     stopped.
     """
 
@@ -71,7 +71,9 @@ class Summary:
         self._tell(*self._ended, report)
 
     def forced(self) -> None:
-        """The process ends without the crawl having been closed, or before this was told: tell what is known."""
+        """Print the known figures: the process ends without a close of the crawl, or before the summary was
+        printed.
+        """
         refused = self._ended is not None and self._ended[1] == START_REFUSED
         if self._is_told or refused or self._crawler.spider is None:
             return
@@ -112,9 +114,7 @@ class Summary:
         return Shared(self._configuration.worker_name, backend.place)
 
     async def _report(self, spider: str) -> Path | None:
-        """Write the page on a thread that a second signal need not wait for; None when it cannot be
-        written.
-        """
+        """Write the page on a thread that does not delay a second signal; return None if it cannot be written."""
         directory = self._directory
         if directory is None or not directory.is_dir():
             return None
@@ -137,7 +137,7 @@ class Summary:
             return None
 
     def _headings(self, spider: str, directory: Path) -> tuple[str, str]:
-        """The title of the report, and what is to be known to read it rightly."""
+        """Return the title of the report, and the remarks for its readers."""
         if (shared := self._shared()) is None:
             return f"{spider}: {directory.resolve().name}", ""
         return f"{spider}: worker {shared.worker}", (

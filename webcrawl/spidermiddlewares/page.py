@@ -1,5 +1,5 @@
-"""Where a page's links leave Scrapy: from the Page item to the frontier, all at once, but for those that the page's
-author asks not to follow.
+"""The middleware that passes a page's links to the frontier all at once, except those that the page's author asks not
+to follow.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ HEADER, META, REL = "robots-header", "robots-meta", "rel"
 
 
 class PageMiddleware:
-    """Gives the links of Page items to the frontier, and tells ordinary Requests where they were found.
+    """Passes the links of Page items to the frontier, and gives ordinary Requests the page where they were found.
 
-    A page that is not to be stored or indexed ends here, and so does one whose bytes were processed before: it is in
-    the archive and in the log, and no pipeline and no feed gets to see it. Its links are followed unless that is not
-    wanted, too.
+    A page whose author asks not to store or index it ends here, and so does one whose bytes were processed before: it
+    is in the archive and in the log, but does not reach pipelines and feeds. Its links are followed unless the author
+    asks for that not to be done, too.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -52,7 +52,7 @@ class PageMiddleware:
         self._intake = context.intake
         self._detector = None if context.trapping is None else context.trapping.detector
         self._long_work = asyncio.Lock()
-        """Of pages with very many links one at a time is worked on: the loop waits for one part of one page."""
+        """Pages with very many links are processed one at a time: the loop waits for one part of one page."""
         self._avoided = frozenset(context.configuration.nofollow_rels)
         self._keeps_links = context.archive is not None and context.archive.wants_links
         self._keeps_fields = context.archive is not None and context.archive.wants_fields
@@ -88,7 +88,7 @@ class PageMiddleware:
             yield output
 
     def _tell_cut(self, response: Response) -> None:
-        """There was more of the page than was read, and perhaps links in it."""
+        """Record that the page was cut, so some of its links may be missing."""
         flight = in_flight_request_of(self._crawler, response.request)
         if flight is not None:
             flight.scheduler.frontier.tally.cut += 1
@@ -96,7 +96,7 @@ class PageMiddleware:
                 kept.record.extra["cut"] = len(response.body)
 
     def _found(self, request: Request, response: Response) -> None:
-        """An ordinary Request of a callback, often with a copy of its response's meta: it is a link of its
+        """Detach a callback's ordinary Request, which often has a copy of its response's meta: it is a link of its
         own.
         """
         flight = in_flight_request_of(self._crawler, response.request)
@@ -105,11 +105,11 @@ class PageMiddleware:
         facts.lease_id = flight.lease.id if flight is not None else None
         request.meta.pop("redirect_times", None)
         if response.request is None or request.url != response.request.url:
-            # The same URL again is a try of its own count: Scrapy's get_retry_request.
+            # The same URL again is an attempt with a count of its own: Scrapy's get_retry_request.
             request.meta.pop("retry_times", None)
 
     def _complete(self, page: Page, response: Response) -> RobotsTags:
-        """Add to a page what its response says of it; what the header asks of us."""
+        """Add the facts of its response to a page; return the directives in the header."""
         assert response.request is not None
         in_header = fetch_meta(response.request).robots_tags
         page.noindex, page.nofollow = in_header | RobotsTags(page.noindex, page.nofollow)
@@ -155,7 +155,7 @@ class PageMiddleware:
             rule = HEADER if in_header.nofollow else META
             flight.scheduler.frontier.tally.refused(rule, len(page.links))
         entry = flight.lease.entry
-        # A page that is visited again says what it said before, and is no trap for that.
+        # A revisited page has the content that it had before, which is no sign of a trap.
         if self._detector is not None and page.mime in HTML_TYPES and known_of(entry) is None:
             encoding = page.encoding or "utf-8"
             body = response.body
@@ -164,7 +164,7 @@ class PageMiddleware:
             )
 
     async def _take(self, page: Page, flight: InFlightRequest) -> list[UrlEntry]:
-        """Queue the links of a page; those that are new."""
+        """Queue the links of a page; return the new ones."""
         entry, avoided, tally = flight.lease.entry, self._avoided, flight.scheduler.frontier.tally
         links = LinkColumns.of(page.links)
         urls, rels = links.values(0), links.values(3)

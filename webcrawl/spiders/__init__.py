@@ -1,1 +1,1 @@
-"""The spiders. ``broad`` is the crawler; others may stand beside it and share everything below them."""
+"""The spiders. ``broad`` is the crawler; other spiders can be added here and use the same components."""

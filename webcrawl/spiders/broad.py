@@ -1,4 +1,4 @@
-"""The broad crawl: from seeds to everything that can be reached, one batch of links a page."""
+"""The broad crawl: from seeds to all reachable pages, one batch of links per page."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class BroadSpider(Spider):
     ``-a mode=once|continuous``, ``-a stay=domain|host``; or ``-a segment=FILE``."""
 
     name = "broad"
-    # The fast path needs none of Scrapy's: each wraps the output of every page in a generator of its own. What a
-    # status means is decided below; depth and via travel with the frontier's entries.
+    # The fast path needs none of Scrapy's: each wraps the output of every page in a generator of its own. The meaning
+    # of a status is decided below; depth and via are stored in the frontier's entries.
     custom_settings = {  # noqa: RUF012 - Scrapy's convention
-        "CONCURRENT_ITEMS": 1,  # there is one item a page, and Scrapy starts so many tasks for it
+        "CONCURRENT_ITEMS": 1,  # one item per page; Scrapy starts so many tasks for it
         "SPIDER_MIDDLEWARES": {
             "scrapy.spidermiddlewares.start.StartSpiderMiddleware": None,
             "scrapy.spidermiddlewares.httperror.HttpErrorMiddleware": None,
@@ -79,7 +79,7 @@ class BroadSpider(Spider):
                 await self._queue_seeds(scheduler)
             except REFUSALS as error:
                 raise closing(self.crawler, error) from error
-        for nothing in list[Any]():  # an asynchronous generator, as Scrapy wants it
+        for nothing in list[Any]():  # an asynchronous generator, as Scrapy requires
             yield nothing
 
     async def _queue_seeds(self, scheduler: Scheduler) -> None:
@@ -140,7 +140,7 @@ class BroadSpider(Spider):
 
     @staticmethod
     def _other(response: Response, mime: str | None, facts: FetchMeta) -> Page:
-        """A document that is no HTML; what there is to say of it, processing finds."""
+        """Return the page of a document that is not HTML; processing extracts its fields."""
         return Page(
             url=response.url,
             status=response.status,
@@ -153,7 +153,7 @@ class BroadSpider(Spider):
 
     @staticmethod
     def _duplicate(response: Response, declared: str | None, facts: FetchMeta) -> Page:
-        """What was read before, without its links: that it came again is all there is to say."""
+        """Return the page of a body that was read before, without its links: its repetition is the only new fact."""
         return Page(
             url=response.url,
             status=response.status,
@@ -165,7 +165,7 @@ class BroadSpider(Spider):
 
     @cached_property
     def _readers(self) -> Readers:
-        # Not before there is a page: the machine's scope is made of this spider's arguments.
+        # Only when there is a page: the context's scope depends on this spider's arguments.
         return Readers(context_of(self.crawler).configuration.extraction_processes)
 
     def _closed(self) -> None:
