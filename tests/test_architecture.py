@@ -58,7 +58,7 @@ MACHINE = {
     "features.content_seen": ("archive.capture", "errors"),
     "features.focus": ("parsing", "urls", "errors", "frontier.records"),
     "features.hints": ("parsing.sitemap", "features.revisits", "errors"),
-    "features.link_scores": ("errors", "frontier.records"),
+    "features.link_scores": ("errors", "frontier.records", "storage.redis.values"),
     "features.revisits": (
         "archive.capture",
         "errors",

@@ -13,7 +13,7 @@ import asyncio
 import json
 import math
 import struct
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
@@ -22,6 +22,7 @@ from webcrawl.atomic_file import replacing
 from webcrawl.errors import CrawlError, JobdirUnusable
 from webcrawl.features.link_scores.table import Table
 from webcrawl.frontier.records import Kind
+from webcrawl.storage.redis.values import pairs
 
 if TYPE_CHECKING:
     from webcrawl.frontier.records import UrlEntry
@@ -230,7 +231,7 @@ class LinkScoreStore:
             asked = ("XRANGE", self._stream, f"({self._heard_to}", "+", "COUNT", _AT_ONCE)
             [answer] = await server.commands([asked])
             for at, fields in answer or ():
-                said = _mapping(fields)
+                said = dict(pairs(fields))
                 if said[b"by"] != self._me:
                     worths = dict(_WORTH.iter_unpack(said[b"worths"]))
                     pages = int(said[b"pages"])
@@ -244,10 +245,3 @@ class LinkScoreStore:
 def _write(path: Path, kept: Sequence[bytes]) -> None:
     with replacing(path, sync=True) as file:
         file.writelines(kept)
-
-
-def _mapping(fields: Any) -> dict[bytes, bytes]:
-    """Return the fields of an entry: some connections return pairs, others a mapping."""
-    if isinstance(fields, Mapping):
-        return dict(fields)
-    return dict(zip(fields[::2], fields[1::2], strict=True))

@@ -10,6 +10,7 @@ from webcrawl.storage.contract import Filling
 from webcrawl.storage.redis.packing import unpack_host
 from webcrawl.storage.redis.server import Memory, Server
 from webcrawl.storage.redis.shard import FREED_BYTES, ServerRoom, Shard, cut_to, own_bytes
+from webcrawl.storage.redis.values import decoded
 
 OF_THE_SERVER = 0.9
 """The share of a server's own ``maxmemory`` that is the budget if none is configured."""
@@ -131,6 +132,6 @@ class Budget:
         for (_, keys), hosts in zip(asked, values, strict=True):
             for name, value in zip(keys, hosts, strict=True):
                 if value:
-                    key = name.decode("utf-8", "surrogatepass")
+                    key = decoded(name)
                     lengths[key] = unpack_host(key, value).queued
         return lengths

@@ -10,6 +10,7 @@ from webcrawl.errors import StorageLost
 from webcrawl.features.content_seen.content_seen import Body, ContentLookup, Original
 from webcrawl.storage.redis.names import ShardNames
 from webcrawl.storage.redis.server import Server
+from webcrawl.storage.redis.values import decoded, encoded
 
 _HEAD = struct.Struct("<d8sB")
 """The time of the request, the payload, and 1 if the archive has it; the URL follows."""
@@ -60,7 +61,7 @@ class RedisContents:
 
 
 def _value(body: Body, *, kept: bool) -> bytes:
-    return _HEAD.pack(body.at, body.payload, kept) + body.url.encode("utf-8", "surrogatepass")
+    return _HEAD.pack(body.at, body.payload, kept) + encoded(body.url)
 
 
 def _met(body: Body, answers: Iterator[Any]) -> ContentLookup:
@@ -74,7 +75,7 @@ def _met(body: Body, answers: Iterator[Any]) -> ContentLookup:
         return ContentLookup(None, changed)
     try:
         at, payload, kept = _HEAD.unpack_from(value)
-        url = value[_HEAD.size :].decode("utf-8", "surrogatepass")
+        url = decoded(value[_HEAD.size :])
     except (struct.error, UnicodeDecodeError) as error:
         raise StorageLost(f"Redis holds of a page what no worker of a crawl writes: {error}") from error
     if url == body.url and not kept:

@@ -13,6 +13,7 @@ from webcrawl.storage.redis.leases import ServerClock, set_clock
 from webcrawl.storage.redis.names import CrawlNames, ShardNames
 from webcrawl.storage.redis.packing import PROTOCOL, READABLE
 from webcrawl.storage.redis.server import Server
+from webcrawl.storage.redis.values import encoded, pairs
 from webcrawl.storage.redis.workers import LOOK
 
 _COUNTED = ("queued", "done", "failed", "refused", "hosts", "given_up_hosts", "given_up_urls")
@@ -116,7 +117,7 @@ class Control:
 
     async def seeded(self, hosts: Sequence[str]) -> bool:
         """Return True if the operator named one of ``hosts``, by a seed or a pushed URL."""
-        named = [host.encode("utf-8", "surrogatepass") for host in hosts]
+        named = [encoded(host) for host in hosts]
         places = await self.server.commands([("ZSCORE", self._names.seeded, name) for name in named])
         return any(place is not None for place in places)
 
@@ -146,5 +147,7 @@ class Control:
 
     async def _hash(self, name: str) -> dict[str, str]:
         [answer] = await self.server.commands([("HGETALL", name)])
-        found = answer.items() if isinstance(answer, Mapping) else zip(answer[::2], answer[1::2], strict=True)
-        return {field.decode("utf-8", "replace"): value.decode("utf-8", "replace") for field, value in found}
+        return {
+            field.decode("utf-8", "replace"): value.decode("utf-8", "replace")
+            for field, value in pairs(answer)
+        }

@@ -42,6 +42,7 @@ from webcrawl.storage.redis.packing import PROTOCOL, unpack_robots
 from webcrawl.storage.redis.seeds import SeededNames, SeedLists, StartList
 from webcrawl.storage.redis.server import Call, Server
 from webcrawl.storage.redis.shard import Shard
+from webcrawl.storage.redis.values import encoded
 from webcrawl.storage.redis.visits import RedisVisits
 from webcrawl.storage.redis.workers import PASSING, WorkerRegistry
 from webcrawl.storage.redis.writing import Writer
@@ -228,9 +229,7 @@ class RedisBackend:
         await self._holding.release(records)
 
     async def wake(self, keys: Sequence[str]) -> None:
-        calls: list[Call] = [
-            (self._shard_of(key).names.fixed, [key.encode("utf-8", "surrogatepass")]) for key in keys
-        ]
+        calls: list[Call] = [(self._shard_of(key).names.fixed, [encoded(key)]) for key in keys]
         if calls:
             await self._server.call("wake", calls)
 
@@ -286,15 +285,13 @@ class RedisBackend:
         return await self._writer.counts()
 
     async def state_of(self, key: str, fingerprint: int) -> State | None:
-        args = [key.encode("utf-8", "surrogatepass"), mark_bytes(fingerprint)]
+        args = [encoded(key), mark_bytes(fingerprint)]
         [state] = await self._server.call("state", [(self._shard_of(key).names.fixed, args)])
         return None if state is None else State(state)
 
     async def robots_of(self, origin: str, key: str) -> RobotsRecord | None:
         """Return the known robots.txt answer of an origin that belongs to ``key``."""
-        [value] = await self._server.commands(
-            [("HGET", self._shard_of(key).names.robots, origin.encode("utf-8", "surrogatepass"))]
-        )
+        [value] = await self._server.commands([("HGET", self._shard_of(key).names.robots, encoded(origin))])
         return unpack_robots(origin, value) if value else None
 
     async def checkpoint(self, directory: Path) -> None:

@@ -9,6 +9,7 @@ from zlib import crc32
 
 from webcrawl.errors import StorageLost
 from webcrawl.features.hints.trust import Trust
+from webcrawl.storage.redis.values import encoded
 
 PARTS = 16
 """Number of HASHes, so that the nodes of a cluster share them."""
@@ -33,7 +34,7 @@ class RedisTrust:
         """Nothing to do: the frontier was opened before."""
 
     async def load(self, key: str) -> Trust:
-        field = key.encode("utf-8", "surrogatepass")
+        field = encoded(key)
         [said] = await self._server.commands([("HGET", self._name(field), field)])
         try:
             return Trust() if said is None else Trust.of(said)
@@ -41,7 +42,7 @@ class RedisTrust:
             raise StorageLost(f"Redis: {error}") from error
 
     async def save(self, key: str, trust: Trust) -> None:
-        field = key.encode("utf-8", "surrogatepass")
+        field = encoded(key)
         await self._server.commands([("HSET", self._name(field), field, trust.text())])
 
     async def close(self) -> None:

@@ -15,6 +15,7 @@ from webcrawl.storage.redis.leases import Renewed, ServerClock, given_time, unti
 from webcrawl.storage.redis.packing import place_from, unpack_host
 from webcrawl.storage.redis.server import Call, Server
 from webcrawl.storage.redis.shard import Shard
+from webcrawl.storage.redis.values import decoded, encoded
 
 FORGETS_SECONDS = 3.0
 """With ``appendfsync everysec`` a server that loses its power forgets at most two seconds."""
@@ -89,7 +90,7 @@ class Holding:
                 answers = await self._server.call("lease", calls)
             for (shard, _), (fence, *pairs) in zip(asked, answers, strict=True):
                 for key, value in zip(pairs[::2], pairs[1::2], strict=True):
-                    record = unpack_host(key.decode("utf-8", "surrogatepass"), value).record
+                    record = unpack_host(decoded(key), value).record
                     record.fence = fence
                     shard.mine[record.key] = fence
                     shard.let_go.pop(record.key, None)
@@ -163,7 +164,7 @@ class Holding:
                 self._forget_what_is_safe(shard, sent)
             for key, mark in zip(marks[::2], marks[1::2], strict=True):
                 place = place_from(mark)
-                name = key.decode("utf-8", "surrogatepass")
+                name = decoded(key)
                 self.news.changed_queues[name] = min(place, self.news.changed_queues.get(name, place))
         return again
 
@@ -208,16 +209,16 @@ class Holding:
         first = self._first_args()
         calls: list[Call] = []
         for shard in shards:
-            pairs = [part for key, fence in shard.mine.items() for part in (_encode(key), fence)]
+            pairs = [part for key, fence in shard.mine.items() for part in (encoded(key), fence)]
             for key, (_, record) in shard.let_go.items():
-                pairs += (_encode(key), record.fence)
+                pairs += (encoded(key), record.fence)
             calls.append((shard.names.fixed, [*first, shard.epoch, len(shard.mine), *pairs]))
         epochs = []
         for shard, (epoch, gone, more) in zip(shards, await self._server.call("join", calls), strict=True):
             epochs.append(epoch)
             shard.doubtful = bool(more)
             for name in gone:
-                key = name.decode("utf-8", "surrogatepass")
+                key = decoded(name)
                 shard.let_go.pop(key, None)
                 if shard.mine.pop(key, None) is not None:
                     self.news.lost.append(key)
@@ -251,7 +252,3 @@ def _doubting(shards: Sequence[Shard]) -> Iterator[None]:
     yield
     for shard, doubtful in zip(shards, before, strict=True):
         shard.doubtful = doubtful
-
-
-def _encode(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")

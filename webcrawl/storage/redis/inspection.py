@@ -19,11 +19,12 @@ from webcrawl.storage.inspection import (
     Known,
     UrlSnapshot,
 )
-from webcrawl.storage.redis.check.reading import AT_ONCE, SEGMENTS_AT_ONCE, KeyView, Reader, marks_in, pairs
+from webcrawl.storage.redis.check.reading import AT_ONCE, SEGMENTS_AT_ONCE, KeyView, Reader, marks_in
 from webcrawl.storage.redis.control import Control
 from webcrawl.storage.redis.marks import segment_field, segment_of, segments_of, unpack_marks
 from webcrawl.storage.redis.names import shard_of
-from webcrawl.storage.redis.packing import StoredHost, encoded, unpack_entries, unpack_host, unpack_robots
+from webcrawl.storage.redis.packing import StoredHost, unpack_entries, unpack_host, unpack_robots
+from webcrawl.storage.redis.values import decoded, encoded, pairs
 
 _UNREADABLE = (ValueError, IndexError, struct.error)
 
@@ -88,9 +89,7 @@ class RedisBooks:
     async def _words_of(self, reader: Reader) -> Mapping[int, str]:
         if reader.number not in self._words:
             told = pairs(await reader.ask("HGETALL", reader.names.reasons))
-            self._words[reader.number] = {
-                int(number): word.decode("utf-8", "surrogatepass") for word, number in told
-            }
+            self._words[reader.number] = {int(number): decoded(word) for word, number in told}
         return self._words[reader.number]
 
 
@@ -119,7 +118,7 @@ async def reach_of(control: Control, asked: Asked) -> ExclusionImpact:
 async def _views(reader: Reader, asked: Asked) -> AsyncIterator[KeyView]:
     keys: set[bytes] = set()
     async for found in reader.scan("HSCAN", reader.names.hosts):
-        keys.update(key for key, _ in found if asked.may_have(key.decode("utf-8", "surrogatepass")))
+        keys.update(key for key, _ in found if asked.may_have(decoded(key)))
     listed = sorted(keys)
     for first in range(0, len(listed), AT_ONCE):
         for view in await reader.views(listed[first : first + AT_ONCE]):
@@ -228,7 +227,7 @@ async def _word(reader: Reader, number: int) -> str | None:
         return None
     words = {int(value): word for word, value in pairs(await reader.ask("HGETALL", reader.names.reasons))}
     word = words.get(number)
-    return None if word is None else word.decode("utf-8", "surrogatepass")
+    return None if word is None else decoded(word)
 
 
 async def _of_key(control: Control, reader: Reader, found: _Found) -> KeySnapshot | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import re
 import struct
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any, Protocol
 from uuid import uuid4
 from zlib import crc32
@@ -22,6 +22,7 @@ from webcrawl.errors import CrawlError
 from webcrawl.features.focus.learner import Learner
 from webcrawl.features.focus.store import SAVE_SECONDS, saved_of, unpack
 from webcrawl.features.focus.weights import SIZE
+from webcrawl.storage.redis.values import encoded, pairs
 
 TELL_SECONDS = 2.0
 """Between two exchanges of a worker."""
@@ -51,7 +52,7 @@ class SharedLearning:
 
     def __init__(self, server: Commands, spider: str, focus: str) -> None:
         self._server = server
-        number = crc32(focus.encode("utf-8", "surrogatepass"))
+        number = crc32(encoded(focus))
         self._name(f"{_tag(spider)}{number:08x}:")
         self._focus = focus
         self._me = uuid4().hex.encode()
@@ -114,7 +115,7 @@ class SharedLearning:
             asked = ("XRANGE", self._deltas, b"(" + self._read, "+", "COUNT", _AT_ONCE)
             [answer] = await self._server.commands([asked])
             for at, fields in answer or ():
-                said = _mapping(fields)
+                said = dict(pairs(fields))
                 if own or said[b"by"] != self._me:
                     learner.weights.add(dict(_deltas(said[b"deltas"])), int(said[b"learned"]))
                     heard = True
@@ -177,10 +178,3 @@ def _deltas(packed: bytes) -> Iterator[tuple[int, tuple[float, float]]]:
 def _number(entry: bytes) -> tuple[int, int]:
     milliseconds, _, number = bytes(entry).partition(b"-")
     return int(milliseconds), int(number or 0)
-
-
-def _mapping(fields: Any) -> dict[bytes, bytes]:
-    """The fields of an entry: pairs on some connections, a mapping on others."""
-    if isinstance(fields, Mapping):
-        return dict(fields)
-    return dict(zip(fields[::2], fields[1::2], strict=True))

@@ -13,10 +13,11 @@ from webcrawl.frontier.queue_head import Place, place_of
 from webcrawl.frontier.records import UrlEntry, web_origin
 from webcrawl.storage.contract import Loaded, Move, Spot, Walked, uptime
 from webcrawl.storage.redis.commits import portions
-from webcrawl.storage.redis.packing import encoded, place_bytes, unpack_entries, unpack_robots
+from webcrawl.storage.redis.packing import place_bytes, unpack_entries, unpack_robots
 from webcrawl.storage.redis.seeds import SeededNames
 from webcrawl.storage.redis.server import Call, Server
 from webcrawl.storage.redis.shard import Shard
+from webcrawl.storage.redis.values import decoded, encoded, pairs
 
 if TYPE_CHECKING:
     from webcrawl.storage.redis.workers import WorkerRegistry
@@ -177,30 +178,26 @@ class Walker:
         [(cursor, answer)] = await self._server.commands(
             [("HSCAN", shard.names.hosts, cursor, "COUNT", HOSTS_AT_ONCE)]
         )
-        pairs = answer.items() if isinstance(answer, dict) else zip(answer[::2], answer[1::2], strict=True)
-        keys = sorted(key for key, value in pairs if any(value[:4]) and self._is_ours(shard, key))
+        keys = sorted(key for key, value in pairs(answer) if any(value[:4]) and self._is_ours(shard, key))
         if keys:
             [held] = await self._server.commands([("HMGET", shard.names.held, *keys)])
             keys = [
                 key
                 for key, holder in zip(keys, held, strict=True)
-                if holder is None or key.decode("utf-8", "surrogatepass") in shard.mine
+                if holder is None or decoded(key) in shard.mine
             ]
         return tuple(keys), cursor if int(cursor) else None
 
     def _is_ours(self, shard: Shard, key: bytes) -> bool:
         """Return True if this process holds the key, or is to read it if no process holds it."""
-        return (
-            key.decode("utf-8", "surrogatepass") in shard.mine
-            or crc32(key) % self._crew.size == self._crew.rank
-        )
+        return decoded(key) in shard.mine or crc32(key) % self._crew.size == self._crew.rank
 
     async def _stretch(
         self, shard: Shard, key: bytes, after: Place | None, count: int
     ) -> tuple[list[UrlEntry], bool]:
         args = [key, b"" if after is None else place_bytes(after), count]
         [(entries, more)] = await self._server.call("load", [(shard.names.fixed, args)])
-        return list(unpack_entries(entries, key.decode("utf-8", "surrogatepass"))), bool(more)
+        return list(unpack_entries(entries, decoded(key))), bool(more)
 
     def forget(self) -> None:
         """Note that a server has started: it may have forgotten the last moves."""

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from zlib import crc32
 
+from webcrawl.storage.redis.values import encoded
+
 _FIXED = ("hosts", "idle", "held", "stirred", "queues", "totals", "given_up", "members", "seen", "chunks")
 """The order in which ``lua/shard.lua`` expects them."""
 
 
 @lru_cache(1 << 16)
 def shard_of(key: str, shards: int) -> int:
-    return crc32(key.encode("utf-8", "surrogatepass")) % shards
+    return crc32(encoded(key)) % shards
 
 
 class CrawlNames:
@@ -52,13 +54,13 @@ class ShardNames:
         """The prefix of the names of clocks that politeness keys share."""
 
     def visits_of(self, key: str) -> bytes:
-        return self.visits + b":of:" + key.encode("utf-8", "surrogatepass")
+        return self.visits + b":of:" + encoded(key)
 
     def visits_out(self, key: str) -> bytes:
-        return self.visits + b":out:" + key.encode("utf-8", "surrogatepass")
+        return self.visits + b":out:" + encoded(key)
 
     def clock(self, name: str) -> bytes:
-        return self.clocks + name.encode("utf-8", "surrogatepass")
+        return self.clocks + encoded(name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from functools import lru_cache
 from webcrawl.frontier.queue_head import Place
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
+from webcrawl.storage.redis.values import decoded, encoded
 
 PROTOCOL = "3"
 """Changes whenever processes with the old code could not work on the same crawl any more."""
@@ -116,11 +117,6 @@ def _prefixes(key: bytes) -> tuple[bytes, ...]:
     )
 
 
-def encoded(text: str) -> bytes:
-    """Text as bytes for the server; lone surrogates are allowed."""
-    return text.encode("utf-8", "surrogatepass")
-
-
 def _shared(one: bytes, other: bytes) -> int:
     """Return the length of the common beginning of two texts, or a little less."""
     length = one.rfind(b"/") + 1
@@ -149,10 +145,10 @@ def pack_entries(key: str, entries: Iterable[UrlEntry]) -> list[bytes]:
         if entry.via is None or entry.kind != "page" or entry.redirects or entry.attempts or rare:
             packed.append(_pack_rare(entry, prefixes))
             continue
-        url = entry.url.encode("utf-8", "surrogatepass")
+        url = encoded(entry.url)
         if entry.via is not via_text:
             via_text = entry.via
-            via = via_text.encode("utf-8", "surrogatepass")
+            via = encoded(via_text)
         for code, prefix in enumerate(prefixes):  # noqa: B007 - the one it ends with
             if url.startswith(prefix):
                 break
@@ -193,7 +189,7 @@ def pack_entries(key: str, entries: Iterable[UrlEntry]) -> list[bytes]:
 
 
 def _text(text: str) -> bytes:
-    data = text.encode("utf-8", "surrogatepass")
+    data = encoded(text)
     return _varint(len(data)) + data
 
 
@@ -258,33 +254,29 @@ def _unpack(body: bytes, flags: int, entry: UrlEntry, prefixes: tuple[bytes, ...
     length, at = _read_varint(body, at + 1)
     url = prefix + body[at : at + length]
     at += length
-    entry.url = _decode(url)
+    entry.url = decoded(url)
     if flags & _VIA:
         shared, at = _read_varint(body, at)
         length, at = _read_varint(body, at)
-        entry.via = _decode(url[:shared] + body[at : at + length])
+        entry.via = decoded(url[:shared] + body[at : at + length])
         at += length
     if flags & _KIND:
         length, at = _read_varint(body, at)
-        entry.kind = _decode(body[at : at + length])
+        entry.kind = decoded(body[at : at + length])
         at += length
     if flags & _COUNTS:
         entry.redirects, at = _read_varint(body, at)
         entry.attempts, at = _read_varint(body, at)
     if flags & _LISTED:
         length, at = _read_varint(body, at)
-        entry.listed = _decode(body[at : at + length])
+        entry.listed = decoded(body[at : at + length])
         at += length
     if flags & _TRAITS:
         length, at = _read_varint(body, at)
-        entry.traits = _decode(body[at : at + length])
+        entry.traits = decoded(body[at : at + length])
         at += length
     if flags & _PAYLOAD:
-        entry.payload = _decode(body[at:])
-
-
-def _decode(text: bytes) -> str:
-    return text.decode("utf-8", "surrogatepass")
+        entry.payload = decoded(body[at:])
 
 
 # -- hosts and robots.txt --------------------------------------------------------------------------------
@@ -367,7 +359,7 @@ def _unpack_rest(record: HostRecord, rest: bytes) -> None:
         [record.pages] = struct.unpack_from("<I", rest, at)
         at += 4
     if flags & _ERROR:
-        record.last_error = _decode(rest[at:])
+        record.last_error = decoded(rest[at:])
 
 
 def pack_robots(record: RobotsRecord) -> bytes:
@@ -378,4 +370,4 @@ def pack_robots(record: RobotsRecord) -> bytes:
 def unpack_robots(origin: str, value: bytes) -> RobotsRecord:
     head, _, text = value.partition(b"\n")
     state, fetched_at, expires_at, crawl_delay, attempts = json.loads(head)
-    return RobotsRecord(origin, state, fetched_at, expires_at, _decode(text), crawl_delay, attempts)
+    return RobotsRecord(origin, state, fetched_at, expires_at, decoded(text), crawl_delay, attempts)

@@ -14,6 +14,7 @@ from webcrawl.errors import StorageLost
 from webcrawl.storage.redis.leases import ServerClock, given_time
 from webcrawl.storage.redis.names import CrawlNames
 from webcrawl.storage.redis.server import Server
+from webcrawl.storage.redis.values import decoded, encoded
 
 
 class Turn(Enum):
@@ -93,13 +94,13 @@ class SeededNames:
         """Store hosts that were named here."""
         self._told.update(dict.fromkeys(hosts))
         for first in range(0, len(hosts), _AT_ONCE):
-            names = [host.encode("utf-8", "surrogatepass") for host in hosts[first : first + _AT_ONCE]]
+            names = [encoded(host) for host in hosts[first : first + _AT_ONCE]]
             await self._server.call("allow", [([self._key], names)])
 
     async def first(self, name: str, addresses: Sequence[str]) -> list[str]:
         """Return the first addresses of ``name``; ``addresses`` if none are known, which are then stored unless
         empty."""
-        field, given = name.encode("utf-8", "surrogatepass"), " ".join(addresses).encode()
+        field, given = encoded(name), " ".join(addresses).encode()
         commands: list[tuple[Any, ...]] = [("HGET", self._addresses_key, field)]
         if given:
             commands.insert(0, ("HSETNX", self._addresses_key, field, given))
@@ -118,7 +119,7 @@ class SeededNames:
             # The server forgot meanwhile, and everything is read again.
             return
         for host in hosts:
-            self._learnt(host.decode("utf-8", "surrogatepass"))
+            self._learnt(decoded(host))
         self._known = max(self._known, first + len(hosts))
 
     async def learn(self, *, forgotten: bool = False) -> None:

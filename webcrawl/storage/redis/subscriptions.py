@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from webcrawl.errors import StorageLost
 from webcrawl.features.websub.store import KEY_BYTES, pack, unpack
 from webcrawl.features.websub.subscription import Subscription
+from webcrawl.storage.redis.values import encoded
 
 
 class Commands(Protocol):
@@ -65,7 +66,7 @@ class RedisSubscriptions:
         return await self._all(sorted(one for one in tokens if bytes(one) > after.encode())[:most])
 
     async def count(self, key: str | None = None) -> int:
-        asked = ("HLEN", self._known) if key is None else ("HGET", self._counts, _bytes(key))
+        asked = ("HLEN", self._known) if key is None else ("HGET", self._counts, encoded(key))
         [count] = await self._server.commands([asked])
         return int(count or 0)
 
@@ -75,7 +76,7 @@ class RedisSubscriptions:
         packed = ["" if state is None else pack(state) for state in (before, after)]
         keys = (self._known, self._due, self._topic(one.topic), self._counts)
         [done] = await self._server.commands(
-            [("EVAL", _script(), len(keys), *keys, one.token, *packed, repr(one.due_at), _bytes(one.key))]
+            [("EVAL", _script(), len(keys), *keys, one.token, *packed, repr(one.due_at), encoded(one.key))]
         )
         return bool(done)
 
@@ -89,11 +90,7 @@ class RedisSubscriptions:
         return [_unpacked(said) for said in found if said is not None]
 
     def _topic(self, topic: str) -> str:
-        return f"{self._tag}topic:{sha256(_bytes(topic)).hexdigest()[:32]}"
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+        return f"{self._tag}topic:{sha256(encoded(topic)).hexdigest()[:32]}"
 
 
 def _unpacked(said: bytes) -> Subscription:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from webcrawl.features.traps.quarantine import Kept, Trap, Withheld, id_of
 from webcrawl.features.traps.store import pack_trap, unpack_trap
+from webcrawl.storage.redis.values import decoded, encoded, pairs
 
 AT_ONCE = 500
 """URLs in one command."""
@@ -39,7 +40,7 @@ class RedisTraps:
 
     async def traps(self) -> list[Trap]:
         asked = [("HGETALL", self._name(name)) for name in ("patterns", "released", "counts")]
-        patterns, released, counts = map(_mapping, await self._server.commands(asked))
+        patterns, released, counts = map(_texts, await self._server.commands(asked))
         found = []
         for pattern, said in patterns.items():
             trap = unpack_trap(said, int(counts.get(pattern, 0)))
@@ -54,7 +55,7 @@ class RedisTraps:
             return
         name = self._name("patterns")
         asked: list[tuple[Any, ...]] = [
-            ("HSETNX", name, _bytes(one.pattern), pack_trap(one)) for one in traps
+            ("HSETNX", name, encoded(one.pattern), pack_trap(one)) for one in traps
         ]
         await self._server.commands([*asked, self._changed()])
 
@@ -66,7 +67,7 @@ class RedisTraps:
         asked: list[tuple[Any, ...]] = []
         for pattern, number in zip(patterns, known, strict=True):
             one = kept[pattern]
-            asked.append(("HINCRBY", self._name("counts"), _bytes(pattern), one.count))
+            asked.append(("HINCRBY", self._name("counts"), encoded(pattern), one.count))
             room = one.urls[: max(most - int(number), 0)]
             for first in range(0, len(room), AT_ONCE):
                 pairs = [part for url in room[first : first + AT_ONCE] for part in _packed(url)]
@@ -75,7 +76,7 @@ class RedisTraps:
 
     async def release(self, patterns: Sequence[str], now: float) -> None:
         asked: list[tuple[Any, ...]] = [
-            ("HSETNX", self._name("released"), _bytes(pattern), repr(now)) for pattern in patterns
+            ("HSETNX", self._name("released"), encoded(pattern), repr(now)) for pattern in patterns
         ]
         if asked:
             await self._server.commands([*asked, self._changed()])
@@ -84,7 +85,7 @@ class RedisTraps:
         name, cursor, found = self._withheld(pattern), 0, dict[str, bytes]()
         while not found:
             [(after, part)] = await self._server.commands([("HSCAN", name, cursor, "COUNT", most)])
-            found, cursor = _mapping(part), int(after)
+            found, cursor = _texts(part), int(after)
             if not cursor:
                 break
         return [_unpacked(url, said) for url, said in list(found.items())[:most]]
@@ -92,7 +93,7 @@ class RedisTraps:
     async def requeued(self, pattern: str, urls: Sequence[str]) -> None:
         name = self._withheld(pattern)
         asked = [
-            ("HDEL", name, *map(_bytes, urls[first : first + AT_ONCE]))
+            ("HDEL", name, *map(encoded, urls[first : first + AT_ONCE]))
             for first in range(0, len(urls), AT_ONCE)
         ]
         if asked:
@@ -117,18 +118,12 @@ class RedisTraps:
         return ("INCR", self._name("version"))
 
 
-def _mapping(answer: Any) -> dict[str, bytes]:
-    """HGETALL of a raw command: pairs on some connections, a mapping on others."""
-    pairs = answer.items() if isinstance(answer, Mapping) else zip(answer[::2], answer[1::2], strict=True)
-    return {bytes(name).decode("utf-8", "surrogatepass"): value for name, value in pairs}
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+def _texts(answer: Any) -> dict[str, bytes]:
+    return {decoded(bytes(name)): value for name, value in pairs(answer)}
 
 
 def _packed(withheld: Withheld) -> tuple[bytes, str]:
-    return _bytes(withheld.url), json.dumps([withheld.depth, withheld.via])
+    return encoded(withheld.url), json.dumps([withheld.depth, withheld.via])
 
 
 def _unpacked(url: str, said: bytes) -> Withheld:

@@ -6,7 +6,7 @@ The names are in the head of ``lua/visits.lua``. A row is JSON: URL, history, di
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from webcrawl.features.revisits.page import Page, PageId
 from webcrawl.features.revisits.store import DOUBLINGS, DUE_COUNTED, DueKey, Hint, RevisitStatus
 from webcrawl.storage.redis.names import ShardNames, shard_of
 from webcrawl.storage.redis.server import Call, Server
+from webcrawl.storage.redis.values import decoded, encoded, pairs
 
 KEYS_COUNTED = 1000
 """Keys of a shard with due pages of which the pages are counted; as many again of keys with pages that are out."""
@@ -38,7 +39,7 @@ class RedisVisits:
         commands: list[tuple[Any, ...]] = []
         for key, fingerprint in ids:
             names, mark = self._of(key), _mark(fingerprint)
-            commands.append(("HGET", names.visits, mark + _bytes(key)))
+            commands.append(("HGET", names.visits, mark + encoded(key)))
             commands.append(("ZSCORE", names.visits_of(key), mark))
         answers = await self._server.commands(commands) if commands else []
         rows = zip(ids, answers[::2], answers[1::2], strict=True)
@@ -93,12 +94,11 @@ class RedisVisits:
         return [bool(known) for known in await self._server.call("visits_hint", calls)]
 
     async def learnt(self, worker: str, lessons: str) -> None:
-        await self._server.commands([("HSET", self._shards()[0].visits_lessons, _bytes(worker), lessons)])
+        await self._server.commands([("HSET", self._shards()[0].visits_lessons, encoded(worker), lessons)])
 
     async def lessons(self) -> dict[str, str]:
         [found] = await self._server.commands([("HGETALL", self._shards()[0].visits_lessons)])
-        pairs = found.items() if isinstance(found, Mapping) else zip(found[::2], found[1::2], strict=True)
-        return {_text(worker): _text(lessons) for worker, lessons in pairs}
+        return {decoded(worker): decoded(lessons) for worker, lessons in pairs(found)}
 
     async def standing(self, now: float) -> RevisitStatus:
         commands: list[tuple[Any, ...]] = []
@@ -112,7 +112,7 @@ class RedisVisits:
         answers = await self._server.commands(commands)
         firsts = [at for answer in answers[1::4] for _, at in _scores(answer)]
         counts: list[tuple[Any, ...]] = [
-            ("ZCOUNT", names.visits_of(_text(key)), "-inf", repr(now))
+            ("ZCOUNT", names.visits_of(decoded(key)), "-inf", repr(now))
             for names, due, full in zip(self._shards(), answers[2::4], answers[3::4], strict=True)
             for key in {*due, *full}
         ]
@@ -135,15 +135,7 @@ class RedisVisits:
             names.visits_out(key),
             names.visits_full,
         ]
-        return keys, [_bytes(key), *args]
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _text(value: bytes) -> str:
-    return value.decode("utf-8", "surrogatepass")
+        return keys, [encoded(key), *args]
 
 
 def _mark(fingerprint: int) -> bytes:
@@ -152,12 +144,8 @@ def _mark(fingerprint: int) -> bytes:
 
 def _scores(answer: Sequence[Any]) -> list[tuple[str, float]]:
     """Members and scores: pairs on some connections, one after the other on others."""
-    pairs = (
-        answer
-        if answer and isinstance(answer[0], list | tuple)
-        else zip(answer[::2], answer[1::2], strict=True)
-    )
-    return [(_text(member), float(score)) for member, score in pairs]
+    scored = answer if answer and isinstance(answer[0], list | tuple) else pairs(answer)
+    return [(decoded(member), float(score)) for member, score in scored]
 
 
 def _row(page: Page) -> str:

@@ -11,6 +11,7 @@ from webcrawl.storage.contract import OperatorCommand
 from webcrawl.storage.redis.names import CrawlNames
 from webcrawl.storage.redis.packing import PROTOCOL, READABLE
 from webcrawl.storage.redis.server import Server, script
+from webcrawl.storage.redis.values import pairs
 
 SCOPE = "scope:"
 """The prefix of names in ``meta`` that may change between two runs, while no worker is at work."""
@@ -56,8 +57,8 @@ class WorkerRegistry:
 
     async def found(self, values: Mapping[str, str]) -> dict[str, str]:
         """Begin the crawl with ``values`` unless it exists. Returns the settings it was begun with."""
-        pairs = [part for pair in values.items() for part in pair]
-        [answer] = await self._server.commands([("EVAL", script("found").text, 1, self._names.meta, *pairs)])
+        flat = [part for pair in values.items() for part in pair]
+        [answer] = await self._server.commands([("EVAL", script("found").text, 1, self._names.meta, *flat)])
         parts = [part.decode("utf-8", "replace") for part in answer]
         return dict(zip(parts[::2], parts[1::2], strict=True))
 
@@ -77,7 +78,7 @@ class WorkerRegistry:
     async def members(self, now: float) -> dict[str, dict[str, Any]]:
         """Return the members that reported lately, this process among them once it reported."""
         [answer] = await self._server.commands([("HGETALL", self._names.crew)])
-        everybody = {name.decode(): json.loads(text) for name, text in _pairs(answer)}
+        everybody = {name.decode(): json.loads(text) for name, text in pairs(answer)}
         heard = {
             name: facts
             for name, facts in everybody.items()
@@ -123,8 +124,8 @@ class WorkerRegistry:
                 f"give {plain}={theirs}, or another database"
             )
         if changed:
-            pairs = [part for pair in changed.items() for part in pair]
-            await self._server.commands([("HSET", self._names.meta, *pairs)])
+            flat = [part for pair in changed.items() for part in pair]
+            await self._server.commands([("HSET", self._names.meta, *flat)])
         return alone
 
     async def report(self, now: float, figures: Mapping[str, float]) -> OperatorCommand:
@@ -176,10 +177,3 @@ def share_of(member: str, held: Mapping[str, int], idle: int) -> int:
 
 def _heard_within(seconds: float, members: Mapping[str, Mapping[str, Any]], now: float) -> int:
     return sum(now - float(facts["seen_at"]) < seconds for facts in members.values())
-
-
-def _pairs(answer: Any) -> list[tuple[bytes, bytes]]:
-    """HGETALL of a raw command: pairs on some connections, a mapping on others."""
-    if isinstance(answer, Mapping):
-        return list(answer.items())
-    return list(zip(answer[::2], answer[1::2], strict=True))

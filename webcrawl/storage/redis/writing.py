@@ -22,9 +22,10 @@ from webcrawl.storage.redis.commits import (
     settle_portions,
 )
 from webcrawl.storage.redis.marks import Known
-from webcrawl.storage.redis.packing import encoded, place_from, unpack_entries
+from webcrawl.storage.redis.packing import place_from, unpack_entries
 from webcrawl.storage.redis.server import Call, Server
 from webcrawl.storage.redis.shard import Shard
+from webcrawl.storage.redis.values import decoded, encoded
 
 if TYPE_CHECKING:
     from webcrawl.storage.redis.leases import ServerClock
@@ -333,8 +334,5 @@ def _changed(entries: Iterable[UrlEntry], known_before: Container[int]) -> set[s
 
 def _lengths(keys: Iterable[str], told: Sequence[Any]) -> dict[str, int]:
     """Return the number of queued URLs of each of ``keys``, 0 for those that ``told`` omits since they are short."""
-    long = {
-        key.decode("utf-8", "surrogatepass"): length
-        for key, length in zip(told[::2], told[1::2], strict=True)
-    }
+    long = {decoded(key): length for key, length in zip(told[::2], told[1::2], strict=True)}
     return {key: long.get(key, 0) for key in keys}

@@ -12,6 +12,7 @@ from webcrawl.storage.redis.marks import segment_field
 from webcrawl.storage.redis.names import ShardNames
 from webcrawl.storage.redis.packing import chunk_prefix, place_from
 from webcrawl.storage.redis.server import Server, script
+from webcrawl.storage.redis.values import decoded, pairs
 
 AT_ONCE = 200
 """Hosts in one turn."""
@@ -77,7 +78,7 @@ class KeyView:
 
     @property
     def name(self) -> str:
-        return self.key.decode("utf-8", "surrogatepass")
+        return decoded(self.key)
 
 
 class Reader:
@@ -174,10 +175,3 @@ class Reader:
             for number, segment in zip(some, found, strict=True):
                 if segment is not None:
                     yield number, segment
-
-
-def pairs(answer: Any) -> list[tuple[bytes, bytes]]:
-    """The fields of a hash: a mapping on some connections, one after the other on others."""
-    if isinstance(answer, dict):
-        return list(answer.items())
-    return list(zip(answer[::2], answer[1::2], strict=True))

@@ -22,6 +22,7 @@ from webcrawl.storage.redis.marks import (
 )
 from webcrawl.storage.redis.names import shard_of
 from webcrawl.storage.redis.packing import StoredHost, chunk_key, unpack_entries, unpack_host
+from webcrawl.storage.redis.values import decoded
 
 
 @dataclass(slots=True)
@@ -122,7 +123,7 @@ class SeenLook:
             self._unowned(key)
             return
         try:
-            segments = segments_of(unpack_host(_text(key), record).known)
+            segments = segments_of(unpack_host(decoded(key), record).known)
         except ValueError:
             return
         if number >= segments:
@@ -132,7 +133,7 @@ class SeenLook:
 
     def _unowned(self, key: bytes) -> None:
         make = Repair(Stage.STRUCTURE, "reckon", key)
-        self._flaws.add(Kind.STRAY, f"what is known of {_text(key)}", "the host has no record", make)
+        self._flaws.add(Kind.STRAY, f"what is known of {decoded(key)}", "the host has no record", make)
 
 
 def known_otherwise(flaws: Flaws, view: KeyView, told: int, counted: int) -> None:
@@ -150,11 +151,7 @@ def _restate(key: bytes, *args: bytes) -> Repair:
 
 def _named(key: bytes, fingerprint: int) -> str:
     """The name of a URL of which only the fingerprint is known."""
-    return f"fingerprint {fingerprint} of {_text(key)}"
-
-
-def _text(key: bytes) -> str:
-    return key.decode("utf-8", "surrogatepass")
+    return f"fingerprint {fingerprint} of {decoded(key)}"
 
 
 PLACE_BYTES = 14
@@ -416,13 +413,13 @@ class IndexLook:
                     strike = Repair(Stage.STRUCTURE, "strike", name, (key,))
                     detail = f"{len(mark)} bytes instead of a place and a number"
                     self._flaws.add(
-                        Kind.UNREADABLE, f"the mark for the holder of {_text(key)}", detail, strike
+                        Kind.UNREADABLE, f"the mark for the holder of {decoded(key)}", detail, strike
                     )
 
     async def _fields(self, name: bytes, what: str, scan: str = "HSCAN") -> None:
         async for found in self._reader.scan(scan, name):
             for key in await self._reader.without_record([key for key, _ in found]):
-                self._strike(name, key, f"{what} {_text(key)}")
+                self._strike(name, key, f"{what} {decoded(key)}")
 
     async def _robots(self) -> None:
         """Each answer of robots.txt has its time of expiry in a ZSET, and the other way round."""
@@ -433,7 +430,7 @@ class IndexLook:
             for origin in sorted(only):
                 strike = Repair(Stage.STRUCTURE, "strike", name, (origin,))
                 detail = "no time of expiry" if name == names.robots else "no answer"
-                self._flaws.add(Kind.ROBOTS, _text(origin), detail, strike)
+                self._flaws.add(Kind.ROBOTS, decoded(origin), detail, strike)
 
     def _strike(self, name: bytes, member: bytes, subject: str) -> None:
         self._flaws.add(Kind.STRAY, subject, "", Repair(Stage.STRUCTURE, "strike", name, (member,)))
