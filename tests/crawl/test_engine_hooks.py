@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import io
 from collections import deque
 
 import pytest
 from scrapy import Request, Spider
+from scrapy.commands import BaseRunSpiderCommand, view
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.core.engine import ExecutionEngine, _Slot
 from scrapy.core.scraper import Scraper
 from scrapy.core.scraper import Slot as ScraperSlot
 from scrapy.core.spidermw import SpiderMiddlewareManager
+from scrapy.crawler import Crawler
+from scrapy.exporters import CsvItemExporter
 from scrapy.http import Response
 from scrapy.pipelines import ItemPipelineManager
 from scrapy.signalmanager import SignalManager
@@ -42,8 +46,27 @@ class NextCall:
         pass
 
 
+OVERRIDDEN = (
+    scrapy_private.PrivateName(Crawler, "_create_engine", (), "refusing a start (commands/crawl.py)"),
+    scrapy_private.PrivateName(
+        BaseRunSpiderCommand, "_warn_if_feeds_unused", ("sender",), "the warning of feeds (commands/crawl.py)"
+    ),
+    scrapy_private.PrivateName(
+        view.Command, "_print_response", ("response", "opts"), "scrapy view (commands/view.py)"
+    ),
+    scrapy_private.PrivateName(CsvItemExporter, "_build_row", ("values",), "CSV cells (feed_exporters.py)"),
+)
+"""Private names that classes of ours override or call, where they derive from a class of Scrapy."""
+
+
 def test_every_private_name_that_is_used_is_there():
-    assert list(scrapy_private.problems()) == []
+    assert list(scrapy_private.problems(scrapy_private.PRIVATE + OVERRIDDEN)) == []
+
+
+def test_attributes_of_instances_that_are_used_are_there():
+    exporter = vars(CsvItemExporter(io.BytesIO()))
+    assert {"_headers_not_written", "_autodetected_fields"} <= exporter.keys()
+    assert "_start" in vars(get_crawler()._create_engine())
 
 
 def test_what_a_new_scrapy_breaks_is_said_in_words(monkeypatch):

@@ -22,7 +22,7 @@ from scrapy.utils.ssl import _make_ssl_context
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import Callable, Coroutine, Iterator, Sequence
 
     from scrapy import Request
     from scrapy.http import Response
@@ -159,9 +159,9 @@ tests that use them: ``ExecutionEngine._slot``, ``MiddlewareManager._mw_methods_
 """
 
 
-def problems() -> Iterator[str]:
-    """Yield a line for each name of ``PRIVATE`` that this release of Scrapy does not have."""
-    for private in PRIVATE:
+def problems(names: Sequence[PrivateName] = PRIVATE) -> Iterator[str]:
+    """Yield a line for each of ``names`` that this release of Scrapy does not have."""
+    for private in names:
         owner = getattr(private.owner, "__name__", str(private.owner))
         found = getattr(private.owner, private.name, None)
         if found is None:
