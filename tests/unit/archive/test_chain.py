@@ -1,4 +1,4 @@
-"""Stores behind WARC files and fetch log: all or nothing, in the order of the setting."""
+"""Sinks behind WARC files and fetch log: all or nothing, in the order of the setting."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ def guarded(directory: Path, **settings: Any) -> Guarded:
     return Guarded(f"{HERE}.Told", directory, "w0", settings)
 
 
-def told_by(store: Guarded) -> Told:
-    assert isinstance(store._sink, Told)
-    return store._sink
+def told_by(sink: Guarded) -> Told:
+    assert isinstance(sink._sink, Told)
+    return sink._sink
 
 
 def linked(number: int) -> list[Entry]:
@@ -94,15 +94,15 @@ def linked(number: int) -> list[Entry]:
     return made
 
 
-def test_stores_are_told_everything_in_their_order(tmp_path: Path) -> None:
+def test_sinks_get_everything_in_their_order(tmp_path: Path) -> None:
     sinks = [guarded(tmp_path), guarded(tmp_path)]
     target = archive(tmp_path, sinks=sinks)
     assert target.open().sentences == ("told.txt: mended.",) * 2
     target.append(group(0))
     target.close()
-    for store in map(told_by, sinks):
-        assert store.calls == ("open", "roll_if_full", "write", "sync", "keep", "close")
-        assert store.urls == tuple(urls_of(range(1)))
+    for sink in map(told_by, sinks):
+        assert sink.calls == ("open", "roll_if_full", "write", "sync", "keep", "close")
+        assert sink.urls == tuple(urls_of(range(1)))
 
 
 @pytest.mark.parametrize("step", ["roll_if_full", "write", "sync"])
@@ -114,7 +114,7 @@ def test_stores_are_told_everything_in_their_order(tmp_path: Path) -> None:
         (KeyError("title"), ArchiveError),
     ],
 )
-def test_a_store_that_fails_leaves_nothing_of_the_group_anywhere(
+def test_a_sink_that_fails_leaves_nothing_of_the_group_anywhere(
     tmp_path: Path, step: str, error: Exception, expected: type[ArchiveError]
 ) -> None:
     failing, before, after = guarded(tmp_path, FAILS=step, WITH=error), guarded(tmp_path), guarded(tmp_path)
@@ -123,7 +123,7 @@ def test_a_store_that_fails_leaves_nothing_of_the_group_anywhere(
     with pytest.raises(expected) as told:
         target.append(group(0))
     assert type(told.value) is expected
-    assert [told_by(store).calls[-1] for store in (before, failing, after)] == ["rollback"] * 3
+    assert [told_by(sink).calls[-1] for sink in (before, failing, after)] == ["rollback"] * 3
     assert logged(tmp_path) == []
     told_by(failing).given[2].clear()
     target.append(group(1))
@@ -131,13 +131,13 @@ def test_a_store_that_fails_leaves_nothing_of_the_group_anywhere(
     assert logged(tmp_path) == archived(tmp_path) == urls_of(range(1, 2))
 
 
-def test_what_fails_in_a_store_is_named_with_it(tmp_path: Path) -> None:
-    store = guarded(tmp_path, FAILS="write", WITH=KeyError("title"))
+def test_what_fails_in_a_sink_is_named_with_it(tmp_path: Path) -> None:
+    sink = guarded(tmp_path, FAILS="write", WITH=KeyError("title"))
     with pytest.raises(ArchiveError, match=r"test_chain\.Told: KeyError: 'title'"):
-        store.write([])
+        sink.write([])
 
 
-def test_a_group_that_a_store_cannot_keep_is_not_acknowledged_and_kept_by_the_others(tmp_path: Path) -> None:
+def test_a_group_that_a_sink_cannot_keep_is_not_acknowledged_and_kept_by_the_others(tmp_path: Path) -> None:
     failing, after = guarded(tmp_path, FAILS="keep", WITH=ValueError("lost")), guarded(tmp_path)
     target = archive(tmp_path, sinks=[failing, after])
     target.open()
@@ -148,11 +148,11 @@ def test_a_group_that_a_store_cannot_keep_is_not_acknowledged_and_kept_by_the_ot
 
 
 def test_a_rollback_that_fails_fails_the_next_group(tmp_path: Path) -> None:
-    store = guarded(tmp_path, FAILS="rollback", WITH=ValueError("stuck"))
-    store.rollback()
+    sink = guarded(tmp_path, FAILS="rollback", WITH=ValueError("stuck"))
+    sink.rollback()
     with pytest.raises(ArchiveError, match="stuck"):
-        store.roll_if_full()
-    store.roll_if_full()
+        sink.roll_if_full()
+    sink.roll_if_full()
 
 
 def test_all_parts_are_closed_also_behind_one_that_cannot_be(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_all_parts_are_closed_also_behind_one_that_cannot_be(tmp_path: Path) -> 
         ("webcrawl.archive.disk.Disk", TypeError),
     ],
 )
-def test_what_is_no_store_is_found_out_before_the_crawl(path: str, expected: type[Exception]) -> None:
+def test_what_is_no_sink_is_found_out_before_the_crawl(path: str, expected: type[Exception]) -> None:
     with pytest.raises(expected):
         load(path)
 
@@ -199,7 +199,7 @@ def test_links_and_fields_and_what_was_there_before_arrive_at_the_other_end() ->
     )
 
 
-def test_a_store_in_the_process_of_the_archive_gets_what_it_wants_and_its_settings(tmp_path: Path) -> None:
+def test_a_sink_in_the_process_of_the_archive_gets_what_it_wants_and_its_settings(tmp_path: Path) -> None:
     target = RemoteArchive(tmp_path, worker="w7", info=INFO, sinks=[(f"{HERE}.Lines", {"PREFIX": "p"})])
     assert (target.wants_links, target.wants_fields) == (True, True)
     target.open()
@@ -208,7 +208,7 @@ def test_a_store_in_the_process_of_the_archive_gets_what_it_wants_and_its_settin
     assert (tmp_path / "more/lines.txt").read_text() == "p w7 http://c.test/ t0\n" * 3
 
 
-def test_a_store_that_fails_over_there_says_which_it_was(tmp_path: Path) -> None:
+def test_a_sink_that_fails_over_there_says_which_it_was(tmp_path: Path) -> None:
     target = RemoteArchive(tmp_path, worker="w7", info=INFO, sinks=[(f"{HERE}.Lines", {})])
     target.open()
     target.append(group(0))
@@ -222,13 +222,13 @@ def test_a_store_that_fails_over_there_says_which_it_was(tmp_path: Path) -> None
 def test_a_file_of_lines_is_cut_behind_its_last_line_after_a_crash(tmp_path: Path) -> None:
     (tmp_path / "more").mkdir()
     (tmp_path / "more/lines.txt").write_bytes(b"whole\nto")
-    store = Lines(tmp_path, worker="w", settings={"PREFIX": "p"})
-    assert store.open() == ["lines.txt: 2 bytes of an unfinished line cut off."]
-    store.write(linked(0))
-    store.rollback()
-    store.write(linked(1)[:1])
-    store.sync()
-    store.keep()
-    assert store.size == 6 + len(b"p w http://c.test/ t1\n")
-    store.close()
+    sink = Lines(tmp_path, worker="w", settings={"PREFIX": "p"})
+    assert sink.open() == ["lines.txt: 2 bytes of an unfinished line cut off."]
+    sink.write(linked(0))
+    sink.rollback()
+    sink.write(linked(1)[:1])
+    sink.sync()
+    sink.keep()
+    assert sink.size == 6 + len(b"p w http://c.test/ t1\n")
+    sink.close()
     assert (tmp_path / "more/lines.txt").read_bytes() == b"whole\np w http://c.test/ t1\n"

@@ -1,4 +1,4 @@
-"""Stores of an operator's own, as the documentation shows them, in a crawl."""
+"""Archive sinks of an operator, as the documentation shows them, in a crawl."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def examples(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
 
 
-def test_the_stores_of_the_documentation_keep_what_they_say(serve, crawl, examples):
+def test_the_sinks_of_the_documentation_keep_what_they_say(serve, crawl, examples):
     web = serve(hosts=3, pages=12, seed=5)
     done = crawl(
         web.seeds, ARCHIVE_SINKS="titles.Titles,hostbook.HostBook", RETRY_TIMES=0
@@ -54,7 +54,7 @@ def test_the_stores_of_the_documentation_keep_what_they_say(serve, crawl, exampl
     assert seen == {(line["key"], "127.0.0.1") for line in done.log()}
 
 
-def test_a_store_that_fails_ends_the_crawl_and_nothing_of_its_group_is_done(serve, crawl, examples):
+def test_a_sink_that_fails_ends_the_crawl_and_nothing_of_its_group_is_done(serve, crawl, examples):
     web = serve(hosts=1, pages=3, seed=5)
     done = crawl(web.seeds, ARCHIVE_SINKS="failing.Failing", RETRY_TIMES=0)
 
@@ -67,7 +67,7 @@ def test_a_store_that_fails_ends_the_crawl_and_nothing_of_its_group_is_done(serv
     assert again.statuses().keys() == {web.web.url(page) for page in web.web.pages()}
 
 
-def test_a_store_that_is_none_is_told_before_anything_begins(crawl, tmp_path):
+def test_a_wrong_sink_is_reported_before_anything_begins(crawl, tmp_path):
     done = crawl(["http://a.test/"], ARCHIVE_SINKS="webcrawl.items.Page")
     assert done.status == 2
     assert (
