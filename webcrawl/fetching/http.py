@@ -25,7 +25,7 @@ from webcrawl.fetching.body_memory import body_memory_of
 from webcrawl.fetching.connection import LONGEST_SECONDS
 from webcrawl.fetching.exchange import Exchange
 from webcrawl.fetching.failures import LocalShortageError, failure_word, translate
-from webcrawl.fetching.network import Attempt, Proxy, close_network, network_of, seed_addresses
+from webcrawl.fetching.network import Attempt, Proxy, close_network, network_of
 from webcrawl.fetching.reading import ANNOUNCED_OVERSIZE, STOPPED, Gate, Reading, may_have_links
 from webcrawl.fetching.request_head import Target, request_head, split_url
 from webcrawl.fetching.scrapy_response import scrapy_headers, scrapy_response
@@ -112,10 +112,6 @@ class HttpDownloadHandler:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Create the handler; called by Scrapy."""
         return cls(crawler)
-
-    def allow_host(self, host: str) -> None:
-        """Allow a host that the operator seeds the private addresses of its first resolution."""
-        seed_addresses(self._crawler).rule.allow_seed(host)
 
     async def close(self) -> None:
         """Close all connections."""

@@ -237,11 +237,6 @@ class Network:
         """True if the crawl has ended, and all connections are closed."""
         return self._connector.closed
 
-    @property
-    def idle_connections(self) -> int:
-        """The number of connections that wait for another request to their host."""
-        return len(self._idle)
-
     async def close(self) -> None:
         """Close all connections."""
         await self._connector.close()

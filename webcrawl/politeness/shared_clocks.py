@@ -33,12 +33,6 @@ class SharedClocks:
         """True if the clocks depend on the address at which a host is contacted."""
         return bool(self.address_delay or self.groups.by_address)
 
-    @property
-    def longest_seconds(self) -> float:
-        """The longest pause on any of them."""
-        delays = [group.delay_seconds for group in self.groups.groups]
-        return max(self.address_delay, self.domain_delay, self.host_delay, *delays, 0.0)
-
     def of(self, host: str, address: str | None) -> Pauses:
         """Return the clocks of a fetch from ``host``, as in a resolved URL, at ``address``, if that is known."""
         host = host.rstrip(".").lower() or host

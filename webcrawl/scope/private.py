@@ -61,11 +61,6 @@ _LOCAL_NAMES = ("localhost", "localhost.localdomain", "localhost6", "ip6-localho
 REMEMBERED_HOSTS = 65_536
 
 
-def is_private(ip: str) -> bool:
-    """Return True if an address is outside the public internet; an invalid address counts as private."""
-    return kind_of_address(ip) is not None
-
-
 @lru_cache(REMEMBERED_HOSTS)
 def kind_of_address(ip: str) -> str | None:
     """Return in a word why an address is not public; None if it is. Never raises."""

@@ -13,6 +13,7 @@ from scrapy.utils.test import get_crawler
 
 from webcrawl.fetching.failures import failure_word
 from webcrawl.fetching.http import HttpDownloadHandler
+from webcrawl.fetching.network import network_of, seed_addresses
 from webcrawl.meta import FetchMeta, fetch_meta
 
 if TYPE_CHECKING:
@@ -175,6 +176,15 @@ class Client:
 
     async def __aexit__(self, *_: object) -> None:
         await self.handler.close()
+
+    def seed(self, host: str) -> None:
+        """Allow a host what the operator's seeds are allowed."""
+        seed_addresses(self.crawler).rule.allow_seed(host)
+
+    @property
+    def idle_connections(self) -> int:
+        """The number of connections that wait for another request to their host."""
+        return len(network_of(self.crawler)._idle)
 
     async def fetch(self, url: str | Request, facts: dict[str, Any] | None = None, **kwargs: Any) -> Fetched:
         """Fetch; ``facts`` are fields of the FetchMeta."""

@@ -13,7 +13,6 @@ import pytest
 from tests.fakeweb.tls import self_signed
 from tests.unit.fetching.lab import LOOPS, Client, Peer, answering, run, serving
 from webcrawl.fetching.connection import PageProtocol
-from webcrawl.fetching.network import network_of
 
 if TYPE_CHECKING:
     from tests.unit.fetching.lab import Behaviour
@@ -164,7 +163,7 @@ def test_connections_to_a_host_that_closed_one_on_a_request_are_not_kept() -> No
     async def test() -> None:
         async with serving(_closing_after(1)) as site, Client() as client:
             await _bodies(client, site.url(), site.url(), site.url())
-            assert network_of(client.crawler).idle_connections == 0
+            assert client.idle_connections == 0
             assert site.connections == 3
 
     run(test())
@@ -178,7 +177,7 @@ def test_a_connection_that_is_about_to_close_is_closed_by_us(said: bytes, loop: 
     async def test() -> None:
         async with serving(answering(answer)) as site, Client() as client:
             await _bodies(client, site.url())
-            assert network_of(client.crawler).idle_connections == 0
+            assert client.idle_connections == 0
             await _bodies(client, site.url())
             assert site.connections == 2
 
@@ -202,7 +201,7 @@ def test_an_idle_connection_is_closed_before_the_server_closes_it(
         async with serving(behave) as site, Client() as client:
             await _bodies(client, site.url())
             await closed.wait()
-            assert network_of(client.crawler).idle_connections == 0
+            assert client.idle_connections == 0
 
     run(test(), loop)
 
@@ -216,7 +215,7 @@ def test_a_connection_that_the_server_closed_while_idle_is_not_used() -> None:
         async with serving(behave) as site, Client() as client:
             assert await _bodies(client, site.url()) == [b"ok"]
             await asyncio.sleep(0.05)
-            assert network_of(client.crawler).idle_connections == 0
+            assert client.idle_connections == 0
             assert await _bodies(client, site.url(), method="POST") == [b"ok"]
             assert site.connections == 2
 
@@ -236,7 +235,7 @@ def test_bytes_nobody_asked_for_end_an_idle_connection(loop: str) -> None:
         async with serving(behave) as site, Client() as client:
             assert await _bodies(client, site.url()) == [b"ok"]
             await asyncio.sleep(0.1)
-            assert network_of(client.crawler).idle_connections == 0
+            assert client.idle_connections == 0
             assert await _bodies(client, site.url()) == [b"ok"]
             assert site.connections == 2
 
@@ -249,11 +248,11 @@ def test_no_more_idle_connections_are_kept_than_allowed() -> None:
             urls = [site.url(host=f"127.0.0.{number}") for number in (1, 1, 1)]
             hosts = [site.url(host=f"name{number}.localhost") for number in range(4)]
             await _bodies(client, *urls, *hosts)
-            assert network_of(client.crawler).idle_connections == 2
+            assert client.idle_connections == 2
             before = site.connections
             await _bodies(client, site.url())
             assert site.connections == before
-            assert network_of(client.crawler).idle_connections == 2
+            assert client.idle_connections == 2
 
     run(test())
 
@@ -264,7 +263,7 @@ def test_idle_connections_leave_half_of_the_open_files(monkeypatch: pytest.Monke
     async def test() -> None:
         async with serving(answering(OK)) as site, Client() as client:
             await _bodies(client, *[site.url(host=f"name{number}.localhost") for number in range(5)])
-            assert network_of(client.crawler).idle_connections == 3
+            assert client.idle_connections == 3
 
     run(test())
 
@@ -280,7 +279,7 @@ def test_a_sent_connection_header_is_obeyed_by_both_sides() -> None:
             for _ in range(2):
                 fetched = await client.fetch(site.url(), headers={"Connection": "close"})
                 assert fetched.response is not None
-            assert network_of(client.crawler).idle_connections == 0
+            assert client.idle_connections == 0
 
     run(test())
 
@@ -309,8 +308,7 @@ def test_thousands_of_requests_leave_nothing_behind(loop: str) -> None:
             tasks = len(asyncio.all_tasks())
             await _bodies(client, *(site.url(f"/{number}") for number in range(2000)))
             await asyncio.sleep(0.02)
-            network = network_of(client.crawler)
-            assert network.idle_connections <= 1
+            assert client.idle_connections <= 1
             assert len(asyncio.all_tasks()) <= tasks
             gc.collect()
             assert sum(isinstance(found, PageProtocol) for found in gc.get_objects()) <= 3

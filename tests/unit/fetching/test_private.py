@@ -142,8 +142,8 @@ def test_a_wrong_setting_is_named(value: object) -> None:
 def test_a_seeded_host_may_be_private_and_others_stay_refused() -> None:
     async def test() -> None:
         async with serving(answering(OK)) as site, Client(FETCH_PRIVATE_ADDRESSES=False) as client:
-            client.handler.allow_host("seed.localhost")
-            client.handler.allow_host("127.0.0.1")
+            client.seed("seed.localhost")
+            client.seed("127.0.0.1")
             for host in ("seed.localhost", "127.0.0.1"):
                 assert (await client.fetch(site.url(host=host))).word is None
             client_of_others = Client(FETCH_PRIVATE_ADDRESSES=False)
@@ -206,7 +206,7 @@ def test_a_seed_lifts_the_rule_for_the_private_addresses_it_resolved_to_at_first
         ):
             for begins in (True, False):
                 async with Client(FETCH_PRIVATE_ADDRESSES=0, DNS_NAMESERVERS=f"{HERE}:{dns.port}") as client:
-                    client.handler.allow_host(SEED)
+                    client.seed(SEED)
                     seed_addresses(client.crawler).remember_in(kept := KeptSeeds(tmp_path))
                     await kept.recall()
                     if begins:

@@ -117,7 +117,7 @@ def test_idle_connections_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
     async def test() -> None:
         async with serving(answering(OK)) as site, Client() as client:
             await client.fetch(site.url(host="a.localhost"))
-            assert network_of(client.crawler).idle_connections == 1
+            assert client.idle_connections == 1
             with files_used_up():
                 fetched = await client.fetch(site.url(host="b.localhost"))
             assert fetched.response is not None

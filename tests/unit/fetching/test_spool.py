@@ -16,7 +16,6 @@ from tests.unit.fetching.lab import Client, Peer, answering, run, serving
 from webcrawl.errors import StorageFull
 from webcrawl.fetching import reading
 from webcrawl.fetching.body_memory import body_memory_of
-from webcrawl.fetching.network import network_of
 from webcrawl.fetching.reading import BUFFER_BYTES, Spool
 
 if TYPE_CHECKING:
@@ -132,7 +131,7 @@ def test_a_connection_that_was_held_to_the_end_serves_the_next_request(
         async with serving(pieces) as site, Client() as client:
             facts = {"lease_id": 1, "kind": "sitemap", "maxsize": 10**8, "spool": str(tmp_path)}
             long = asyncio.create_task(client.fetch(site.url(), facts))
-            while network_of(client.crawler).idle_connections == 0:  # noqa: ASYNC110 - nobody tells of it
+            while client.idle_connections == 0:  # noqa: ASYNC110 - nobody tells of it
                 await asyncio.sleep(0.005)
             following = await client.fetch(site.url())
             assert following.response is not None
