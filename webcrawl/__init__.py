@@ -1,9 +1,10 @@
 """webcrawl: a polite, fast, distributed web crawler built on Scrapy.
 
-Folders with Scrapy's names (``spiders``, ``downloadermiddlewares``, ``spidermiddlewares``, ``extensions``,
-``commands``, ``downloadhandlers``) and ``scheduler.py`` are thin wiring. Folders with the crawler's nouns
-(``urls``, ``scope``, ``hosts``, ``frontier``, ``documents``, ``archive``, ``reports``) are the machine: they
-never import scrapy and are told the time instead of asking for it.
+Code that uses SQLite or Redis is in ``storage``, optional abilities are in ``features``, and the settings in
+``config``. Folders with Scrapy's names (``spiders``, ``downloadermiddlewares``, ``spidermiddlewares``,
+``extensions``, ``commands``) and ``scheduler.py`` connect the crawl to Scrapy. The policy (``urls``, ``scope``,
+``politeness``, ``frontier``, ``parsing``, ``archive``, ``reports`` and others, see docs/architecture.md) does not
+import scrapy, and gets the time as an argument.
 """
 
 __version__ = "0.1.0"

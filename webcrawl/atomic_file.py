@@ -1,4 +1,4 @@
-"""Files that take their name in one step: a reader finds the old file or the whole new one, never a part of it."""
+"""Atomic replacement of files: a reader finds the old file or the whole new one, never a part of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 UNFINISHED = ".part"
-"""Behind the name of a file or folder that is not complete."""
+"""The suffix of the name of a file or folder that is not complete."""
 
 
 def unfinished_path(path: Path) -> Path:
@@ -23,7 +23,7 @@ def unfinished_path(path: Path) -> Path:
 
 @contextmanager
 def replacement(path: Path, unfinished: Path | None = None) -> Iterator[Path]:
-    """Give the block a path to write to. What it has written takes the place of ``path``, or is removed if it raises.
+    """Yield a path to write to. The new file replaces ``path`` at the end of the block, or is deleted if it raises.
 
     ``unfinished``: another path in the same folder than ``unfinished_path``. Raises OSError.
     """
@@ -39,9 +39,9 @@ def replacement(path: Path, unfinished: Path | None = None) -> Iterator[Path]:
 
 @contextmanager
 def replacing(path: Path, unfinished: Path | None = None, *, sync: bool = False) -> Iterator[BinaryIO]:
-    """Open a file that takes the place of ``path`` when the block ends; if it raises, ``path`` stays as it was.
+    """Open a file that replaces ``path`` when the block ends; if it raises, ``path`` stays as it was.
 
-    ``sync``: the content is on the disk before the file takes its name, so that a power cut leaves the old file or
+    ``sync``: the content is durable before the file takes its name, so that a power failure leaves the old file or
     the whole new one. Raises OSError.
     """
     with replacement(path, unfinished) as part, part.open("wb") as file:
@@ -52,7 +52,7 @@ def replacing(path: Path, unfinished: Path | None = None, *, sync: bool = False)
 
 
 def replace(path: Path, content: bytes, *, sync: bool = False) -> None:
-    """Put a file with this content in the place of ``path``; ``sync`` as for ``replacing``. Raises OSError."""
+    """Replace ``path`` by a file with this content; ``sync`` as for ``replacing``. Raises OSError."""
     with replacing(path, sync=sync) as file:
         file.write(content)
 

@@ -1,7 +1,8 @@
-"""Python child processes: how they are started, and the frames in which parent and child exchange values.
+"""Python child processes: their start, and the frames in which parent and child exchange values.
 
 A frame is its length (8 bytes, little-endian) and a value in marshal's form. Both ends run the same Python and the
-same code, and nothing else writes to the pipe or socket between them. Strings may hold lone surrogates, as pages do.
+same code, and no other process writes to the pipe or socket between them. Strings may hold lone surrogates, as pages
+do.
 """
 
 from __future__ import annotations
@@ -24,13 +25,16 @@ if TYPE_CHECKING:
     Stream = BinaryIO | BufferedRWPair[Any, Any]
 
 KEEPS_FREED = {"MALLOC_TRIM_THRESHOLD_": str(32 << 20), "MALLOC_MMAP_THRESHOLD_": str(16 << 20)}
-"""Environment variables for children that parse pages: else glibc returns the memory of a page's tree to the system
-as soon as it is free, and requests it again for the next page (53 page faults a page, a third of Lexbor's time)."""
+"""Environment variables for children that parse pages: without them glibc returns the memory of a page's tree to the
+system as soon as it is free, and requests it again for the next page (53 page faults per page, a third of Lexbor's
+time).
+"""
 
 _LENGTH = struct.Struct("<Q")
 _PLAIN = 2
-"""The version of marshal's format for what is about one page: later ones look for values that come twice, which costs
-more there than it saves. For the rows of many pages it is worth it (a fifth of the time)."""
+"""The version of marshal's format for values about one page: later ones search for repeated values, which costs more
+there than it saves. For the rows of many pages it is worth it (a fifth of the time).
+"""
 
 
 def start_python(
@@ -45,8 +49,8 @@ def start_python(
 ) -> subprocess.Popen[bytes]:
     """Run ``module`` with this Python and return the child. Raises OSError.
 
-    The child finds the code where this process did. ``variables``: more for its environment. ``own_group``: a key
-    that interrupts this process does not interrupt the child, which still has work to finish.
+    The child imports the code from the same paths as this process. ``variables``: added to its environment.
+    ``own_group``: Ctrl-C does not interrupt the child, which still has work to finish.
     """
     # An empty path is the folder of this process.
     path = os.pathsep.join(map(os.path.abspath, sys.path))
@@ -90,13 +94,13 @@ def socket_to_parent() -> socket.socket:
 
 
 def leave_signals_to_the_crawl() -> None:
-    """Ignore the signals that end a crawl: the crawl ends its children when it has ended."""
+    """Ignore the signals that end a crawl: the crawl ends its children after its own end."""
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, signal.SIG_IGN)
 
 
 def frame(value: Any) -> bytes:
-    """Return the frame of a value that is about one page or less."""
+    """Return the frame of a value about one page or less."""
     data = marshal.dumps(value, _PLAIN)
     return _LENGTH.pack(len(data)) + data
 
@@ -110,7 +114,7 @@ def send(stream: Stream, value: Any) -> None:
 
 
 def receive(stream: Stream) -> Any:
-    """Read the value of the next frame. Raises EOFError: the other end is closed, maybe within a frame."""
+    """Read the value of the next frame. Raises EOFError: the other end is closed, possibly within a frame."""
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         raise EOFError
@@ -122,19 +126,19 @@ def receive(stream: Stream) -> Any:
 
 
 async def receive_from(reader: StreamReader) -> Any:
-    """Read the value of the next frame. Raises EOFError: the other end is closed, maybe within a frame."""
+    """Read the value of the next frame. Raises EOFError: the other end is closed, possibly within a frame."""
     [length] = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
     return marshal.loads(await reader.readexactly(length))
 
 
 class Frames:
-    """Takes bytes as they come and gives the values that are whole."""
+    """Splits the received bytes into values."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Any]:
-        """Add bytes, and yield the value of each frame that is whole now."""
+        """Add bytes, and yield the value of each complete frame."""
         buffer = self._buffer
         buffer += data
         start = 0

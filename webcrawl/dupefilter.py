@@ -30,19 +30,19 @@ logger = logging.getLogger(__name__)
 
 
 class RedisDupeFilter(BaseDupeFilter):
-    """Knows the requests that any process of a spider has seen, by the fingerprints that the frontier uses.
+    """Stores the requests that any process of a spider has seen, by the fingerprints that the frontier uses.
 
-    Two requests are the same when their canonical URLs are, and of others than a plain GET method and body too. About
-    nine bytes of Redis are used for each: integers in sets of some 300, ``<key>:<n>``, and ``<key>:totals``. The key
-    is ``SCHEDULER_DUPEFILTER_KEY``, by default ``%(spider)s:dupefilter``; in a Redis Cluster it must have a tag in
-    braces. The connection is made by the settings of scrapy-redis.
+    Two requests are the same if their canonical URLs are, and, unless they are plain GET requests, method and body
+    too. About nine bytes of Redis are used for each: integers in sets of some 300, ``<key>:<n>``, and
+    ``<key>:totals``. The key is ``SCHEDULER_DUPEFILTER_KEY``, by default ``%(spider)s:dupefilter``; in a Redis
+    Cluster it must have a tag in braces. The connection is made by the settings of scrapy-redis.
 
-    Scrapy's interface is synchronous: each request costs one round trip to Redis, for which the event loop waits. The
-    crawl's own scheduler has no need of this class.
+    Scrapy's interface is synchronous: each request costs one round trip to Redis, which blocks the event loop. The
+    crawl's own scheduler does not use this class.
     """
 
     def __init__(self, server: Redis, key: str, *, debug: bool = False) -> None:
-        """``debug``: log every request that is filtered, and not the first alone."""
+        """``debug``: log every request that is filtered, and not only the first."""
         self._server = server
         self._key = key
         self._totals = f"{key}:totals"
@@ -55,13 +55,13 @@ class RedisDupeFilter(BaseDupeFilter):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """As Scrapy's scheduler makes it."""
+        """Create the filter; called by Scrapy's scheduler."""
         spider = crawler.spider or crawler.spidercls
         return cls._made(crawler.settings, spider.name or "crawl")
 
     @classmethod
     def from_spider(cls, spider: Spider) -> Self:
-        """As the scheduler of scrapy-redis makes it."""
+        """Create the filter; called by the scheduler of scrapy-redis."""
         return cls._made(spider.settings, spider.name)
 
     @classmethod
@@ -71,11 +71,11 @@ class RedisDupeFilter(BaseDupeFilter):
         return cls(server, key % {"spider": name}, debug=settings.getbool("DUPEFILTER_DEBUG"))
 
     def __len__(self) -> int:
-        """How many requests were known when the last one was looked at."""
+        """Return the number of known requests at the last look-up."""
         return self._seen
 
     def request_seen(self, request: Request) -> bool:
-        """Whether the request was seen; from now on it is. :raises redis.RedisError: Redis cannot tell"""
+        """Return True if the request was seen before, and record it. :raises redis.RedisError: Redis cannot answer"""
         mark = fingerprint_of(request)
         while True:
             keys = [self._totals, self._bucket(bucket_of(mark, self._buckets))]
@@ -97,7 +97,7 @@ class RedisDupeFilter(BaseDupeFilter):
         return f"{self._key}:{number}"
 
     def clear(self) -> None:
-        """Forget everything. scrapy-redis' scheduler asks for it at the end, unless SCHEDULER_PERSIST is set."""
+        """Forget all requests. The scheduler of scrapy-redis calls it at the end, unless SCHEDULER_PERSIST is set."""
         buckets = int(self._server.hget(self._totals, "buckets") or 1)
         self._server.delete(self._totals)
         for first in range(0, buckets, _DELETED_AT_ONCE):
@@ -106,11 +106,11 @@ class RedisDupeFilter(BaseDupeFilter):
         self._buckets, self._seen = 1, 0
 
     def close(self, reason: str = "") -> None:
-        """Nothing is forgotten."""
+        """Keep all requests."""
         self._server.close()
 
     def log(self, request: Request, spider: Spider) -> None:
-        """A request was filtered."""
+        """Log a request that was filtered."""
         if self._debug or not self._logged:
             others = "" if self._debug else "; of others nothing is said without DUPEFILTER_DEBUG"
             logger.debug("Dropped, since it was seen before: %s%s", request, others, extra={"spider": spider})
@@ -120,7 +120,7 @@ class RedisDupeFilter(BaseDupeFilter):
 
 
 def fingerprint_of(request: Request) -> int:
-    """The number by which the frontier knows a request."""
+    """Return the fingerprint of a request in the frontier."""
     resolved = resolve(request.url, request.url)
     if resolved is None:
         return fingerprint(request.url)

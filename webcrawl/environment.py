@@ -1,8 +1,8 @@
-"""The project's settings where files are awkward and variables are not, as in a container.
+"""The project's settings with values from environment variables, as is usual in a container.
 
 With ``SCRAPY_SETTINGS_MODULE=webcrawl.environment`` an environment variable ``WEBCRAWL_NAME`` is the setting
-``NAME``, written as after ``-s NAME=``, for every command of the project. An empty one counts as not given, and
-``-s`` wins over both.
+``NAME``, written as after ``-s NAME=``, for every command of the project. An empty one is ignored, and ``-s`` has
+priority over both.
 """
 
 import os
@@ -11,7 +11,7 @@ import sys
 from webcrawl import config, settings
 from webcrawl.config import vocabulary
 
-# In lower case: what stands here in capitals is a setting for Scrapy.
+# In lower case: Scrapy takes names in capitals here for settings.
 prefix = "WEBCRAWL_"
 given = {
     name.removeprefix(prefix): value

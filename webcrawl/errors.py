@@ -1,4 +1,4 @@
-"""What can go wrong with a crawl as a whole, as exceptions. What happens to a single URL is a value instead.
+"""The errors of a crawl as a whole, as exceptions. The outcome of a single URL is a value instead.
 
 ::
 
@@ -14,7 +14,7 @@
     │   └── StorageAway         the storage cannot be reached; the same step may be tried again
     └── StorageLost             the storage answers with errors that waiting does not cure
 
-``str()`` of each is one line in plain words for the person at the keyboard: what is wrong and what to do.
+``str()`` of each is one line for the operator: what is wrong and what to do.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 class CrawlError(Exception):
-    """Anything that keeps a crawl from starting or from going on."""
+    """An error that keeps a crawl from starting or continuing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One wrong setting or argument: what it is called, and what is wrong with it, in one line."""
+    """One wrong setting or argument: its name, and a description in one line."""
 
     name: str
     message: str
@@ -42,7 +42,7 @@ class Problem:
 
 
 class ConfigurationError(CrawlError):
-    """Settings or arguments are wrong. ``problems`` holds every one of them."""
+    """Settings or arguments are wrong. ``problems`` has all of them."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
@@ -54,7 +54,7 @@ class StartRefused(CrawlError):  # noqa: N818 - states what happened
 
 
 class ContactMissing(StartRefused):
-    """The crawl would reach the public web, and its User-Agent names nobody who could be asked about it."""
+    """The crawl would reach the public web, and its User-Agent names no contact."""
 
 
 class JobdirLocked(StartRefused):
@@ -66,7 +66,7 @@ class JobdirVersion(StartRefused):
 
 
 class JobdirDamaged(StartRefused):
-    """The JOBDIR's files contradict each other or cannot be read. The message says what can be done."""
+    """The JOBDIR's files contradict each other or cannot be read. The message says what to do."""
 
 
 class JobdirUnusable(StartRefused):
@@ -77,14 +77,14 @@ class StorageFull(CrawlError):  # noqa: N818 - states what happened
     """There is no room left. Nothing was changed, and the same write may be tried again."""
 
     shown = "disk full"
-    """What a display says meanwhile."""
+    """The text on a display meanwhile."""
 
 
 class StorageAway(StorageFull):
-    """The storage cannot be reached now. Whether the step was carried out is not known; it may be tried again."""
+    """The storage cannot be reached now. It is unknown whether the step was executed; it may be tried again."""
 
     shown = "storage away"
 
 
 class StorageLost(CrawlError):  # noqa: N818 - states what happened
-    """The storage answers with errors that waiting does not cure."""
+    """The storage answers with errors that do not go away by waiting."""

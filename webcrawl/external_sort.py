@@ -1,4 +1,4 @@
-"""External sorting: what does not fit in memory is kept in sorted runs on the disk and merged from there.
+"""External sorting: items that do not fit in memory are kept in sorted runs on the disk and merged from there.
 
 ``Sorter`` sorts lines; ``Gathered`` keeps one value for each key. Runs are unnamed files in the system's folder for
 temporary files, and are deleted with the object that they belong to.

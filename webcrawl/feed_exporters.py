@@ -1,10 +1,11 @@
-"""CSV with pages: lists and mappings in a cell are JSON, and no cell is a formula to a spreadsheet.
+"""Feed exporters for pages: CSV without formulas, and Parquet.
 
-Parquet, a file of columns with types (https://parquet.apache.org), written by pyarrow.
+In CSV, lists and mappings in a cell are JSON, and no cell is a formula for a spreadsheet.
 
-The columns of pages have the types of their fields, all that processing may find among them. Those of other items are
-what the first ``ROWS`` of them show; a value of a later one that is nothing of the kind is null, and the log says so.
-A Parquet file has its table of contents at its end: one that was not closed cannot be read, none can be continued.
+A Parquet file (https://parquet.apache.org) has typed columns and is written by pyarrow. The columns of pages have the
+types of their fields, including all fields that processing may produce. Those of other items are inferred from the
+first ``ROWS`` of them; a value of a later one with another type is null, and the log says so. A Parquet file has its
+table of contents at its end: one that was not closed cannot be read, none can be continued.
 """
 
 from __future__ import annotations
@@ -34,31 +35,32 @@ if TYPE_CHECKING:
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 _BEGINNING = "'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"
-"""What a cell begins with that spreadsheets take for a formula, by OWASP's list, be it behind marks that it had from
-the start."""
+"""The beginnings of cells that spreadsheets take for a formula, by OWASP's list, also after quote marks that the text
+already had.
+"""
 _FORMULA = re.compile(_BEGINNING)
 _MARKED = re.compile(f"'(?={_BEGINNING})")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
 def inert(text: str) -> str:
-    """A text that a spreadsheet shows and does not execute: a ``'`` stands before what looks like a formula.
+    """Return a text that a spreadsheet shows and does not execute: a ``'`` is put before a possible formula.
 
-    Numbers stay as they are. ``as_written`` gives the text back.
+    Numbers stay as they are. ``as_written`` returns the original text.
     """
     return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 def as_written(cell: str) -> str:
-    """The text of which ``inert`` made a cell."""
+    """Return the text that ``inert`` turned into a cell."""
     return cell[1:] if _MARKED.match(cell) else cell
 
 
 class FlatCsvExporter(CsvItemExporter):
-    """Scrapy's, but for values of pages that are no single value, for what looks like a formula, and for a file that
-    is gone on with: its columns are those that it has.
+    """Scrapy's CSV exporter with changes for values of pages that are lists or mappings, for formulas, and for
+    continued files: such a file keeps its columns.
 
-    ``formulas``: let cells begin with whatever they begin with.
+    ``formulas``: True to leave possible formulas unchanged.
     """
 
     def __init__(self, file: BytesIO, *args: Any, formulas: bool = False, **kwargs: Any) -> None:
@@ -82,7 +84,7 @@ class FlatCsvExporter(CsvItemExporter):
 
 
 def _columns_of(file: BytesIO, encoding: str) -> list[str]:
-    """The columns of a file to whose rows others are added; empty of a new one, and where that cannot be told."""
+    """Return the columns of a file to which rows are added; none for a new file, and if they cannot be read."""
     name = getattr(file, "name", None)
     try:
         if not isinstance(name, str) or file.tell() == 0:
@@ -94,9 +96,9 @@ def _columns_of(file: BytesIO, encoding: str) -> list[str]:
 
 
 ROWS = 1_000
-"""Items that are written at a time, as a row group."""
+"""The number of items that are written at a time, as a row group."""
 TEXT_MAX = 16 << 20
-"""Characters of text after which a row group is written before it has so many."""
+"""The number of characters after which a row group is written before it has so many items."""
 
 logger = logging.getLogger(__name__)
 
@@ -140,7 +142,7 @@ class ParquetExporter(BaseItemExporter):
             self._thread.shutdown()
 
     def _give(self) -> None:
-        """Have the rows written. Raises what became of those before them."""
+        """Pass the rows to the thread. Raises the error of writing the previous ones."""
         self._wait()
         if self._rows:
             self._writing = self._thread.submit(self._write, self._rows)
@@ -152,7 +154,7 @@ class ParquetExporter(BaseItemExporter):
             writing.result()
 
     def _learn(self, item: Any, row: Mapping[str, Any]) -> None:
-        """Take notice of the kinds that an item says its fields are of."""
+        """Record the kinds of its fields that an item declares."""
         unknown = row.keys() - self._kinds.keys()
         if self._is_first and unknown:
             adapter = ItemAdapter(item)
@@ -161,7 +163,7 @@ class ParquetExporter(BaseItemExporter):
                     self._kinds[name] = kind
 
     def _write(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """In the thread, which alone knows schema and writer while it runs."""
+        """Write rows in the thread, which alone uses schema and writer while it runs."""
         if self._writer is None:
             from pyarrow.parquet import ParquetWriter
 
@@ -217,7 +219,9 @@ class ParquetExporter(BaseItemExporter):
 
 
 def _text(value: Any) -> str | None:
-    """A value in a column of text: as it is, or as JSON; halves of characters, which no file takes, replaced."""
+    """Return a value for a column of text: unchanged, or as JSON; halves of characters (surrogates), which no file
+    accepts, are replaced.
+    """
     if value is None:
         return None
     if not isinstance(value, str):

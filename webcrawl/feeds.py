@@ -1,4 +1,4 @@
-"""Feeds over the runs of a crawl: those that could not be written, and those that would be written over."""
+"""Feeds of a crawl that is resumed: those that could not be written, and those that would be overwritten."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 _ADDED_TO = frozenset({"jsonlines", "jsonl", "jl", "csv", "marshal", "pickle"})
-"""Formats of which a file stays good when more is written behind it."""
+"""Formats of files to which more items may be appended."""
 
 
 def wrong_feeds(settings: BaseSettings) -> Iterator[Problem]:
-    """What is wrong with Parquet among FEEDS: the library, or a file that would have to be continued."""
+    """Yield the problems of Parquet in FEEDS: a missing library, or a file that would have to be continued."""
     for uri, options in settings.getdict("FEEDS").items():
         if options.get("format") != "parquet":
             continue
@@ -37,7 +37,7 @@ def wrong_feeds(settings: BaseSettings) -> Iterator[Problem]:
 
 
 def lost_feeds(settings: BaseSettings) -> Iterator[Problem]:
-    """Feeds with items that a crawl which is gone on with would write over."""
+    """Yield feeds with items that a resumed crawl would overwrite."""
     for uri, options in settings.getdict("FEEDS").items():
         path = _path(uri)
         if options.get("overwrite") and path.is_file() and path.stat().st_size:
@@ -50,9 +50,9 @@ def lost_feeds(settings: BaseSettings) -> Iterator[Problem]:
 
 
 def going_on(words: Iterable[str]) -> list[str]:
-    """The words of a crawl command as they are to be given to go on with it: what its feeds have by then is kept.
+    """Return the words of a crawl command that resumes it and keeps the items in its feeds.
 
-    What cannot be added to, as JSON cannot, is gone on with in another file.
+    A format that cannot be appended to, such as JSON, is continued in another file.
     """
     kept: list[str] = []
     rest = iter(words)
@@ -69,7 +69,7 @@ def going_on(words: Iterable[str]) -> list[str]:
 
 
 def _given_with(word: str) -> str | None:
-    """What is written in one word with an option that names a feed; empty where it follows, None for other words."""
+    """Return the value that is in one word with an option for a feed; empty if it follows, None for other words."""
     for option in ("-o", "-O"):
         if word.startswith(option):
             return word[len(option) :]
@@ -80,7 +80,7 @@ def _given_with(word: str) -> str | None:
 
 
 def _further(uri: str, name: str) -> str:
-    """Where a feed of this format is gone on with."""
+    """Return the URI in which a feed of this format is continued."""
     is_local = "://" not in uri or uri.startswith("file://")
     if uri in ("", "-") or "%(" in uri or (is_local and name in _ADDED_TO):
         return uri

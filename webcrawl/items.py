@@ -1,4 +1,4 @@
-"""What spiders give: the page as an item, with all its links in one batch."""
+"""The items of spiders: a page with all its links in one batch."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 class Page:
     """One fetched page. Its ``links`` go to the frontier as they are, without a Request each.
 
-    A spider of one's own yields a Page for the same fast path, and ordinary Requests beside it where a link
-    needs a callback, headers or a priority. What it leaves out of ``mime`` and ``body_bytes`` is taken from the
-    response; ``fields`` and ``schema`` are filled by processing.
+    Other spiders can yield a Page for the same fast path, and ordinary Requests beside it for links that need a
+    callback, headers or a priority. Missing ``mime`` and ``body_bytes`` are taken from the response; ``fields`` and
+    ``schema`` are filled by processing.
     """
 
     url: str
@@ -36,28 +36,30 @@ class Page:
     encoding: str | None = None
     truncated: bool = False
     error: str | None = None
-    """Why the page could not be read to its end: hostile markup, a damaged content coding."""
+    """The reason why the page could not be read to its end: hostile markup, a damaged content coding."""
     links: MutableSequence[Link] = field(default_factory=list)
     other_links: list[tuple[str, str, str, str]] = field(default_factory=list, repr=False)
-    """Links of other schemes than http and https, like a ``Link`` each: for the link log alone."""
+    """Links of other schemes than http and https, each like a ``Link``: for the link log alone."""
     noindex: bool = False
-    """What the page's author asks for in a meta element: that it be kept out of stores and indexes. Such a page
-    reaches no item pipeline and no feed. The header field ``X-Robots-Tag`` is added on the way."""
+    """True if the page's author asks in a meta element that it be kept out of stores and indexes. Such a page reaches
+    no item pipeline and no feed. The header field ``X-Robots-Tag`` is added on the way.
+    """
     nofollow: bool = False
-    """Likewise: that none of its links be followed."""
+    """True if the author asks, likewise, that none of its links be followed."""
     duplicate_of: str | None = None
     """The URL whose page had the same bytes before. Such a page is not processed: it reaches no item pipeline and no
-    feed, and is given only for the sake of its links."""
+    feed, and is yielded only for its links.
+    """
     mime: str | None = None
-    """The type as which it was read, ``documents.mime.document_type``."""
+    """The type as which it was read, see ``parsing.mime.document_type``."""
     body_bytes: int | None = None
-    """Bytes of the body, with its content coding taken off."""
+    """Bytes of the body, after decoding its content coding."""
     fields: dict[str, Value] = field(default_factory=dict)
-    """What processing found, by name; only what there is."""
+    """The fields that processing found, by name."""
     schema: Mapping[str, Kind] = field(default_factory=dict, repr=False)
-    """All fields that processing may find in this crawl, in order."""
+    """All fields that processing may produce in this crawl, in order."""
     document: Document | None = field(default=None, repr=False, compare=False)
-    """What the parser found, for the modules that run in place; gone once they have run."""
+    """The parser's findings, for the modules that run in place; None once they have run."""
 
 
 COLUMNS: Mapping[str, Kind] = {
@@ -74,14 +76,14 @@ COLUMNS: Mapping[str, Kind] = {
     "error": Kind.LINE,
     "links_count": Kind.WHOLE,
 }
-"""The columns that every page has in a feed, in order; those of its ``schema`` come behind them."""
+"""The columns of every page in a feed, in order; those of its ``schema`` follow."""
 
 ON_DEMAND = frozenset({"links", "noindex", "duplicate_of"})
-"""What a feed has of a page only if it is asked for by name (FEED_EXPORT_FIELDS)."""
+"""Columns that a feed has only if they are named (FEED_EXPORT_FIELDS)."""
 
 
 class PageAdapter(AdapterInterface):
-    """A Page as pipelines and feeds see it: flat, with its fields beside what every page has."""
+    """A Page as pipelines and feeds see it: flat, with its fields beside the columns of every page."""
 
     item: Page
 
@@ -94,7 +96,7 @@ class PageAdapter(AdapterInterface):
         return list(COLUMNS)
 
     def get_field_meta(self, field_name: str) -> MappingProxyType[str, Any]:
-        """``kind`` of the field, where it has one."""
+        """Return the ``kind`` of the field, if it has one."""
         kind = COLUMNS.get(field_name) or self.item.schema.get(field_name)
         return MappingProxyType({"kind": kind} if kind is not None else {})
 
@@ -133,5 +135,5 @@ class PageAdapter(AdapterInterface):
         return len(COLUMNS) + len(self.item.fields)
 
 
-# The way that the library offers for items of one's own; before dataclasses, of which Page is one.
+# The library's interface for custom items; before dataclasses, of which Page is one.
 cast("deque[type[AdapterInterface]]", ItemAdapter.ADAPTER_CLASSES).appendleft(PageAdapter)

@@ -1,8 +1,7 @@
-"""What of Scrapy's per-URL messages is logged, and how: nothing is formatted that nobody will read.
+"""The log formatter: Scrapy's messages per URL are not formatted below the log level.
 
-Scrapy's root logger lets every level through and leaves it to the handler to drop records, so a message for
-each page is made and thrown away. This formatter leaves them out when the log level says that nobody wants
-them.
+Scrapy's root logger accepts every level and leaves it to the handler to drop records, so a message for each page is
+created and discarded. This formatter omits them if the log level excludes them.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
 _SCRAPER = "scrapy.core.scraper"
-"""The logger to which Scrapy gives download errors, with a traceback in any case."""
+"""The logger of Scrapy's download errors, which are logged with a traceback in any case."""
 _INVENTORY = ("scrapy.addons", "scrapy.crawler", "scrapy.middleware", "scrapy.utils.log")
 _LISTS = ("Scrapy %", "Versions:", "Overridden settings:", "Enabled ")
-"""How the messages of these loggers begin that say what a crawl is made of."""
+"""The beginnings of messages that list the versions, settings and components of a crawl."""
 
 
 class OneLine(str):
@@ -38,7 +37,7 @@ class OneLine(str):
 
 
 class WithoutTraceback(logging.Filter):
-    """Takes the traceback off records whose message is OneLine; drops nothing."""
+    """Removes the traceback of records whose message is OneLine; drops none."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if isinstance(record.msg, OneLine):
@@ -47,14 +46,14 @@ class WithoutTraceback(logging.Filter):
 
 
 class WithoutInventory(logging.Filter):
-    """Drops the lists of what a crawl is made of."""
+    """Drops the lists of versions, settings and components."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return record.levelno != logging.INFO or not str(record.msg).startswith(_LISTS)
 
 
 def hush_inventory(level: int) -> None:
-    """Leave the lists of versions, settings and components that Scrapy logs at each start to the level
+    """Log the lists of versions, settings and components, which Scrapy logs at each start, only at the level
     DEBUG.
     """
     if level <= logging.DEBUG:
@@ -70,7 +69,7 @@ def _add_once(target: logging.Logger, found: logging.Filter) -> None:
 
 
 class QuietLogFormatter(LogFormatter):
-    """Crawled, scraped and dropped are told at DEBUG and not formatted above; a failed download is one
+    """Crawled, scraped and dropped messages are logged at DEBUG and not formatted above; a failed download is one
     line.
     """
 
@@ -82,7 +81,7 @@ class QuietLogFormatter(LogFormatter):
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(log_level(crawler.settings))
 
-    # Scrapy's engine takes None for "say nothing"; its annotations do not tell.
+    # Scrapy's engine accepts None for no message; its annotations do not say so.
     def crawled(self, request: Request, response: Response, spider: Spider) -> LogFormatterResult:
         return super().crawled(request, response, spider) if self._telling else None  # type: ignore[return-value]
 
@@ -99,7 +98,7 @@ class QuietLogFormatter(LogFormatter):
     def download_error(
         self, failure: Failure, request: Request, spider: Spider, errmsg: str | None = None
     ) -> LogFormatterResult:
-        """An anticipated error: it goes to their log, or is told here in one line when nobody keeps that."""
+        """Log an anticipated error: in its own log, or as one line here if that log is not kept."""
         why = " ".join((errmsg or f"{type(failure.value).__name__}: {failure.getErrorMessage()}").split())
         word = failure_word(failure.value) if failure.value is not None else "other"
         if not isinstance(failure.value, LocalShortageError):
@@ -112,7 +111,7 @@ class QuietLogFormatter(LogFormatter):
 
 
 def log_level(settings: BaseSettings) -> int:
-    """The level from which on messages are kept, as logging's number; above all levels when nothing is."""
+    """Return the lowest level of messages that are kept, as logging's number; above all levels if none is."""
     if not settings.getbool("LOG_ENABLED") and not settings.get("LOG_FILE"):
         return logging.CRITICAL + 1
     level = settings["LOG_LEVEL"]

@@ -1,8 +1,7 @@
-"""What the crawl carries along with a Request, under one key of ``Request.meta``.
+"""The crawl's data about a Request, under one key of ``Request.meta``.
 
-Nothing else in the project writes business data into ``meta``: every part that needs a fact about a fetch
-reads it here, typed. The keys that Scrapy defines itself (``proxy``, ``download_timeout``, ...) keep their
-meaning and their place.
+No other module writes the crawl's data into ``meta``: every component that needs a fact about a fetch reads it here,
+typed. The keys that Scrapy defines itself (``proxy``, ``download_timeout``, ...) keep their meaning and their place.
 """
 
 from __future__ import annotations
@@ -34,51 +33,57 @@ class FetchMeta:
     """
 
     lease_id: int | None = None
-    """The frontier's lease that this request settles; None when the frontier knows nothing of it."""
+    """The frontier's lease that this request settles; None if the request is not from the frontier."""
     kind: str = "page"
     """A value of ``frontier.records.Kind``."""
     key: str | None = None
     """The politeness key."""
     depth: int = 0
     via: str | None = None
-    """The page that led here."""
+    """The page that links to it."""
     wanted: tuple[str, ...] | None = None
     """MIME types whose bodies are read (``text/html``, ``text/*``) with a 2xx status; None for all."""
     maxsize: int | None = None
     """Bytes after which the body is cut; 0 for no limit, None for the setting ``DOWNLOAD_MAXSIZE``."""
     capture: Capture | None = None
-    """What went over the wire; set by the download handler, also for a fetch that failed."""
+    """The exchange as sent and received; set by the download handler, also for a fetch that failed."""
     decode_error: str | None = None
-    """Why the content coding could not be removed; None when it could or when there is none."""
+    """The reason why the content coding could not be decoded; None if it could or if there is none."""
     original: str | None = None
-    """The URL that had the same body before, or the same main text; None when that is not so, or was not asked."""
+    """The URL that had the same body before, or the same main text; None if there is none, or it was not looked
+    up.
+    """
     original_by_text: bool = False
-    """Its body was another one."""
+    """True if its body was another one."""
     text_digest: bytes | None = None
-    """Sixteen bytes that stand for its main text; empty where there is none, None when nobody has asked."""
+    """A digest of its main text, 16 bytes; empty if there is none, None if it was not computed."""
     robots_tags: RobotsTags = NOTHING
-    """What the response's ``X-Robots-Tag`` asks of us."""
+    """The directives in the response's ``X-Robots-Tag``."""
     hold: LeaseValidity = FOREVER
-    """How long the key may be contacted; over, another process may be at it."""
+    """How long the key may be contacted; afterwards another process may contact it."""
     place: str | None = None
-    """The address at which alone the host may be contacted, since its clock is ours; empty for none, None for any."""
+    """The only address at which the host may be contacted, since this crawl holds its clock; empty for none, None for
+    any.
+    """
     pause_seconds: float = 0.0
-    """What lies between two requests to the key."""
+    """The pause between two requests to the key."""
     exclusions: ExclusionList | None = None
-    """Asked once more when the connection stands and the request is about to be sent; None when there is no list."""
+    """Checked once more when the connection is open and the request is about to be sent; None if there is no list."""
     sent_under: str | None = None
-    """The version of that list when it was asked, and had no objection; set by the download handler."""
+    """The version of that list when it was checked without objection; set by the download handler."""
     spool: str | None = None
-    """The folder for its payload if that is long, and is to be read from a file; None to hold it in memory."""
+    """The folder for its payload if that is long, and must be read from a file; None to hold it in memory."""
     account: BodyAccount | None = None
-    """What its body takes of the memory for bodies; set by the download handler."""
+    """Its account of the memory for bodies; set by the download handler."""
     listed: SpooledLinks | None = None
-    """What a long sitemap lists, in a file; set by the middleware that reads it."""
+    """The URLs of a long sitemap, in a file; set by the middleware that reads it."""
     held_seconds: float = 0.0
-    """How long its body was not read for lack of that memory, which is no fault of the host."""
+    """How many seconds its body was not read because that memory was used up, which is not counted against the
+    host.
+    """
 
     def let_go(self) -> None:
-        """Its body is needed no more."""
+        """Release its body, which is not needed any more."""
         if self.account is not None:
             self.account.release()
         if self.capture is not None and self.capture.spooled is not None:
@@ -107,7 +112,7 @@ def begin_fetch(request: Request) -> FetchMeta:
 
 
 def detach(request: Request) -> FetchMeta:
-    """Like ``begin_fetch``, and the lease is dropped too.
+    """Do the same as ``begin_fetch``, and remove the lease.
 
     For a request that is about to be queued: one lease is settled once, however often its request was copied.
     """

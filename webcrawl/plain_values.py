@@ -1,6 +1,6 @@
 """Values as JSON and back, of exactly the same types, without pickle: plain data, dates, and items.
 
-What comes back is made of known types alone. The class of an item is looked up by its name, and must be one.
+Decoded values are of known types alone. The class of an item is imported by its name, and must be an item class.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LARGEST_BITS = 10_000
 
 
 def plain_items(items: dict[Any, Any], what: str, lost: list[str]) -> Any:
-    """``items`` without those that cannot be written."""
+    """Return ``items`` without those that cannot be encoded."""
     pairs = []
     for name, value in items.items():
         key, part = (plain(each, f"{what}[{name!r}]", lost) for each in (name, value))
@@ -37,10 +37,10 @@ def plain_items(items: dict[Any, Any], what: str, lost: list[str]) -> Any:
 
 
 def plain(value: Any, what: str, lost: list[str], depth: int = 0) -> Any:
-    """``value`` as JSON knows it, with a tag on what JSON does not know; LOST where there is no way.
+    """Return ``value`` as JSON, with a tag for types that JSON lacks; LOST if it cannot be encoded.
 
-    Of containers only the plain types are written: a subclass would come back as something else. An item of Scrapy
-    or of a dataclass comes back with its fields, without its ``__init__`` being asked.
+    Of containers only the plain types are encoded: a subclass would be decoded as another type. An item of Scrapy or
+    of a dataclass is decoded with its fields, without a call of its ``__init__``.
     """
     if value is None or (isinstance(value, (bool, int, float, str)) and not isinstance(value, Enum)):
         if not isinstance(value, int) or value.bit_length() <= _LARGEST_BITS:
@@ -64,7 +64,9 @@ def plain(value: Any, what: str, lost: list[str], depth: int = 0) -> Any:
 
 
 def _of_a_class(value: Any, what: str, lost: list[str], depth: int) -> Any:
-    """A date, a number or an item with a tag; LOST for an item that holds what is lost, None for anything else."""
+    """Return a date, a number or an item with a tag; LOST for an item that contains a lost value, None for anything
+    else.
+    """
     if type(value) in _TEXTS and (text := _TEXTS[type(value)](value)):
         return {_TAG: type(value).__name__, "v": text}
     parts = _fields_of(value)
@@ -76,7 +78,7 @@ def _of_a_class(value: Any, what: str, lost: list[str], depth: int) -> Any:
 
 
 def _fields_of(value: Any) -> dict[str, Any] | None:
-    """What an item consists of; None for what is none, or has something beside its fields."""
+    """Return the fields of an item; None for other values, and for items with further attributes."""
     if isinstance(value, Item):
         return dict(value)
     if not is_dataclass(type(value)):
@@ -86,7 +88,7 @@ def _fields_of(value: Any) -> dict[str, Any] | None:
 
 
 def found_as(kind: type) -> str | None:
-    """The name under which a class is found again; None when it is not."""
+    """Return the name by which a class can be imported; None if it cannot."""
     name = global_object_name(kind)
     try:
         return name if load_object(name) is kind else None
@@ -95,7 +97,7 @@ def found_as(kind: type) -> str | None:
 
 
 def _moment(value: datetime) -> str | None:
-    """A time of a day; not one in a zone that has rules, which the text would not know."""
+    """Return a datetime as text; None for one in a zone with rules, which the text would lose."""
     return value.isoformat() if type(value.tzinfo) in (NoneType, timezone) and not value.fold else None
 
 

@@ -1,4 +1,6 @@
-"""How a middleware or a download handler refuses a request: an IgnoreRequest that names the rule."""
+"""The exception by which a middleware or a download handler refuses a request: an IgnoreRequest that names the
+rule.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from scrapy.exceptions import IgnoreRequest
 
 
 class Refused(IgnoreRequest):
-    """The request is not made. ``rule`` is the name of the rule that decided."""
+    """The request is refused. ``rule`` is the name of the rule that decided."""
 
     def __init__(self, rule: str, detail: str) -> None:
         super().__init__(f"{rule}: {detail}")

@@ -1,11 +1,9 @@
-"""Ordinary Requests as text, so that they survive a restart without pickle.
+"""Ordinary Requests as text, so that they survive a restart without pickle, and as entries of the frontier.
 
-A Request that says no more than its URL needs no text at all. Of any other, everything that is plain data is
-kept: the names of callback and errback (methods of the spider), cb_kwargs, meta, headers, method, body,
-cookies, flags. What is no plain data (an open file in meta, a lambda as callback) can be carried only in this
-process's memory, and on a crawl that several processes share not at all.
-
-Ordinary Requests: as entries on their way into the frontier, and made again on their way out.
+A Request without data besides its URL needs no text at all. Of any other, all plain data is kept: the names of
+callback and errback (methods of the spider), cb_kwargs, meta, headers, method, body, cookies, flags. Other values (an
+open file in meta, a lambda as callback) can be kept only in this process's memory, and on a crawl that several
+processes share not at all.
 """
 
 from __future__ import annotations
@@ -37,16 +35,16 @@ if TYPE_CHECKING:
 _OWN_META = frozenset(
     {meta.KEY, "depth", "download_slot", "download_latency", "verbatim_url", "redirect_times", "retry_times"}
 )
-"""What the crawl sets itself and does not read back from a stored Request."""
+"""Keys of ``meta`` that the crawl sets itself and does not restore from a stored Request."""
 
 
 CONDITIONS = (b"If-None-Match", b"If-Modified-Since")
-"""What is sent with the last two of what is known of a page: its ETag and when it was modified, as it said."""
+"""The header fields for the last two known values of a page: its ETag and its Last-Modified."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A Request as text. ``lost`` names what could not be written, e.g. ``meta['file']``; empty when all
+    """A Request as text. ``lost`` names the values that could not be encoded, e.g. ``meta['file']``; empty if all
     could.
     """
 
@@ -55,9 +53,7 @@ class Encoded:
 
 
 def encode(request: Request, spider: Spider) -> Encoded:
-    """The text from which ``decode`` makes the Request again; payload None when its URL says it all. Never
-    raises.
-    """
+    """Return the text from which ``decode`` restores the Request; payload None if its URL is enough. Never raises."""
     lost: list[str] = []
     fields = {name: value for name, value in _fields(request, spider, lost) if value and value is not LOST}
     if not fields and not lost:
@@ -66,41 +62,43 @@ def encode(request: Request, spider: Spider) -> Encoded:
 
 
 def with_token(payload: str, token: str) -> str:
-    """``payload`` with a token by which this process finds the Request itself, for as long as it lives."""
+    """Return ``payload`` with a token by which this process finds the Request itself, for as long as it lives."""
     return _text({**json.loads(payload), "token": token})
 
 
 def token_of(payload: str) -> str:
-    """The token in ``payload``; empty when there is none."""
+    """Return the token in ``payload``; empty if there is none."""
     return str(json.loads(payload).get("token", "")) if '"token":' in payload else ""
 
 
 def with_revisit(payload: str | None, known: list[Any]) -> str:
-    """``payload`` with what is known of the page that is visited again, plain values."""
+    """Return ``payload`` with the known values of a page that is revisited, plain values."""
     return _text({**json.loads(payload or "{}"), "revisit": known})
 
 
 def revisit_of(payload: str | None) -> list[Any] | None:
-    """What ``with_revisit`` added to ``payload``; None where it is no revisit."""
+    """Return the values that ``with_revisit`` added to ``payload``; None if it is no revisit."""
     known = json.loads(payload).get("revisit") if payload and '"revisit":' in payload else None
     return known if isinstance(known, list) else None
 
 
 def is_repeatable(payload: str) -> bool:
-    """Whether the Request may be made again at any time: a GET, of which nothing is only in this process's memory."""
+    """Return True if the Request may be repeated at any time: a GET, no part of which is only in this process's
+    memory.
+    """
     fields = json.loads(payload)
     return not fields.keys() & {"token", "method", "body"}
 
 
 def without_revisit(payload: str | None) -> str | None:
-    """``payload`` as it was before ``with_revisit``."""
+    """Return ``payload`` as it was before ``with_revisit``."""
     fields = json.loads(payload or "{}")
     fields.pop("revisit", None)
     return _text(fields) if fields else None
 
 
 def decode(url: str, payload: str, spider: Spider, repeat: bool) -> Request:
-    """The Request that ``encode`` wrote. :raises ValueError: it does not fit the code of today; says why."""
+    """Restore the Request that ``encode`` encoded. :raises ValueError: it does not fit the current code; says why"""
     try:
         return _made(url, json.loads(payload), spider, repeat)
     except (
@@ -141,7 +139,7 @@ def _made(url: str, fields: dict[str, Any], spider: Spider, repeat: bool) -> Req
 
 
 def _conditions(known: list[Any] | None) -> list[tuple[bytes, bytes]]:
-    """The header fields by which a page is asked for only if it is not the same (RFC 9110, section 13.1)."""
+    """Return the header fields of a conditional request for a page (RFC 9110, section 13.1)."""
     if known is None:
         return []
     values = zip(CONDITIONS, known[-2:], strict=True)
@@ -149,7 +147,7 @@ def _conditions(known: list[Any] | None) -> list[tuple[bytes, bytes]]:
 
 
 def _text(fields: dict[str, Any]) -> str:
-    # Escapes keep what is no Unicode (half of a surrogate pair) writable.
+    # Escapes make lone surrogates encodable.
     return json.dumps(fields, separators=(",", ":"))
 
 
@@ -176,7 +174,9 @@ def _fields(request: Request, spider: Spider, lost: list[str]) -> list[tuple[str
 
 
 def _class_name(request: Request, lost: list[str]) -> str | None:
-    """Where the Request's class is found again; None for Request itself and for one that is not."""
+    """Return the name by which the Request's class can be imported; None for Request itself and for a class that
+    cannot.
+    """
     request_class = type(request)
     if request_class is Request:
         return None
@@ -206,9 +206,9 @@ def _method(spider: Spider, name: str | None) -> Any:
 
 
 UNWRITABLE = "unwritable"
-"""The rule by which Requests are refused that another process could not make again."""
+"""The rule that refuses Requests which another process could not restore."""
 SHOWN = 20
-"""Different reasons for it that are logged."""
+"""The number of different reasons for it that are logged."""
 
 logger = logging.getLogger(__name__)
 
@@ -216,8 +216,8 @@ logger = logging.getLogger(__name__)
 class RequestSerializer:
     """Turns the Requests of a spider into entries, and entries into Requests.
 
-    What cannot be written down is carried along in this process, and found again by a token. Where several processes
-    share a crawl any of them may have to make the Request, so there it is refused.
+    Values that cannot be encoded are kept in this process, and found by a token. If several processes share a crawl
+    any of them may have to restore the Request, so it is refused.
     """
 
     def __init__(self, context: CrawlContext, spider: Spider) -> None:
@@ -230,7 +230,7 @@ class RequestSerializer:
     # -- in --------------------------------------------------------------------------------------------------
 
     def entry(self, request: Request) -> UrlEntry | str:
-        """The entry of a Request that is to be queued, or the rule that refuses it."""
+        """Return the entry of a Request that is to be queued, or the rule that refuses it."""
         facts = detach(request)
         redirects = _counted(request.meta.get("redirect_times"))
         depth = int(request.meta.get("depth", facts.depth))
@@ -244,10 +244,10 @@ class RequestSerializer:
         entry.payload = encoded.payload
         entry.level = request.priority
         entry.repeat = request.dont_filter
-        # Scrapy's get_retry_request counts here, and ends by it.
+        # Scrapy's get_retry_request stores its count here, and stops by it.
         entry.attempts = _counted(request.meta.get("retry_times"))
         if self._shared and not follows and request.meta.get("is_start_request"):
-            # Every process runs the spider's start, and Scrapy's own asks with dont_filter.
+            # Every process runs the spider's start, and Scrapy's own start sets dont_filter.
             entry.repeat = False
         if not encoded.lost:
             return entry
@@ -271,7 +271,7 @@ class RequestSerializer:
         self._carried[token] = request
 
     def _say_refused(self, request: Request, lost: tuple[str, ...]) -> None:
-        """Once for each thing that cannot be written: what is wrong is the spider."""
+        """Log each value that cannot be encoded once: the spider has to be changed."""
         if lost not in self._said and len(self._said) < SHOWN:
             self._said.add(lost)
             logger.error(
@@ -284,18 +284,18 @@ class RequestSerializer:
     # -- out -------------------------------------------------------------------------------------------------
 
     def request(self, entry: UrlEntry) -> Request:
-        """The Request behind an entry. :raises ValueError: it cannot be made again; says why."""
+        """Return the Request of an entry. :raises ValueError: it cannot be restored; says why"""
         if entry.payload is None or entry.kind == Kind.ROBOTS:
             return Request(entry.url, meta={"verbatim_url": True}, dont_filter=entry.repeat)
         carried = self._carried.get(token_of(entry.payload))
         return carried or decode(entry.url, entry.payload, self._spider, entry.repeat)
 
     def done(self, entry: UrlEntry) -> None:
-        """The Request behind an entry was processed and is not tried again."""
+        """Release the Request of an entry, which was processed and is not tried again."""
         if entry.payload:
             self._carried.pop(token_of(entry.payload), None)
 
 
 def _counted(value: object) -> int:
-    """A number that a spider may have written over."""
+    """Return a number that a spider may have overwritten, 0 if it is invalid."""
     return max(value, 0) if isinstance(value, int) else 0
