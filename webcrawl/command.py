@@ -36,7 +36,7 @@ class ProjectCommand(ScrapyCommand):
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as Scrapy declares it
 
     free_words = 0
-    """So many of the first words may begin with a hyphen."""
+    """The number of first words that may begin with a hyphen."""
     json_help: ClassVar[str | None] = None
     """The help of the option --json, for commands that have it."""
     spider_help: ClassVar[str | None] = None

@@ -5,7 +5,7 @@
     CrawlError
     ├── ConfigurationError      wrong settings or arguments; knows all problems, found at once
     ├── StartRefused            the settings are right, and yet the crawl cannot start; nothing was changed
-    │   ├── ContactMissing      the crawl would reach the public web and nobody could be asked about it
+    │   ├── ContactMissing      the crawl would reach the public web, and its User-Agent names no contact
     │   ├── JobdirLocked        another process works on this JOBDIR
     │   ├── JobdirVersion       the JOBDIR was written by another version of the format
     │   ├── JobdirDamaged       the JOBDIR's files contradict each other or cannot be read

@@ -200,7 +200,7 @@ def cut_pages_of(lines: Iterable[Line], host: str) -> CutPages:
     return CutPages(number, tuple([*own, *others][:TOLD]))
 
 
-# -- as it is told -------------------------------------------------------------------------------------------
+# -- output --------------------------------------------------------------------------------------------------
 
 
 def rows(discovery: Discovery, moment: Moment) -> Iterator[tuple[str, str]]:

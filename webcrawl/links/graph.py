@@ -43,7 +43,7 @@ class Choice:
     """
 
     types: frozenset[str] = frozenset()
-    """Only of these types; empty for all."""
+    """The types of links that are edges; empty for all."""
     avoided: frozenset[str] = frozenset()
     """Links with one of these words in ``rel`` are left out."""
     nofollow: bool = False
@@ -189,7 +189,7 @@ DAMPING = 0.85
 
 
 class GraphLibraryMissingError(Exception):
-    """The library is not installed; the message says how to come by it."""
+    """The library is not installed; the message says how to install it."""
 
 
 def pagerank(graph: Graph, *, weighted: bool) -> list[float]:

@@ -71,7 +71,7 @@ def encoding_of(body: bytes, content_type: str | None) -> str:
 def codec_of(label: str) -> str | None:
     """Return the Python codec for an encoding label of the web; None for an unknown one.
 
-    None as well for the encodings that the standard bans for being dangerous ("replacement").
+    None as well for the encodings that the standard bans because they are dangerous ("replacement").
     """
     encoding = webencodings.lookup(label) if label.isascii() else None
     if encoding is None:
@@ -85,7 +85,7 @@ def codec_of(label: str) -> str | None:
 
 
 def _declared(head: bytes) -> str | None:
-    """Return what the page itself declares: the prescan of the standard, section 13.2.3.2."""
+    """Return the encoding that the page itself declares: the prescan of the standard, section 13.2.3.2."""
     if head.startswith(b"<\0?\0x\0"):
         return "utf-16-le"
     if head.startswith(b"\0<\0?\0x"):

@@ -46,7 +46,7 @@ class Extractor:
         agent: str = "",
         surroundings: bool = False,
     ) -> Document:
-        """Return what ``html.extract`` returns, or ``error`` and less when the page takes ``seconds_max``."""
+        """Return the result of ``html.extract``, or ``error`` and less when the page takes ``seconds_max``."""
         ends_at = self._clock() + self._turn_seconds
         extraction = Extraction(
             body, url, content_type, links_max=links_max, types=types, agent=agent, surroundings=surroundings

@@ -249,7 +249,7 @@ class _Reader(asyncio.Protocol):
             self._transport.abort()
         self._reap()
 
-    # -- what the loop tells ---------------------------------------------------------------------------------
+    # -- callbacks of the loop -------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # The transport of uvloop does not derive from that class.

@@ -131,8 +131,8 @@ _MAGIC = (
 
 
 class Image:
-    """Type, width and height of an image in pixels. Needs ``image/*`` in MIME_TYPES_WANTED, and EXTENSIONS_REFUSED
-    without those of images.
+    """Type, width and height of an image in pixels. Needs ``image/*`` in MIME_TYPES_WANTED, and no extensions of
+    images in EXTENSIONS_REFUSED.
     """
 
     mime_types = ("image/*",)

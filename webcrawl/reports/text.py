@@ -8,17 +8,17 @@ _SIZES = ("B", "kB", "MB", "GB", "TB", "PB")
 
 
 def count(number: int) -> str:
-    """``1234567`` as ``1,234,567``."""
+    """Format ``1234567`` as ``1,234,567``."""
     return f"{number:,}"
 
 
 def things(number: int, noun: str) -> str:
-    """``1 worker``, ``1,234 workers``."""
+    """Format a number with its noun: ``1 worker``, ``1,234 workers``."""
     return f"{count(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def size(number: float) -> str:
-    """Bytes in powers of a thousand: ``23.4 MB``."""
+    """Format bytes in powers of a thousand: ``23.4 MB``."""
     for unit in _SIZES[:-1]:
         if number < 999.5:
             return f"{number:.0f} {unit}" if unit == "B" or number >= 99.95 else f"{number:.1f} {unit}"
@@ -27,7 +27,7 @@ def size(number: float) -> str:
 
 
 def rate(per_second: float) -> str:
-    """``807/s``; slow rates with a decimal, very slow ones by the minute."""
+    """Format a rate as ``807/s``; slow rates with a decimal, very slow ones by the minute."""
     if per_second >= 9.95:
         return f"{per_second:,.0f}/s"
     if per_second >= 0.1 or per_second <= 0:
@@ -36,7 +36,7 @@ def rate(per_second: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """The two largest units that matter: ``8.2 s``, ``3 min 05 s``, ``2 h 10 min``, ``4 d 03 h``."""
+    """Format seconds in the two largest useful units: ``8.2 s``, ``3 min 05 s``, ``2 h 10 min``, ``4 d 03 h``."""
     if seconds < 59.95:
         return f"{max(seconds, 0):.1f} s"
     whole = round(seconds)
@@ -48,17 +48,17 @@ def duration(seconds: float) -> str:
 
 
 def moment(at: float) -> str:
-    """``2026-03-01 12:34:56.789`` of epoch seconds, to the millisecond."""
+    """Format epoch seconds as ``2026-03-01 12:34:56.789``, to the millisecond."""
     return datetime.fromtimestamp(at, UTC).isoformat(" ", "milliseconds")[:-6]
 
 
 def second(at: float) -> str:
-    """``2026-03-01 12:34:56`` of epoch seconds."""
+    """Format epoch seconds as ``2026-03-01 12:34:56``."""
     return datetime.fromtimestamp(at, UTC).isoformat(" ", "seconds")[:-6]
 
 
 def read_moment(text: str, *, ends: bool = False) -> float:
-    """Epoch seconds of an ISO 8601 date or date with time; UTC unless it names a zone.
+    """Return the epoch seconds of an ISO 8601 date or date with time; UTC unless it names a zone.
 
     ``ends``: a date without time stands for the end of that day, not for its beginning. Raises ValueError.
     """

@@ -84,7 +84,7 @@ DEFAULT_LIMIT_BYTES = 2083
 
 
 class LengthRule:
-    """Refuses URLs of more than ``limit_bytes``; 0 refuses none. A resolved URL is ASCII."""
+    """Refuses URLs longer than ``limit_bytes``; 0 refuses none. A resolved URL is ASCII."""
 
     name = "length"
 

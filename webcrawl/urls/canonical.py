@@ -87,12 +87,12 @@ DEFAULT = CanonicalRules()
 
 
 def canonical(url: str, rules: CanonicalRules = DEFAULT) -> str:
-    """Return the comparable form of a resolved URL. Idempotent; never raises on what ``resolve`` returns."""
+    """Return the canonical form of a resolved URL. Idempotent; never raises on results of ``resolve``."""
     return url if rules.suspect.search(url) is None else _rewrite(url, rules)
 
 
 def canonical_all(urls: Sequence[str], rules: CanonicalRules = DEFAULT) -> list[str]:
-    """Return the comparable forms of resolved URLs, in their order."""
+    """Return the canonical forms of resolved URLs, in their order."""
     if rules.signs is not None and are_canonical("".join(urls), rules):
         return list(urls)
     suspect = rules.suspect.search
