@@ -77,7 +77,8 @@ FEATURES_SHOWN = 12
 @dataclass(frozen=True, slots=True)
 class Worth:
     """The estimated score. ``queued``: whether the features of the link were known, and not only its URL.
-    ``learned``: the number of examples. ``area``: how good recent estimates were, see ``features.focus.judge``.
+    ``learned``: the number of examples. ``area``: how good recent estimates were, see
+    ``features.focus.learner.Skill``.
     """
 
     guess: Guess
