@@ -22,7 +22,6 @@ from webcrawl.atomic_file import replacing
 from webcrawl.errors import CrawlError, JobdirUnusable
 from webcrawl.features.link_scores.table import Table
 from webcrawl.frontier.records import Kind
-from webcrawl.storage.redis.values import pairs
 
 if TYPE_CHECKING:
     from webcrawl.frontier.records import UrlEntry
@@ -227,6 +226,9 @@ class LinkScoreStore:
                 raise
 
     async def _hear(self, server: Commands) -> None:
+        # A crawl on SQLite has no use for the client of Redis, which takes 7 MB.
+        from webcrawl.storage.redis.values import pairs
+
         while True:
             asked = ("XRANGE", self._stream, f"({self._heard_to}", "+", "COUNT", _AT_ONCE)
             [answer] = await server.commands([asked])
