@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from webcrawl.command import BROAD
 from webcrawl.config.features import focus
 from webcrawl.config.vocabulary import nearest
-from webcrawl.control.local import FRONTIER
 from webcrawl.crawl.contact import contact_problem
+from webcrawl.crawl.jobdir import FRONTIER
 from webcrawl.crawl.rules import wrong_files
 from webcrawl.errors import Problem
 from webcrawl.features.segments.files import COPY

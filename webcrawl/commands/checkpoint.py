@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import UsageError
 
 from webcrawl.command import ProjectCommand
-from webcrawl.features.checkpoints import checkpoint
 from webcrawl.reports import text
 
 if TYPE_CHECKING:
@@ -43,6 +42,9 @@ class Command(ProjectCommand):
         return []
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
+        # Scrapy imports all commands at each start.
+        from webcrawl.features.checkpoints import checkpoint
+
         source, target = Path(args[0]), Path(args[1])
         copied = checkpoint.take(source, target, _progress if sys.stderr.isatty() else None)
         print(

@@ -36,16 +36,11 @@ from webcrawl.commands.arguments import STANDARD_INPUT, check_arguments
 from webcrawl.config import Configuration, check
 from webcrawl.config.vocabulary import nearest
 from webcrawl.crawl import essentials
-from webcrawl.crawl.context import trouble_of
 from webcrawl.crawl.jobdir import FRONTIER
-from webcrawl.crawl.page_processing import BROKEN
 from webcrawl.crawl.refused_start import REFUSALS, answered, closing, let_go, reasons, refusal_of
 from webcrawl.engine.engine import DirectEngine
 from webcrawl.errors import Problem
-from webcrawl.extensions.errors import REASON as UNANTICIPATED
-from webcrawl.extensions.summary import RESUME_COMMAND, Summary
 from webcrawl.feeds import going_on, lost_feeds, wrong_feeds
-from webcrawl.logs import hush_inventory, log_level
 
 if TYPE_CHECKING:
     import argparse
@@ -167,6 +162,9 @@ def complete(settings: Settings, spider: type[Spider]) -> None:
         command += ["-s", f"JOBDIR={directory}"]
         what = "What this worker fetches" if shared else "The crawl"
         sys.stderr.write(f"{what} is kept in {directory}\nTo resume it: {join(command)}\n")
+    # Scrapy imports all commands at each start.
+    from webcrawl.extensions.summary import RESUME_COMMAND
+
     settings.set(RESUME_COMMAND, join(command), priority="cmdline")
 
 
@@ -222,9 +220,6 @@ def _log_file(settings: Settings) -> list[Problem]:
     return []
 
 
-WRONG = frozenset({UNANTICIPATED, BROKEN, "storage_lost", "start_error", "memusage_exceeded"})
-"""Close reasons of crawls that ended because of errors."""
-
 logger = logging.getLogger(__name__)
 
 
@@ -268,12 +263,18 @@ class Command(BaseRunSpiderCommand):
         if problems or self._spider is None:
             sys.stderr.write("".join(f"scrapy crawl: {problem}\n" for problem in problems))
             sys.exit(2)
+        # Scrapy imports all commands at each start.
+        from webcrawl.logs import hush_inventory, log_level
+
         complete(self.settings, self._spider)
         hush_inventory(log_level(self.settings))
         if pid_file:
             Path(pid_file).write_text(f"{os.getpid()}\n", encoding="utf-8")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        # Scrapy imports all commands at each start.
+        from webcrawl.extensions.summary import Summary
+
         assert self.crawler_process is not None
         assert self._spider is not None
         assert self.settings is not None
@@ -322,4 +323,10 @@ class Command(BaseRunSpiderCommand):
         if self._reason is None:
             sys.stderr.write("scrapy crawl: stopped by force; what was in flight will be fetched again\n")
             return 1
-        return 1 if self._reason in WRONG or trouble_of(crawler) is not None else 0
+        from webcrawl.crawl.context import trouble_of
+        from webcrawl.crawl.page_processing import BROKEN
+        from webcrawl.extensions.errors import REASON as UNANTICIPATED
+
+        # The close reasons of crawls that ended because of errors.
+        wrong = (UNANTICIPATED, BROKEN, "storage_lost", "start_error", "memusage_exceeded")
+        return 1 if self._reason in wrong or trouble_of(crawler) is not None else 0

@@ -29,7 +29,6 @@ from webcrawl.commands.arguments import unknown_arguments
 from webcrawl.commands.output import tell
 from webcrawl.config import Configuration
 from webcrawl.control.asked import crawl_asked, take_settings_of
-from webcrawl.crawl.context import exclusions_of, scopes_of
 from webcrawl.crawl.rules import CrawlRules, politeness_of
 from webcrawl.errors import CrawlError, JobdirUnusable, Problem
 from webcrawl.explain.account import (
@@ -47,10 +46,7 @@ from webcrawl.explain.as_text import as_text
 from webcrawl.explain.clocks import shared_clocks_of, uses_in_log
 from webcrawl.explain.discovery import Discovery, Links, LinkTo, cut_pages_of, links_of, way_of
 from webcrawl.explain.features import Remembered, worth_of
-from webcrawl.features.revisits.feature import chosen_policy
-from webcrawl.features.revisits.policies import LearningPolicy
 from webcrawl.features.traps.quarantine import Quarantine, TrapRule
-from webcrawl.fetching.addresses import address_rule
 from webcrawl.links import segments
 from webcrawl.links.reading import LinkLogs
 from webcrawl.politeness.groups import GroupsError
@@ -157,6 +153,9 @@ class Inquiry:
             sighting = crawl.sighting(key_of, address.fingerprint, address.origin)
         key = keys[-1] if keys else key_of({})
         visits = self._visits(address)
+        # Scrapy imports all commands at each start.
+        from webcrawl.fetching.addresses import address_rule
+
         private = address_rule(self._configuration.fetch_private_addresses)
         ports = BadPortRule(self._configuration.ports_allowed)
         named = self._learn_named(address, private, ports)
@@ -212,6 +211,9 @@ class Inquiry:
 
     def _rules(self, private: PrivateAddressRule, ports: BadPortRule, traps: Iterable[Trap]) -> Rules:
         configuration = self._configuration
+        # Scrapy imports all commands at each start.
+        from webcrawl.crawl.context import exclusions_of, scopes_of
+
         fixed, followed = scopes_of(
             configuration, self._choices, self._spider, private, ports, exclusions_of(configuration)
         )
@@ -299,6 +301,10 @@ class Inquiry:
         found = None if crawl is None else crawl.visits(key, address.fingerprint)
         if found is None or found.page is None:
             return None
+        # Scrapy imports all commands at each start.
+        from webcrawl.features.revisits.feature import chosen_policy
+        from webcrawl.features.revisits.policies import LearningPolicy
+
         policy = chosen_policy(self._configuration)
         if isinstance(policy, LearningPolicy):
             policy.recall(None, found.lessons, found.pages)

@@ -21,7 +21,7 @@ from webcrawl.commands.output import complain
 from webcrawl.config import Configuration
 from webcrawl.config.vocabulary import nearest
 from webcrawl.control.asked import crawl_asked, take_settings_of
-from webcrawl.control.local import FRONTIER, LocalCrawl
+from webcrawl.crawl.jobdir import FRONTIER
 from webcrawl.crawl.rules import CrawlRules
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.export import parquet, urls
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
+    from webcrawl.control.local import LocalCrawl
     from webcrawl.control.shared import SharedCrawl
     from webcrawl.storage.inspection import UrlStateReader
 
@@ -172,7 +173,12 @@ def _crawl(
     if configuration.frontier_backend != "sqlite" or not folders:
         return crawl_asked(settings, configuration, spider)
     [folder, *others] = [Path(folder) for folder in folders]
-    return LocalCrawl(folder) if not others and (folder / FRONTIER).exists() else None
+    if others or not (folder / FRONTIER).exists():
+        return None
+    # Scrapy imports all commands at each start.
+    from webcrawl.control.local import LocalCrawl
+
+    return LocalCrawl(folder)
 
 
 def _remark(sentence: str) -> None:

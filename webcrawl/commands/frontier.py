@@ -18,7 +18,6 @@ from webcrawl.command import ProjectCommand
 from webcrawl.commands.output import tell
 from webcrawl.config.vocabulary import nearest
 from webcrawl.control.asked import crawl_named, take_settings_of
-from webcrawl.control.local import LocalCrawl
 from webcrawl.errors import CrawlError, Problem
 from webcrawl.reports import text
 from webcrawl.storage.contract import OperatorCommand
@@ -330,6 +329,9 @@ class Command(ProjectCommand):
             checked = crawl.mend(progress) if opts.mend else crawl.check(progress)
             tell(check_as_json(crawl, checked) if opts.json else check_as_text(crawl, checked))
             return 0 if checked.agrees else 1
+        # Scrapy imports all commands at each start.
+        from webcrawl.control.local import LocalCrawl
+
         if isinstance(crawl, LocalCrawl):
             raise CrawlError(
                 f"{verb} is for a crawl on Redis; a crawl of one process is stopped by a signal, SIGINT or SIGTERM"

@@ -16,10 +16,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Request, Response
 
 from webcrawl.config import Configuration, check
-from webcrawl.crawl.context import context_of
 from webcrawl.crawl.essentials import Detached
-from webcrawl.fetching.failures import failure_word
-from webcrawl.logs import hush_inventory, log_level
 from webcrawl.robots import answer as robots
 from webcrawl.urls.politeness_key import origin_of
 from webcrawl.urls.resolve import resolve
@@ -30,6 +27,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import Settings
 
+    from webcrawl.crawl.context import CrawlContext
     from webcrawl.politeness.host_record import RobotsRecord
 
 
@@ -81,6 +79,9 @@ def detach(command: str, settings: Settings, opts: argparse.Namespace, known: fr
     settings.set("USER_AGENT", Configuration.from_settings(settings).user_agent, priority="cmdline")
     settings.set(FORCE, opts.force, priority="cmdline")
     settings["DOWNLOADER_MIDDLEWARES_BASE"].update(_MIDDLEWARES, priority="cmdline")
+    # Scrapy imports all commands at each start.
+    from webcrawl.logs import hush_inventory, log_level
+
     hush_inventory(log_level(settings))
 
 
@@ -126,14 +127,20 @@ class VerdictMiddleware:
 
     def _scope(self, url: str, *, redirected: bool) -> str | None:
         """Return the rule that puts the URL out of scope; None if it is in scope."""
-        context = context_of(self._crawler)
+        context = self._context()
         if not redirected:
             context.seeded.allow(url)
         answer = context.intake.one(url, 0, None)
         return answer if isinstance(answer, str) else None
 
+    def _context(self) -> CrawlContext:
+        # Scrapy imports all commands at each start.
+        from webcrawl.crawl.context import context_of
+
+        return context_of(self._crawler)
+
     async def _robots(self, url: str) -> robots.RobotsVerdict:
-        context = context_of(self._crawler)
+        context = self._context()
         origin = origin_of(url)
         now = time.time()
         record = self._records.get(origin)
@@ -146,7 +153,7 @@ class VerdictMiddleware:
         """Request the robots.txt of the origin, following as many redirects as the crawl does, and return the
         record.
         """
-        configuration = context_of(self._crawler).configuration
+        configuration = self._context().configuration
         url: str | None = f"{origin}/robots.txt"
         for _ in range(configuration.robots_max_redirects + 1):
             if url is None:
@@ -157,16 +164,18 @@ class VerdictMiddleware:
                     Request(url, meta=meta, dont_filter=True)
                 )
             except Exception as error:
+                from webcrawl.fetching.failures import failure_word
+
                 _say(f"{url}: {failure_word(error)} ({error})")
                 break
             if not 300 <= response.status < 400:
                 return self._answered(origin, response, previous)
             url = resolve((response.headers.get("Location") or b"").decode("utf-8", "replace"), url)
-        absence = context_of(self._crawler).policies.robots.absence
+        absence = self._context().policies.robots.absence
         return robots.unreachable(origin, previous, time.time(), absence=absence)
 
     def _answered(self, origin: str, response: Response, previous: RobotsRecord | None) -> RobotsRecord:
-        configuration = context_of(self._crawler).configuration
+        configuration = self._context().configuration
         return robots.answered(
             origin,
             response.status,
@@ -176,7 +185,7 @@ class VerdictMiddleware:
             previous=previous,
             ttl=configuration.robots_ttl_seconds,
             max_bytes=configuration.robots_max_bytes,
-            absence=context_of(self._crawler).policies.robots.absence,
+            absence=self._context().policies.robots.absence,
         )
 
 

@@ -25,9 +25,7 @@ from webcrawl.command import ProjectCommand
 from webcrawl.commands.output import tell
 from webcrawl.config import Configuration
 from webcrawl.control.asked import crawl_named, take_settings_of
-from webcrawl.crawl.context import own_backend
 from webcrawl.crawl.jobdir import Jobdir
-from webcrawl.crawl.ordering import order_of
 from webcrawl.crawl.rules import CrawlRules
 from webcrawl.errors import CrawlError, JobdirLocked, Problem
 from webcrawl.features.segments import files, results
@@ -87,6 +85,9 @@ class Segmenting:
         tell(_in_words(merged))
 
     async def _merge(self, backend: Backend, sources: Sequence[Path]) -> Merged:
+        # Scrapy imports all commands at each start.
+        from webcrawl.crawl.ordering import order_of
+
         merging = Merging(backend, order_of(self._configuration))
         await backend.open(time.time())
         try:
@@ -108,6 +109,9 @@ class Segmenting:
             return
         if configuration.frontier_backend == "memory" or configuration.jobdir is None:
             raise CrawlError("into which crawl? give -s REDIS_URL=... for one on Redis, or -s JOBDIR=DIR")
+        # Scrapy imports all commands at each start.
+        from webcrawl.crawl.context import own_backend
+
         jobdir = Jobdir(configuration.jobdir)
         jobdir.hold()
         try:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from scrapy.spiderloader import get_spider_loader
 
 from webcrawl.config import Configuration
-from webcrawl.control.local import LocalCrawl
 from webcrawl.errors import CrawlError
 
 if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.settings import BaseSettings
 
+    from webcrawl.control.local import LocalCrawl
     from webcrawl.control.shared import SharedCrawl
 
 NOT_FROM_OUTSIDE = "a crawl with FRONTIER_BACKEND=memory cannot be looked at from outside"
@@ -59,4 +59,7 @@ def crawl_asked(
         )
     if configuration.frontier_backend == "memory" or configuration.jobdir is None:
         return None
+    # Scrapy imports all commands at each start.
+    from webcrawl.control.local import LocalCrawl
+
     return LocalCrawl(configuration.jobdir)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from webcrawl.control.blocking import blocking
 from webcrawl.crawl import exclusion_state
-from webcrawl.crawl.jobdir import Jobdir
+from webcrawl.crawl.jobdir import FRONTIER, Jobdir
 from webcrawl.crawl.seeded_hosts import NAME as SEED_ADDRESSES
 from webcrawl.crawl.seeded_hosts import read_kept
 from webcrawl.errors import JobdirUnusable
@@ -36,8 +36,6 @@ from webcrawl.storage.sqlite.inspection import SqliteBooks, books_of, reach_of, 
 from webcrawl.storage.sqlite.subscriptions import listed
 from webcrawl.storage.sqlite.traps import SqliteTraps
 from webcrawl.storage.sqlite.visits import looked_up
-
-FRONTIER = "frontier.db"
 
 
 class LocalCrawl:
