@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import re
 import subprocess
 import sys
@@ -221,6 +222,33 @@ def test_private_names_of_scrapy_are_used_in_one_module():
         if used and name_of(path) != "engine.scrapy_private":
             found[name_of(path)] = used
     assert found == {}
+
+
+def runtime_imports(path, modules):
+    """The modules of this project that a module imports when it is imported itself."""
+
+    def statements(body):
+        for node in body:
+            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+                continue
+            if isinstance(node, ast.If | ast.Try | ast.With):
+                yield from statements(node.body)
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("webcrawl"):
+                yield from (f"{node.module}.{alias.name}".partition(".")[2] for alias in node.names)
+
+    for name in statements(ast.parse(path.read_text(encoding="utf-8")).body):
+        yield name if name in modules else name.rpartition(".")[0]
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    modules = {name_of(path): path for path in FILES}
+    graph = {
+        name: {one for one in runtime_imports(path, modules) if one != name} for name, path in modules.items()
+    }
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail(" imports ".join(reversed(error.args[1])))
 
 
 def imported_by(*modules):
