@@ -5,8 +5,10 @@ It is not in ``commands/``, since Scrapy takes each class of a command in that f
 
 from __future__ import annotations
 
+import argparse
 import sys
-from typing import TYPE_CHECKING, ClassVar
+from contextlib import suppress
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from scrapy.commands import ScrapyCommand
 
@@ -15,13 +17,27 @@ from webcrawl.config import Configuration, check
 from webcrawl.errors import CrawlError
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from webcrawl.errors import Problem
 
 BROAD = "broad"
 """The name of the project's own spider."""
+
+Number = TypeVar("Number", int, float)
+
+
+def number(kind: Callable[[str], Number], least: float, most: float, allowed: str) -> Callable[[str], Number]:
+    """Return the type of an option: a number from ``least`` to ``most``; ``allowed`` says so in the error message."""
+
+    def read(text: str) -> Number:
+        with suppress(ValueError):
+            found = kind(text)
+            if least <= found <= most:
+                return found
+        raise argparse.ArgumentTypeError(f"must be {allowed}, not {text!r}")
+
+    return read
 
 
 class ProjectCommand(ScrapyCommand):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.archive.disk import ArchiveError
 from webcrawl.audit.audit import TOLERANCE_SECONDS, Audit, Rules, Totals
 from webcrawl.audit.clocks import Kind, Violation
-from webcrawl.command import ProjectCommand
+from webcrawl.command import ProjectCommand, number
 from webcrawl.commands.fetch_logs import FetchLogs, logs_of, plain
 from webcrawl.commands.output import tell
 from webcrawl.config import Configuration
@@ -100,15 +100,7 @@ def carry_out(logs: FetchLogs, rules: Rules, *, as_json: bool) -> int:
     return 1 if audit.totals.violations else 0
 
 
-def seconds(text: str) -> float:
-    """Parse seconds such as ``0.5``."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= 3600:
-        raise argparse.ArgumentTypeError(f"must be a number of seconds from 0 to 3600, not {text!r}")
-    return number
+seconds = number(float, 0, 3600, "a number of seconds from 0 to 3600")
 
 
 def _as_lines(violation: Violation) -> Iterator[str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import UsageError
 
 from webcrawl.archive.disk import ArchiveError
-from webcrawl.command import ProjectCommand
+from webcrawl.command import ProjectCommand, number
 from webcrawl.commands import output
 from webcrawl.commands.fetch_logs import FetchLogs, folders_of
 from webcrawl.commands.output import complain
@@ -254,11 +254,4 @@ def _wrong_words(what: str, opts: argparse.Namespace) -> Iterator[Problem]:
         yield Problem("--output", "is needed: Parquet is written to a file")
 
 
-def _whole(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = -1
-    if not 0 <= number <= 1_000_000:
-        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1,000,000, not {text!r}")
-    return number
+_whole = number(int, 0, 1_000_000, "a number from 0 to 1,000,000")

@@ -10,13 +10,14 @@ import argparse
 import heapq
 import json
 from itertools import islice
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import UsageError
 
 from webcrawl.archive.disk import ArchiveError
-from webcrawl.command import ProjectCommand
+from webcrawl.command import ProjectCommand, number
 from webcrawl.commands import output
 from webcrawl.config import Configuration
 from webcrawl.config.vocabulary import nearest
@@ -335,11 +336,4 @@ def _wrong_words(what: str, opts: argparse.Namespace) -> Iterator[Problem]:
         yield Problem("--output", "is needed: give a file that ends in .parquet or .tsv")
 
 
-def _whole(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = -1
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 0 upwards, not {text!r}")
-    return number
+_whole = number(int, 0, inf, "a whole number from 0 upwards")

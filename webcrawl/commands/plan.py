@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 
-from webcrawl.command import ProjectCommand
+from webcrawl.command import ProjectCommand, number
 from webcrawl.config import Configuration
 from webcrawl.errors import Problem
 from webcrawl.reports import text as units
@@ -127,11 +127,7 @@ def whole(text: str) -> int:
     return int(number)
 
 
-def seconds(text: str) -> float:
-    number = _number(text)
-    if not 0 <= number <= 86_400:
-        raise argparse.ArgumentTypeError(f"must be a number of seconds from 0 to 86400, not {text!r}")
-    return number
+seconds = number(float, 0, 86_400, "a number of seconds from 0 to 86400")
 
 
 def _number(text: str) -> float:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webcrawl.archive.disk import ArchiveError
-from webcrawl.command import ProjectCommand
+from webcrawl.command import ProjectCommand, number
 from webcrawl.commands import output
 from webcrawl.commands.fetch_logs import logs_of
 from webcrawl.commands.output import complain, unusable
@@ -71,11 +71,4 @@ class Command(ProjectCommand):
         return 0
 
 
-def _price(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= 1e9:
-        raise argparse.ArgumentTypeError(f"must be a price, a number from 0 on, not {text!r}")
-    return number
+_price = number(float, 0, 1e9, "a price, a number from 0 on")

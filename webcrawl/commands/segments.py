@@ -21,7 +21,7 @@ from scrapy.settings import Settings
 from scrapy.spiderloader import get_spider_loader
 
 from webcrawl.archive.disk import ArchiveError
-from webcrawl.command import ProjectCommand
+from webcrawl.command import ProjectCommand, number
 from webcrawl.commands.output import tell
 from webcrawl.config import Configuration
 from webcrawl.control.asked import crawl_named, take_settings_of
@@ -232,11 +232,4 @@ def _wrong_words(args: Sequence[str], opts: argparse.Namespace) -> Iterator[Prob
         yield Problem("--files", "says the same as --urls; give one of them")
 
 
-def _number(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if not 1 <= number <= 1_000_000_000:
-        raise argparse.ArgumentTypeError(f"must be a number from 1 to 1,000,000,000, not {text!r}")
-    return number
+_number = number(int, 1, 1_000_000_000, "a number from 1 to 1,000,000,000")
