@@ -314,6 +314,10 @@ class Command(ProjectCommand):
             raise UsageError
         return _wrong_words(args[0], opts)
 
+    def lines(self, error: Exception) -> Iterable[object]:
+        # Folders without a log are told together, a line each.
+        return str(error).splitlines()
+
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:
         Question(self.configuration, opts).answer(args[0], args[1:])
 

@@ -133,8 +133,11 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def environment() -> dict[str, str]:
-    """So that the project finds this source tree, and no terminal is meant."""
-    return {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "dumb"}
+    """So that the project finds this source tree, and no terminal is meant. Which project it is, the folder says: a
+    process that has run a command of Scrapy's has a variable for it.
+    """
+    inherited = {name: value for name, value in os.environ.items() if name != "SCRAPY_SETTINGS_MODULE"}
+    return {**inherited, "PYTHONPATH": str(ROOT), "TERM": "dumb"}
 
 
 @pytest.fixture
