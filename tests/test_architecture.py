@@ -5,13 +5,9 @@ from __future__ import annotations
 import ast
 import graphlib
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-import webcrawl.settings
 
 PACKAGE = Path(__file__).parents[1] / "webcrawl"
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -63,7 +59,7 @@ MACHINE = {
     "features.content_seen": ("archive.capture", "errors"),
     "features.focus": ("parsing", "urls", "errors", "frontier.records"),
     "features.hints": ("parsing.sitemap", "features.revisits", "errors"),
-    "features.link_scores": ("errors", "frontier.records", "storage.redis.values"),
+    "features.link_scores": ("errors", "frontier.records", "storage.redis.packing"),
     "features.revisits": (
         "archive.capture",
         "errors",
@@ -122,9 +118,6 @@ STORAGE_KNOWS = (
     "storage",
 )
 """A storage stores and decides nothing: it knows the contracts and the values, no policy."""
-
-CHILD_PROCESSES = ("archive.keeper", "parsing.reader", "processing.worker", "search.indexer")
-"""Modules that processes of our own run, beside a crawl. Each megabyte of them counts several times."""
 
 LONGEST_MODULE = 800
 LONGEST_FUNCTION = 60
@@ -249,36 +242,6 @@ def test_no_module_imports_itself_by_way_of_others():
         graphlib.TopologicalSorter(graph).prepare()
     except graphlib.CycleError as error:
         pytest.fail(" imports ".join(reversed(error.args[1])))
-
-
-def imported_by(*modules):
-    """The packages that a process has imported that imports these modules."""
-    code = f"import sys, {', '.join(modules)}; print(*{{name.partition('.')[0] for name in sys.modules}})"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PACKAGE.parent
-    )
-    return set(done.stdout.split())
-
-
-@pytest.mark.parametrize("module", CHILD_PROCESSES)
-def test_a_child_process_imports_neither_scrapy_nor_twisted(module):
-    assert imported_by(f"webcrawl.{module}").isdisjoint({"scrapy", "twisted", "redis"})
-
-
-def test_a_crawl_on_sqlite_does_not_import_redis():
-    parts = [
-        name
-        for name, value in vars(webcrawl.settings).items()
-        if name.endswith("_BASE") and isinstance(value, dict)
-    ]
-    paths = {
-        path.rpartition(".")[0]
-        for name in parts
-        for path in getattr(webcrawl.settings, name)
-        if "webcrawl" in path
-    }
-    assert len(paths) > 20
-    assert "redis" not in imported_by("webcrawl.scheduler", "webcrawl.spiders.broad", *paths)
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)

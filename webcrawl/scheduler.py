@@ -12,7 +12,7 @@ import asyncio
 import logging
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.http import Request
@@ -35,7 +35,7 @@ from webcrawl.request_codec import RequestSerializer
 from webcrawl.storage.sqlite import SqliteBackend
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable, Coroutine, Iterator
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
@@ -407,6 +407,16 @@ class Scheduler:
     def _callback_failed(self, failure: Failure, response: Response) -> None:
         if isinstance(failure.value, StorageFull | StorageLost) and response.request is not None:
             self.storage_failed(response.request, failure.value)
+
+    def run_beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run work of a feature as a task beside the crawl. An exception in it ends the crawl: see ``broken``."""
+        task = asyncio.get_running_loop().create_task(work)
+        task.add_done_callback(self._ended_beside)
+        return task
+
+    def _ended_beside(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.broken(error)
 
     def broken(self, error: BaseException) -> None:
         """End the crawl: something that it cannot do without is lost."""

@@ -202,7 +202,7 @@ def _lines(crawl: Named, checked: Checked) -> Iterator[str]:
     )
     if checked.at_work:
         yield (
-            f"{', '.join(sorted(checked.at_work))} at work meanwhile: only what was the same in two looks is told. "
+            f"{', '.join(sorted(checked.at_work))} at work meanwhile: the check reports only what it found twice. "
             "It is exact when nobody is at work."
         )
     if checked.uncompared:

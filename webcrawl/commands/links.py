@@ -315,7 +315,7 @@ class Command(ProjectCommand):
         return _wrong_words(args[0], opts)
 
     def lines(self, error: Exception) -> Iterable[object]:
-        # Folders without a log are told together, a line each.
+        # The error names all folders without a log, one on each line.
         return str(error).splitlines()
 
     def answer(self, args: list[str], opts: argparse.Namespace) -> None:

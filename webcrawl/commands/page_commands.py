@@ -65,7 +65,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--force",
         action="store_true",
-        help="fetch also what scope or robots.txt refuse; it is you who asks then, not the crawler",
+        help="fetch URLs that scope or robots.txt refuse, too; the request is then yours and not the crawler's",
     )
 
 

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
-from webcrawl.control.blocking import blocking
+from webcrawl.control import blocking
 from webcrawl.crawl import exclusion_state
 from webcrawl.crawl.jobdir import FRONTIER, Jobdir
 from webcrawl.crawl.seeded_hosts import NAME as SEED_ADDRESSES

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, asynccontextmanager, contextmanag
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from webcrawl.control.blocking import blocking
+from webcrawl.control import blocking
 from webcrawl.features.revisits.store import Lookup
 from webcrawl.reports import text
 from webcrawl.scope.private import names_that_allow

@@ -64,7 +64,7 @@ def test_damage_is_not_promised_to_be_mended() -> None:
 
 def test_what_makes_it_less_than_exact_is_told() -> None:
     found = lines(Checked(at_work={"w2", "w1"}, uncompared=["shard 3"], unchecked=["states"]))
-    assert found[1].startswith("w1, w2 at work meanwhile: only what was the same in two looks is told.")
+    assert found[1].startswith("w1, w2 at work meanwhile: the check reports only what it found twice.")
     assert found[2].endswith("were not compared: shard 3")
     assert found[3] == "Not checked: states"
 

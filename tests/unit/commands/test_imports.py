@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from webcrawl import settings
+
 
 def imported(code: str) -> set[str]:
     told = subprocess.run(
@@ -33,4 +35,12 @@ def test_the_list_of_commands_imports_no_parts_of_a_crawl() -> None:
 
 @pytest.mark.parametrize("child", ["archive.keeper", "parsing.reader", "processing.worker", "search.indexer"])
 def test_a_child_process_imports_no_scrapy(child: str) -> None:
-    assert imported(f"import webcrawl.{child}").isdisjoint({"scrapy", "twisted", "aiohttp"})
+    assert imported(f"import webcrawl.{child}").isdisjoint({"scrapy", "twisted", "aiohttp", "redis"})
+
+
+def test_a_crawl_on_sqlite_does_not_import_the_client_of_redis() -> None:
+    components = [path for name, value in vars(settings).items() if name.endswith("_BASE") for path in value]
+    modules = {path.rpartition(".")[0] for path in components if path.startswith("webcrawl.")}
+    assert len(modules) > 20
+    found = imported(f"import webcrawl.scheduler, webcrawl.spiders.broad, {', '.join(modules)}")
+    assert "redis" not in found

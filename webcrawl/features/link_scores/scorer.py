@@ -227,7 +227,7 @@ class LinkScoreStore:
 
     async def _hear(self, server: Commands) -> None:
         # A crawl on SQLite has no use for the client of Redis, which takes 7 MB.
-        from webcrawl.storage.redis.values import pairs
+        from webcrawl.storage.redis.packing import pairs
 
         while True:
             asked = ("XRANGE", self._stream, f"({self._heard_to}", "+", "COUNT", _AT_ONCE)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -66,14 +65,8 @@ class Revisits:
         scheduler: object = self._crawler.engine.scheduler
         if isinstance(scheduler, Scheduler):
             scheduler.before_close(self._end)
-            self._task = asyncio.get_running_loop().create_task(self._feed_on(scheduler))
-            self._task.add_done_callback(partial(self._stopped, scheduler))
-
-    @staticmethod
-    def _stopped(scheduler: Scheduler, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
             # Without this task the crawl would never end.
-            scheduler.broken(error)
+            self._task = scheduler.run_beside(self._feed_on(scheduler))
 
     def _idle(self) -> None:
         """Keep the crawl open until pages are counted again: another process may have fetched some since the last

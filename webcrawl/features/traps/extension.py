@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -51,14 +50,8 @@ class Traps:
         scheduler: object = self._crawler.engine.scheduler
         if isinstance(scheduler, Scheduler):
             scheduler.before_close(self._end)
-            self._task = asyncio.get_running_loop().create_task(self._watch(scheduler))
-            self._task.add_done_callback(partial(self._stopped, scheduler))
-
-    @staticmethod
-    def _stopped(scheduler: Scheduler, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
             # Without this task, withheld URLs would no longer be stored.
-            scheduler.broken(error)
+            self._task = scheduler.run_beside(self._watch(scheduler))
 
     async def _watch(self, scheduler: Scheduler) -> None:
         context = context_of(self._crawler)

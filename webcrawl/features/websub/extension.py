@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -62,14 +61,8 @@ class Websub:
             scheduler.before_close(self._end)
             self._subscribing.on_push(self._soon.set)
             asking = Asking(scheduler, self._context, spider)
-            self._task = asyncio.get_running_loop().create_task(self._keep_on(scheduler, asking))
-            self._task.add_done_callback(partial(self._stopped, scheduler))
-
-    @staticmethod
-    def _stopped(scheduler: Scheduler, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
             # Without this task, pushes would be accepted and their pages never visited.
-            scheduler.broken(error)
+            self._task = scheduler.run_beside(self._keep_on(scheduler, asking))
 
     async def _keep_on(self, scheduler: Scheduler, asking: Asking) -> None:
         while True:

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from webcrawl.frontier.records import UrlEntry
 from webcrawl.storage.contract import Filling
-from webcrawl.storage.redis.packing import unpack_host
+from webcrawl.storage.redis.packing import decoded, unpack_host
 from webcrawl.storage.redis.server import Memory, Server
 from webcrawl.storage.redis.shard import FREED_BYTES, ServerRoom, Shard, cut_to, own_bytes
-from webcrawl.storage.redis.values import decoded
 
 OF_THE_SERVER = 0.9
 """The share of a server's own ``maxmemory`` that is the budget if none is configured."""

@@ -13,6 +13,7 @@ from webcrawl.politeness.host_record import HostRecord, RobotsRecord
 from webcrawl.storage.contract import FIRST_VISIT_AHEAD_SECONDS, QUEUE_FULL, Room, Settled
 from webcrawl.storage.redis.marks import mark_bytes
 from webcrawl.storage.redis.packing import (
+    encoded,
     pack_entries,
     pack_entry,
     pack_record,
@@ -21,7 +22,6 @@ from webcrawl.storage.redis.packing import (
 )
 from webcrawl.storage.redis.server import Call
 from webcrawl.storage.redis.shard import Shard
-from webcrawl.storage.redis.values import encoded
 
 AT_ONCE = 500
 """URLs in one call: about two milliseconds in which the server does nothing else."""

@@ -9,8 +9,8 @@ from typing import Any
 from webcrawl.errors import StorageLost
 from webcrawl.features.content_seen.content_seen import Body, ContentLookup, Original
 from webcrawl.storage.redis.names import ShardNames
+from webcrawl.storage.redis.packing import decoded, encoded
 from webcrawl.storage.redis.server import Server
-from webcrawl.storage.redis.values import decoded, encoded
 
 _HEAD = struct.Struct("<d8sB")
 """The time of the request, the payload, and 1 if the archive has it; the URL follows."""

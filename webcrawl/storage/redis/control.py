@@ -11,9 +11,8 @@ from webcrawl.storage.contract import Counts, OperatorCommand
 from webcrawl.storage.inspection import CrawlStatus, Worker
 from webcrawl.storage.redis.leases import ServerClock, set_clock
 from webcrawl.storage.redis.names import CrawlNames, ShardNames
-from webcrawl.storage.redis.packing import PROTOCOL, READABLE
+from webcrawl.storage.redis.packing import PROTOCOL, READABLE, encoded, pairs
 from webcrawl.storage.redis.server import Server
-from webcrawl.storage.redis.values import encoded, pairs
 from webcrawl.storage.redis.workers import LOOK
 
 _COUNTED = ("queued", "done", "failed", "refused", "hosts", "given_up_hosts", "given_up_urls")

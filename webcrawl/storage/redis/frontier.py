@@ -38,11 +38,10 @@ from webcrawl.storage.redis.leases import FIRST_READINGS, ServerClock
 from webcrawl.storage.redis.loading import Loader, Walker
 from webcrawl.storage.redis.marks import mark_bytes
 from webcrawl.storage.redis.names import CrawlNames, RedisOptions, ShardNames, shard_of
-from webcrawl.storage.redis.packing import PROTOCOL, unpack_robots
+from webcrawl.storage.redis.packing import PROTOCOL, encoded, unpack_robots
 from webcrawl.storage.redis.seeds import SeededNames, SeedLists, StartList
 from webcrawl.storage.redis.server import Call, Server
 from webcrawl.storage.redis.shard import Shard
-from webcrawl.storage.redis.values import encoded
 from webcrawl.storage.redis.visits import RedisVisits
 from webcrawl.storage.redis.workers import PASSING, WorkerRegistry
 from webcrawl.storage.redis.writing import Writer

@@ -9,7 +9,7 @@ from zlib import crc32
 
 from webcrawl.errors import StorageLost
 from webcrawl.features.hints.trust import Trust
-from webcrawl.storage.redis.values import encoded
+from webcrawl.storage.redis.packing import encoded
 
 PARTS = 16
 """Number of HASHes, so that the nodes of a cluster share them."""

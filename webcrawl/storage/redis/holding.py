@@ -12,10 +12,9 @@ from webcrawl.politeness.host_record import HostRecord
 from webcrawl.storage.contract import uptime
 from webcrawl.storage.redis.commits import release_calls
 from webcrawl.storage.redis.leases import Renewed, ServerClock, given_time, until
-from webcrawl.storage.redis.packing import place_from, unpack_host
+from webcrawl.storage.redis.packing import decoded, encoded, place_from, unpack_host
 from webcrawl.storage.redis.server import Call, Server
 from webcrawl.storage.redis.shard import Shard
-from webcrawl.storage.redis.values import decoded, encoded
 
 FORGETS_SECONDS = 3.0
 """With ``appendfsync everysec`` a server that loses its power forgets at most two seconds."""

@@ -23,8 +23,15 @@ from webcrawl.storage.redis.check.reading import AT_ONCE, SEGMENTS_AT_ONCE, KeyV
 from webcrawl.storage.redis.control import Control
 from webcrawl.storage.redis.marks import segment_field, segment_of, segments_of, unpack_marks
 from webcrawl.storage.redis.names import shard_of
-from webcrawl.storage.redis.packing import StoredHost, unpack_entries, unpack_host, unpack_robots
-from webcrawl.storage.redis.values import decoded, encoded, pairs
+from webcrawl.storage.redis.packing import (
+    StoredHost,
+    decoded,
+    encoded,
+    pairs,
+    unpack_entries,
+    unpack_host,
+    unpack_robots,
+)
 
 _UNREADABLE = (ValueError, IndexError, struct.error)
 

@@ -22,7 +22,7 @@ from webcrawl.errors import CrawlError
 from webcrawl.features.focus.learner import Learner
 from webcrawl.features.focus.store import SAVE_SECONDS, saved_of, unpack
 from webcrawl.features.focus.weights import SIZE
-from webcrawl.storage.redis.values import encoded, pairs
+from webcrawl.storage.redis.packing import encoded, pairs
 
 TELL_SECONDS = 2.0
 """Between two exchanges of a worker."""

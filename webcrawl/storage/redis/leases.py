@@ -108,7 +108,7 @@ def view_of(answer: list[object], epoch: int) -> View:
     held, wait, members, now_epoch = answer
     if now_epoch != epoch:
         # Other members may have missing keys and URLs, or we: it is not known yet if the crawl is over.
-        raise StorageAway("Redis has started anew; what it may have forgotten is told again")
+        raise StorageAway("Redis has started anew; the worker repeats what Redis may have lost")
     assert isinstance(held, int)
     assert isinstance(wait, bytes)
     assert isinstance(members, list)

@@ -13,11 +13,10 @@ from webcrawl.frontier.queue_head import Place, place_of
 from webcrawl.frontier.records import UrlEntry, web_origin
 from webcrawl.storage.contract import Loaded, Move, Spot, Walked, uptime
 from webcrawl.storage.redis.commits import portions
-from webcrawl.storage.redis.packing import place_bytes, unpack_entries, unpack_robots
+from webcrawl.storage.redis.packing import decoded, encoded, pairs, place_bytes, unpack_entries, unpack_robots
 from webcrawl.storage.redis.seeds import SeededNames
 from webcrawl.storage.redis.server import Call, Server
 from webcrawl.storage.redis.shard import Shard
-from webcrawl.storage.redis.values import decoded, encoded, pairs
 
 if TYPE_CHECKING:
     from webcrawl.storage.redis.workers import WorkerRegistry

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from zlib import crc32
 
-from webcrawl.storage.redis.values import encoded
+from webcrawl.storage.redis.packing import encoded
 
 _FIXED = ("hosts", "idle", "held", "stirred", "queues", "totals", "given_up", "members", "seen", "chunks")
 """The order in which ``lua/shard.lua`` expects them."""

@@ -1,17 +1,37 @@
-"""The binary form of entries, records and robots.txt answers in Redis: short, and read by this code only."""
+"""The binary form of entries, records and robots.txt answers in Redis: short, and read by this code only.
+Also the text of names, and answers that come in one of two forms.
+"""
 
 from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from webcrawl.frontier.queue_head import Place
 from webcrawl.frontier.records import Kind, UrlEntry
 from webcrawl.politeness.host_record import HostRecord, RobotsRecord
-from webcrawl.storage.redis.values import decoded, encoded
+
+
+def encoded(text: str) -> bytes:
+    """Return text as bytes for the server; lone surrogates are allowed."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def decoded(data: bytes) -> str:
+    """Return the text that ``encoded`` was given."""
+    return data.decode("utf-8", "surrogatepass")
+
+
+def pairs(answer: Any) -> list[tuple[bytes, bytes]]:
+    """Return names and values: some connections answer with a mapping, others with one after the other."""
+    if isinstance(answer, Mapping):
+        return list(answer.items())
+    return list(zip(answer[::2], answer[1::2], strict=True))
+
 
 PROTOCOL = "3"
 """Changes whenever processes with the old code could not work on the same crawl any more."""

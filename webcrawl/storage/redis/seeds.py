@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from webcrawl.errors import StorageLost
 from webcrawl.storage.redis.leases import ServerClock, given_time
 from webcrawl.storage.redis.names import CrawlNames
+from webcrawl.storage.redis.packing import decoded, encoded
 from webcrawl.storage.redis.server import Server
-from webcrawl.storage.redis.values import decoded, encoded
 
 
 class Turn(Enum):

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from webcrawl.errors import StorageLost
 from webcrawl.features.websub.store import KEY_BYTES, pack, unpack
 from webcrawl.features.websub.subscription import Subscription
-from webcrawl.storage.redis.values import encoded
+from webcrawl.storage.redis.packing import encoded
 
 
 class Commands(Protocol):

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from webcrawl.features.traps.quarantine import Kept, Trap, Withheld, id_of
 from webcrawl.features.traps.store import pack_trap, unpack_trap
-from webcrawl.storage.redis.values import decoded, encoded, pairs
+from webcrawl.storage.redis.packing import decoded, encoded, pairs
 
 AT_ONCE = 500
 """URLs in one command."""

@@ -14,8 +14,8 @@ from webcrawl.features.revisits.estimate import History
 from webcrawl.features.revisits.page import Page, PageId
 from webcrawl.features.revisits.store import DOUBLINGS, DUE_COUNTED, DueKey, Hint, RevisitStatus
 from webcrawl.storage.redis.names import ShardNames, shard_of
+from webcrawl.storage.redis.packing import decoded, encoded, pairs
 from webcrawl.storage.redis.server import Call, Server
-from webcrawl.storage.redis.values import decoded, encoded, pairs
 
 KEYS_COUNTED = 1000
 """Keys of a shard with due pages of which the pages are counted; as many again of keys with pages that are out."""

@@ -9,9 +9,8 @@ from typing import Any
 from webcrawl.errors import StartRefused, StorageLost
 from webcrawl.storage.contract import OperatorCommand
 from webcrawl.storage.redis.names import CrawlNames
-from webcrawl.storage.redis.packing import PROTOCOL, READABLE
+from webcrawl.storage.redis.packing import PROTOCOL, READABLE, pairs
 from webcrawl.storage.redis.server import Server, script
-from webcrawl.storage.redis.values import pairs
 
 SCOPE = "scope:"
 """The prefix of names in ``meta`` that may change between two runs, while no worker is at work."""

@@ -22,10 +22,9 @@ from webcrawl.storage.redis.commits import (
     settle_portions,
 )
 from webcrawl.storage.redis.marks import Known
-from webcrawl.storage.redis.packing import place_from, unpack_entries
+from webcrawl.storage.redis.packing import decoded, encoded, place_from, unpack_entries
 from webcrawl.storage.redis.server import Call, Server
 from webcrawl.storage.redis.shard import Shard
-from webcrawl.storage.redis.values import decoded, encoded
 
 if TYPE_CHECKING:
     from webcrawl.storage.redis.leases import ServerClock
@@ -247,7 +246,7 @@ class Writer:
             calls.append(settle_call(portion, self._member, epoch, slack, long))
         for portion, (total, *answer) in zip(made, await self._server.call("settle", calls), strict=True):
             if total == -1:
-                raise StorageAway("Redis has started anew; what it may have forgotten is queued again")
+                raise StorageAway("Redis has started anew; the worker queues again what Redis may have lost")
             portion.shard.queued = total
             fates, told, dropped = answer
             again += self._judged(portion, fates, dropped, lost)

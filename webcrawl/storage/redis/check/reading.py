@@ -10,9 +10,8 @@ from typing import Any
 from webcrawl.frontier.queue_head import Place
 from webcrawl.storage.redis.marks import segment_field
 from webcrawl.storage.redis.names import ShardNames
-from webcrawl.storage.redis.packing import chunk_prefix, place_from
+from webcrawl.storage.redis.packing import chunk_prefix, decoded, pairs, place_from
 from webcrawl.storage.redis.server import Server, script
-from webcrawl.storage.redis.values import decoded, pairs
 
 AT_ONCE = 200
 """Hosts in one turn."""

@@ -21,8 +21,7 @@ from webcrawl.storage.redis.marks import (
     unpack_marks,
 )
 from webcrawl.storage.redis.names import shard_of
-from webcrawl.storage.redis.packing import StoredHost, chunk_key, unpack_entries, unpack_host
-from webcrawl.storage.redis.values import decoded
+from webcrawl.storage.redis.packing import StoredHost, chunk_key, decoded, unpack_entries, unpack_host
 
 
 @dataclass(slots=True)
